@@ -11,7 +11,7 @@ demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
 test: $(VENV)/installed
-	$(RUN) -m pytest
+	$(VENV)/bin/pytest
 
 bench: $(VENV)/installed
 	$(RUN) benchmarks/epoch.py

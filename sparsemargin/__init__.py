@@ -1,0 +1,10 @@
+"""Large-margin online learning on sparse, high-dimensional data."""
+
+from importlib.metadata import version
+
+from sparsemargin.api import fit_csr
+from sparsemargin.estimators import ALMAClassifier, PNormPerceptron
+
+__version__ = version("sparsemargin")
+
+__all__ = ["ALMAClassifier", "PNormPerceptron", "fit_csr"]

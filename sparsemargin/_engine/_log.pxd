@@ -1,0 +1,26 @@
+"""The log of corrections that the vote and the random hypothesis are replayed from."""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from sparsemargin._engine._types cimport index_t, value_t
+
+cdef struct Correction:
+    # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
+    int64_t row  # its place in the pool of rows
+    int64_t start  # trials of this label before the correcting one
+    double coefficient
+    double unit  # the new hypothesis is unit * link(t)
+    int32_t label
+    int32_t shift_before
+    int32_t shift_after
+
+
+cdef class CorrectionLog:
+    cdef vector[Correction] corrections
+    # Rows that corrected some label, scaled as `RowScale` says, stored once each.
+    cdef vector[int64_t] row_start
+    cdef vector[int64_t] columns
+    cdef vector[double] values
+    cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                         double bias, int64_t bias_column, double factor) except -1 nogil

@@ -1,0 +1,82 @@
+"""Outputs of the last and of the averaged hypothesis, without making its weights."""
+
+from libc.math cimport fabs, ldexp
+from libc.stdlib cimport free, malloc
+
+import numpy as np
+
+from sparsemargin._engine._rows cimport RowScale, measure, scores
+from sparsemargin._engine._space cimport LinearSpace, Space
+from sparsemargin._engine._types cimport index_t, state_t, value_t
+
+cdef double SMALL = ldexp(1.0, -900)
+cdef double LARGE = ldexp(1.0, 900)
+
+
+cdef void scaled_scores(double* out, const state_t* weights, const Space* space,
+                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                        double factor) noexcept nogil:
+    cdef Py_ssize_t j, l, K = space.n_labels
+    for l in range(K):
+        out[l] = space.bias * factor * weights[(space.n_coordinates - 1) * K + l]
+        for j in range(nnz):
+            out[l] += (values[j] * factor) * weights[columns[j] * K + l]
+
+
+def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
+            const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
+            bint relative):
+    """``w.x`` of every row for every label.
+
+    Parameters
+    ----------
+    relative : bool
+        Whether the outputs of a row may be multiplied by a common power of two where they
+        would not fit a double; signs and the order of the labels are then kept.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_labels), float64
+    """
+    cdef const Space* c = &space.c
+    cdef Py_ssize_t r, l, nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
+    cdef const state_t* gp = &g[0]
+    cdef const state_t* accp = &acc[0] if c.averaged else NULL
+    cdef const value_t* values
+    cdef const index_t* columns
+    cdef RowScale row
+    cdef bint extreme
+    a_array, b_array = space.mixture()
+    cdef const double[::1] a = a_array, b = b_array
+    result = np.empty((n_rows, K))
+    cdef double[:, ::1] out = result
+    cdef double* part = <double*> malloc(2 * K * sizeof(double))
+    if part == NULL:
+        raise MemoryError()
+    with nogil:
+        for r in range(n_rows):
+            values = &data[0] + indptr[r]
+            columns = &indices[0] + indptr[r]
+            nnz = indptr[r + 1] - indptr[r]
+            scores(part, gp, K, 0, K, values, columns, nnz, c.bias, c.n_coordinates - 1)
+            extreme = False
+            for l in range(K):
+                extreme |= not SMALL < fabs(part[l]) < LARGE
+            if c.averaged:
+                scores(part + K, accp, K, 0, K, values, columns, nnz, c.bias,
+                       c.n_coordinates - 1)
+                for l in range(K):
+                    extreme |= not SMALL < fabs(part[K + l]) < LARGE
+            row.exponent = 0
+            if extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0):
+                scaled_scores(part, gp, c, values, columns, nnz, row.factor)
+                if c.averaged:
+                    scaled_scores(part + K, accp, c, values, columns, nnz, row.factor)
+            for l in range(K):
+                out[r, l] = a[l] * part[l]
+                if c.averaged:
+                    out[r, l] += b[l] * part[K + l]
+                if not relative:
+                    out[r, l] = ldexp(out[r, l], row.exponent)
+    free(part)
+    return result

@@ -1,0 +1,40 @@
+"""|a|**e for the exponents a p-norm needs, by multiplication where that is exact enough."""
+
+from libc.math cimport copysign, fabs, pow, sqrt
+
+cdef struct Power:
+    double exponent
+    int whole  # integer part of a multiple of one half, -1 for any other exponent
+    bint half
+
+
+cdef inline Power make_power(double exponent) noexcept nogil:
+    cdef Power power
+    cdef double doubled = 2.0 * exponent
+    power.exponent = exponent
+    power.whole = -1
+    power.half = False
+    if doubled == <int> doubled:
+        power.whole = <int> exponent
+        power.half = (<int> doubled) % 2 == 1
+    return power
+
+
+cdef inline double raised(const Power* power, double a) noexcept nogil:
+    """``a ** exponent`` for a >= 0."""
+    cdef double result
+    cdef int whole = power.whole
+    if whole < 0:
+        return pow(a, power.exponent)
+    result = sqrt(a) if power.half else 1.0
+    while whole:
+        if whole & 1:
+            result *= a
+        a *= a
+        whole >>= 1
+    return result
+
+
+cdef inline double link(const Power* power, double t) noexcept nogil:
+    """``sign(t) |t|**exponent``."""
+    return copysign(raised(power, fabs(t)), t)

@@ -1,0 +1,39 @@
+"""What the engine asks of one row of a CSR matrix."""
+
+from libc.stdint cimport int64_t
+
+from sparsemargin._engine._power cimport Power
+from sparsemargin._engine._types cimport index_t, state_t, value_t
+
+cdef struct RowScale:
+    int exponent  # 2**exponent <= largest magnitude of the row < 2**(exponent + 1)
+    double factor  # 2**-exponent: exact, so scaling a row changes no digit
+    double norm  # p-norm of the augmented row times factor
+    double smallest  # its smallest magnitude but 0, times factor; 0 if that underflows
+
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define SM_PREFETCH(p) __builtin_prefetch(p)
+    #else
+    #define SM_PREFETCH(p) ((void)0)
+    #endif
+    static inline void sm_prefetch_span(const void *from, const void *to) {
+        const char *line = (const char *)from;
+        for (; line < (const char *)to; line += 64) SM_PREFETCH(line);
+    }
+    """
+    void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
+    void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
+
+
+cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                   Py_ssize_t n_features) noexcept nogil
+cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
+                     double slack) noexcept nogil
+cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
+                  double bias, double slack) noexcept nogil
+cdef void scores(double* out, const state_t* weights, Py_ssize_t n_labels, Py_ssize_t first,
+                 Py_ssize_t last, const value_t* values, const index_t* columns,
+                 Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil

@@ -1,0 +1,69 @@
+"""The linear space: dual vectors with the p-norm link, their averages, and the step."""
+
+from libc.stdint cimport int64_t
+
+from sparsemargin._engine._power cimport Power
+from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._types cimport index_t, state_t, value_t
+
+cdef struct Labels:
+    # One entry a label; theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
+    double* scale
+    double* sigma
+    double* norm  # ||theta||_p
+    double* S  # sum of |t|**p over the features, as an unevaluated sum S + S_low
+    double* S_low
+    double* S_peak  # largest S since it was last summed afresh
+    double* S_slack  # the same sum over the soft-margin coordinates
+    double* Z  # sum of c_k unit_k since the last flush: the average is Z g + acc
+    double* unit_peak  # largest unit since the last flush
+    double* bar  # a trial corrects where y w.x <= bar (times the row's norm)
+    double* largest  # largest norm among the corrections
+    int64_t* corrections
+    int64_t* begin  # trials before the one that made the current vector
+    int64_t* stopped  # trials when the label used up its corrections; -1: still learning
+    int64_t* idle  # trials that passed while it was stopped
+    int64_t* nonzero  # coordinates of t that are not zero
+    int64_t* passes  # sweeps over all coordinates so far
+    int64_t* shift  # power of two t was last rescaled by
+
+cdef struct Space:
+    Labels of
+    Power link  # p - 1
+    Power p
+    Py_ssize_t n_labels
+    Py_ssize_t n_coordinates
+    double bias  # value of the intercept's coordinate, the last one; 0: none
+    double slack  # value of a row's soft-margin coordinate; 0: none
+    double* slack_t  # n_slack x n_labels
+    Py_ssize_t n_slack
+    int window  # 2**-window < S < 2**window
+    bint tracked  # whether S, norm and sigma are kept up to date
+    bint averaged
+    bint normalized  # hypotheses count with norm 1
+
+cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
+cdef void settle(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
+                 int64_t trials) noexcept nogil
+cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
+                 const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                 const RowScale* row, double* slack_t, double step,
+                 double* coefficient) noexcept nogil
+cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
+                         Py_ssize_t label) noexcept nogil
+cdef void refit(Space* space, Py_ssize_t label, bint project) noexcept nogil
+cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t label,
+                           const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                           const RowScale* row, const double* slack_t) noexcept nogil
+
+cdef class LinearSpace:
+    cdef Space c
+    cdef readonly int64_t trials
+    cdef readonly object t
+    cdef readonly object g
+    cdef readonly object acc
+    cdef readonly object floats
+    cdef readonly object counts
+    cdef readonly object log
+    cdef double[:, ::1] slack_view
+    cdef bind(self)

@@ -1,0 +1,494 @@
+"""The linear space: dual vectors with the p-norm link, and their averages.
+
+The dual vector of a label is ``theta = scale * t``. Beside ``t`` the space caches
+``g = sign(t) |t|**(p - 1)`` and ``S = sum |t|**p``, so that the weights are
+``w = sigma * g`` with ``sigma = scale * S**-((p - 2) / p)``: a score takes one sparse dot
+product and no power, a correction changes the row's coordinates and a few scalars. For p = 2,
+``g`` is ``t`` itself.
+
+Three guards keep this exact. Each is triggered by the state alone, never by where a batch ends:
+
+- ``S`` is a sum of two doubles, into which the same numbers are added and later subtracted, so
+  it can fall by 2**40 without a trace of rounding; below that it is summed afresh.
+- ``t`` is rescaled by a power of two before ``|t|**p`` leaves the range of its type.
+- The sum of all hypotheses is ``Z g + acc``. ``Z g`` is folded into ``acc`` before sigma has
+  fallen so far that the two would cancel.
+"""
+
+from libc.math cimport copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
+from libc.stdint cimport int64_t
+
+import copyreg
+
+import numpy as np
+
+from sparsemargin._engine._power cimport Power, link, make_power, raised
+from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._sum cimport add_exactly
+from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
+
+# Named in the order of the pointers in `Labels`.
+FLOATS = ("scale", "sigma", "norm", "S", "S_low", "S_peak", "S_slack", "Z", "unit_peak", "bar",
+          "largest")
+COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift")
+
+#: Largest p: beyond it a factor of two in theta would leave the range of a double, and
+#: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
+MAX_P = 256.0
+
+# A row may exceed, or fall short of, what was learned so far by this power of two.
+cdef int WIDEST_SHIFT = 500
+cdef double FLUSH = ldexp(1.0, -10)
+# For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
+cdef double STALE_2 = ldexp(1.0, -10)
+cdef double STALE_P = ldexp(1.0, -40)
+
+
+cdef inline double total_S(const Space* space, Py_ssize_t l) noexcept nogil:
+    return space.of.S[l] + space.of.S_low[l] + space.of.S_slack[l]
+
+
+cdef inline double p_root(const Space* space, double total) noexcept nogil:
+    return sqrt(total) if space.p.exponent == 2.0 else pow(total, 1.0 / space.p.exponent)
+
+
+cdef double unit(const Space* space, Py_ssize_t l) noexcept nogil:
+    """What g is multiplied by when the current vector is counted as a hypothesis."""
+    if space.normalized:
+        return space.of.sigma[l] / space.of.norm[l] if space.of.norm[l] > 0.0 else 0.0
+    return space.of.sigma[l]
+
+
+# ------------------------------------------------------------------ sweeps over all coordinates
+
+cdef void flush(Space* space, const state_t* g, state_t* acc, Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef double Z = space.of.Z[l]
+    if Z != 0.0:
+        for j in range(space.n_coordinates):
+            i = j * space.n_labels + l
+            acc[i] += <state_t> (Z * g[i])
+        space.of.passes[l] += 1
+    space.of.Z[l] = 0.0
+    space.of.unit_peak[l] = 0.0
+
+
+cdef void sum_afresh(Space* space, const state_t* t, const state_t* g,
+                     Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef int64_t nonzero = 0
+    cdef double high = 0.0, low = 0.0
+    for j in range(space.n_coordinates):
+        i = j * space.n_labels + l
+        if t[i] != 0:
+            nonzero += 1
+            add_exactly(&high, &low, <double> t[i] * g[i])
+    space.of.S[l] = high
+    space.of.S_low[l] = low
+    space.of.S_peak[l] = high
+    space.of.nonzero[l] = nonzero
+    space.of.passes[l] += 1
+
+
+cdef void rescale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+                  int shift) noexcept nogil:
+    """t <- 2**shift t, theta unchanged."""
+    cdef Py_ssize_t i, j
+    cdef double factor = ldexp(1.0, shift)
+    if space.averaged:
+        flush(space, g, acc, l)
+    for j in range(space.n_coordinates):
+        i = j * space.n_labels + l
+        if t[i] != 0:
+            t[i] = <state_t> (t[i] * factor)
+            if space.p.exponent != 2.0:
+                g[i] = <state_t> link(&space.link, t[i])
+    for j in range(space.n_slack):
+        space.slack_t[j * space.n_labels + l] *= factor
+    space.of.scale[l] = ldexp(space.of.scale[l], -shift)
+    space.of.S_slack[l] *= pow(factor, space.p.exponent)
+    space.of.shift[l] += shift
+    sum_afresh(space, t, g, l)
+
+
+cdef double largest_coordinate(const Space* space, const state_t* t,
+                               Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef double peak = 0.0
+    for j in range(space.n_coordinates):
+        i = j * space.n_labels + l
+        if fabs(<double> t[i]) > peak:
+            peak = fabs(<double> t[i])
+    return peak
+
+
+# ---------------------------------------------------------------------------------- a correction
+
+cdef void settle(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+                 int64_t trials) noexcept nogil:
+    """Count the current vector for the trials it lasted; to be called before it changes."""
+    cdef double current
+    cdef Labels* of = &space.of
+    if space.averaged:
+        current = unit(space, l)
+        of.Z[l] += (trials - of.begin[l]) * current
+        if current > of.unit_peak[l]:
+            of.unit_peak[l] = current
+        elif 0.0 < current < FLUSH * of.unit_peak[l]:
+            flush(space, g, acc, l)
+    of.begin[l] = trials
+
+
+cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+                           double smallest, double* step) noexcept nogil:
+    """Bring the step, given in units of theta, to the scale of t; TOO_WIDE if none fits both."""
+    cdef int shift
+    if step[0] == 0.0 or not isfinite(step[0]):
+        return TOO_WIDE
+    if space.of.corrections[l] == 0:
+        space.of.scale[l] = ldexp(1.0, ilogb(step[0]))
+    step[0] /= space.of.scale[l]
+    if step[0] == 0.0 or not isfinite(step[0]):
+        return TOO_WIDE
+    shift = ilogb(step[0])
+    if shift > WIDEST_SHIFT or shift < -WIDEST_SHIFT or step[0] * smallest == 0.0:
+        return TOO_WIDE
+    if shift * space.p.exponent > space.window:
+        rescale(space, t, g, acc, l, -shift)
+        step[0] = ldexp(step[0], -shift)
+    return OK
+
+
+cdef inline double touch_2(state_t* t, state_t* acc, Py_ssize_t i, double d, double Z,
+                           bint averaged, int64_t* nonzero) noexcept nogil:
+    """t_i += d; the increment of t_i**2."""
+    cdef double old = t[i], change
+    t[i] = <state_t> (old + d)
+    change = t[i] - old  # what the type took up, so that acc and t stay in step
+    if averaged:
+        acc[i] -= <state_t> (Z * change)
+    nonzero[0] += (t[i] != 0) - (old != 0)
+    return change * (t[i] + old)
+
+
+cdef inline void touch_p(const Power* power, state_t* t, state_t* g, state_t* acc,
+                         Py_ssize_t i, double d, double Z, bint averaged, double* S,
+                         double* S_low, int64_t* nonzero) noexcept nogil:
+    cdef double old_t = t[i], old_g = g[i]
+    cdef double new_t = old_t + d
+    cdef double new_g = link(power, new_t)
+    t[i] = <state_t> new_t
+    g[i] = <state_t> new_g
+    if averaged:
+        acc[i] -= <state_t> (Z * (new_g - old_g))
+    add_exactly(S, S_low, -(old_t * old_g))
+    add_exactly(S, S_low, new_t * new_g)
+    nonzero[0] += (new_t != 0) - (old_t != 0)
+
+
+cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+                 const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                 const RowScale* row, double* slack_t, double step,
+                 double* coefficient) noexcept nogil:
+    """theta += step * (the augmented row times row.factor); TOO_WIDE leaves all as it was."""
+    cdef Labels* of = &space.of
+    cdef Py_ssize_t j, stride = space.n_labels
+    cdef Py_ssize_t bias_at = (space.n_coordinates - 1) * stride + l
+    cdef double d, old, Z, S, S_low, increment = 0.0
+    cdef int64_t nonzero
+    cdef bint averaged = space.averaged
+    if open_scale(space, t, g, acc, l, row.smallest, &step) != OK:
+        return TOO_WIDE
+    Z = of.Z[l]
+    S = of.S[l]
+    S_low = of.S_low[l]
+    nonzero = of.nonzero[l]
+    coefficient[0] = step
+    if space.p.exponent == 2.0:
+        for j in range(nnz):
+            d = step * (values[j] * row.factor)
+            increment += touch_2(t, acc, columns[j] * stride + l, d, Z, averaged, &nonzero)
+        if space.bias:
+            increment += touch_2(t, acc, bias_at, step * (space.bias * row.factor), Z, averaged,
+                                 &nonzero)
+        add_exactly(&S, &S_low, increment)
+    else:
+        for j in range(nnz):
+            d = step * (values[j] * row.factor)
+            touch_p(&space.link, t, g, acc, columns[j] * stride + l, d, Z, averaged, &S, &S_low,
+                    &nonzero)
+        if space.bias:
+            touch_p(&space.link, t, g, acc, bias_at, step * (space.bias * row.factor), Z,
+                    averaged, &S, &S_low, &nonzero)
+    if space.slack:
+        old = slack_t[l]
+        slack_t[l] += step * (space.slack * row.factor)
+        of.S_slack[l] += raised(&space.p, fabs(slack_t[l])) - raised(&space.p, fabs(old))
+    of.S[l] = S
+    of.S_low[l] = S_low
+    of.nonzero[l] = nonzero
+    if S > of.S_peak[l]:
+        of.S_peak[l] = S
+    return OK
+
+
+cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
+                         Py_ssize_t l) noexcept nogil:
+    """After a correction: S exact again if it fell far, and within the range of its type."""
+    cdef Labels* of = &space.of
+    cdef double stale = STALE_2 if space.p.exponent == 2.0 else STALE_P
+    cdef double total, largest
+    if not space.tracked:
+        return
+    if of.nonzero[l] == 0:
+        of.S[l] = of.S_low[l] = of.S_peak[l] = 0.0
+        return
+    if of.S[l] < stale * of.S_peak[l]:
+        sum_afresh(space, t, g, l)
+    total = total_S(space, l)
+    if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
+        return
+    largest = p_root(space, total) if total > 1.0 else largest_coordinate(space, t, l)
+    if ilogb(largest) != 0:
+        rescale(space, t, g, acc, l, -ilogb(largest))
+
+
+cdef void refit(Space* space, Py_ssize_t l, bint project) noexcept nogil:
+    """norm and sigma after a correction; with project, theta <- theta / max(1, ||theta||_p)."""
+    cdef Labels* of = &space.of
+    cdef double total, root
+    if not space.tracked:
+        of.sigma[l] = of.scale[l]
+        return
+    total = total_S(space, l)
+    if total <= 0.0:
+        of.norm[l] = of.sigma[l] = 0.0
+        return
+    root = p_root(space, total)
+    of.norm[l] = of.scale[l] * root
+    if project and of.norm[l] > 1.0:
+        of.scale[l] /= of.norm[l]
+        of.norm[l] = 1.0
+    of.sigma[l] = of.scale[l]
+    if space.p.exponent != 2.0:
+        of.sigma[l] *= root * root / total
+
+
+# ----------------------------------------------------------------------------- outputs in extremis
+
+cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t l,
+                           const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                           const RowScale* row, const double* slack_t) noexcept nogil:
+    """w.x times row.factor where the plain dot product left the range of a double.
+
+    First with the row scaled. If that underflows too, the terms are summed relative to the
+    largest, in logarithms; what is then exact is the sign, which is all a test against a
+    positive bar, or against zero, can need.
+    """
+    cdef Py_ssize_t j, i, n = nnz + (1 if space.bias else 0) + (1 if space.slack else 0)
+    cdef int phase
+    cdef double x, theta, term, top = -1e308, total = 0.0, size = 0.0, linked
+    for phase in range(3):
+        if phase == 2:
+            total = 0.0
+        for j in range(n):
+            if j < nnz:
+                x = values[j]
+                theta = t[columns[j] * space.n_labels + l]
+            elif j == nnz and space.bias:
+                x = space.bias
+                theta = t[(space.n_coordinates - 1) * space.n_labels + l]
+            else:
+                x = space.slack
+                theta = slack_t[l]
+            x *= row.factor
+            if x == 0.0 or theta == 0.0:
+                continue
+            if phase == 0:
+                linked = x * (theta if space.p.exponent == 2.0 else link(&space.link, theta))
+                total += linked
+                size += fabs(linked)
+                continue
+            term = log2(fabs(x)) + space.link.exponent * log2(fabs(theta))
+            if phase == 1:
+                top = max(top, term)
+            else:
+                total += copysign(exp2(term - top), x * copysign(1.0, theta))
+        if phase == 0 and size > ldexp(1.0, -900):
+            return total * space.of.sigma[l]
+        if phase == 1 and top == -1e308:
+            return 0.0
+    return ldexp(total, -900)
+
+
+# --------------------------------------------------------------------------------- the Python side
+
+cdef class LinearSpace:
+    """The learned state of all labels, feature by feature.
+
+    Parameters
+    ----------
+    n_features : int
+    n_labels : int
+        Vectors learned side by side: 1 for two classes.
+    p : float
+        Norm of the instances, from 2 to `MAX_P`.
+    dtype : {numpy.float32, numpy.float64}
+        Type of the coordinates; p > 2 always takes float64.
+    bias, slack : float
+        Values of the intercept's and of the soft margin's coordinates; 0 for none.
+    tracked, averaged, normalized, logged : bool
+        Whether ``||theta||_p`` is kept up to date though the link does not need it; whether the
+        sum of the hypotheses is; whether they count with norm 1; whether corrections are logged.
+    """
+
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
+                 double bias, double slack, bint tracked, bint averaged, bint normalized, log):
+        dtype = np.dtype(dtype if p == 2.0 else np.float64)
+        self.c.p = make_power(p)
+        self.c.link = make_power(p - 1.0)
+        self.c.n_labels = n_labels
+        self.c.n_coordinates = n_features + (1 if bias else 0)
+        self.c.bias = bias
+        self.c.slack = slack
+        self.c.window = 600 if dtype == np.float64 else 100
+        self.c.tracked = tracked or p != 2.0 or normalized
+        self.c.averaged = averaged
+        self.c.normalized = normalized
+        size = self.c.n_coordinates * n_labels
+        self.t = np.zeros(size, dtype)
+        self.g = self.t if p == 2.0 else np.zeros(size, dtype)
+        self.acc = np.zeros(size if averaged else 0, dtype)
+        self.floats = np.zeros((len(FLOATS), n_labels))
+        self.counts = np.zeros((len(COUNTS), n_labels), dtype=np.int64)
+        self.log = log
+        self.bind()
+        self.counts[COUNTS.index("stopped")] = -1
+        self.floats[FLOATS.index("scale")] = 1.0
+
+    cdef bind(self):
+        cdef double[:, ::1] floats = self.floats
+        cdef int64_t[:, ::1] counts = self.counts
+        cdef Py_ssize_t n = self.c.n_labels
+        cdef double* real = &floats[0, 0]
+        cdef int64_t* whole = &counts[0, 0]
+        self.c.of = Labels(
+            real, real + n, real + 2 * n, real + 3 * n, real + 4 * n, real + 5 * n, real + 6 * n,
+            real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
+            whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
+            whole + 6 * n,
+        )
+
+    def __getstate__(self):
+        space = self.c
+        return (self.trials, self.t, None if self.g is self.t else self.g, self.acc, self.floats,
+                self.counts, self.log, space.p.exponent, space.n_labels, space.n_coordinates,
+                space.bias, space.slack, space.window, space.tracked, space.averaged,
+                space.normalized)
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
+
+    def __setstate__(self, state):
+        (self.trials, self.t, self.g, self.acc, self.floats, self.counts, self.log, p,
+         self.c.n_labels, self.c.n_coordinates, self.c.bias, self.c.slack, self.c.window,
+         self.c.tracked, self.c.averaged, self.c.normalized) = state
+        if self.g is None:
+            self.g = self.t
+        self.c.p = make_power(p)
+        self.c.link = make_power(p - 1.0)
+        self.bind()
+
+    @property
+    def n_features(self):
+        return self.c.n_coordinates - (1 if self.c.bias else 0)
+
+    @property
+    def n_labels(self):
+        return self.c.n_labels
+
+    @property
+    def p(self):
+        return self.c.p.exponent
+
+    @property
+    def bias(self):
+        return self.c.bias
+
+    @property
+    def slack(self):
+        return self.c.slack
+
+    def per_label(self, name):
+        """The scalars called `name`, a view of shape (n_labels,)."""
+        if name in FLOATS:
+            return self.floats[FLOATS.index(name)]
+        return self.counts[COUNTS.index(name)]
+
+    @property
+    def trials_per_label(self):
+        """Trials each label took part in, shape (n_labels,)."""
+        stopped = self.per_label("stopped")
+        return np.where(stopped >= 0, stopped, self.trials) - self.per_label("idle")
+
+    def count_trials(self, int64_t trials):
+        """Let the trials go up to `trials` without a correction."""
+        self.trials = max(self.trials, trials)
+
+    def resume(self):
+        """Let labels learn on that had used up their corrections."""
+        stopped, idle, begin = map(self.per_label, ("stopped", "idle", "begin"))
+        gap = np.where(stopped >= 0, self.trials - stopped, 0)
+        idle += gap
+        begin += gap
+        stopped[:] = -1
+
+    def open_slack(self, Py_ssize_t n_rows):
+        """Give each of the next n_rows rows a soft-margin coordinate of its own."""
+        self.slack_view = np.zeros((n_rows, self.c.n_labels))
+        self.c.n_slack = n_rows
+        self.c.slack_t = &self.slack_view[0, 0] if n_rows else NULL
+
+    def close_slack(self):
+        """Forget the rows' coordinates; their part of ``||theta||_p`` stays."""
+        self.c.n_slack = 0
+        self.c.slack_t = NULL
+        self.slack_view = None
+
+    def mixture(self):
+        """The hypothesis as ``a * g + b * acc``.
+
+        Returns
+        -------
+        a : ndarray of shape (n_labels,)
+        b : ndarray of shape (n_labels,)
+            Zero where the hypothesis is the last one.
+        """
+        cdef Py_ssize_t l
+        a = np.array([unit(&self.c, l) for l in range(self.c.n_labels)])
+        if not self.c.averaged:
+            return a, np.zeros_like(a)
+        trials = np.maximum(self.trials_per_label, 1)
+        local = np.where(self.per_label("stopped") >= 0, self.per_label("stopped"), self.trials)
+        lasted = local - self.per_label("begin")
+        return (self.per_label("Z") + lasted * a) / trials, 1.0 / trials
+
+    def weights(self):
+        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""
+        a, b = self.mixture()
+        shape = (self.c.n_coordinates, self.c.n_labels)
+        result = np.multiply(self.g.reshape(shape), a).astype(self.t.dtype, copy=False)
+        if self.c.averaged:
+            result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
+        return np.ascontiguousarray(result.T)
+
+    def theta(self):
+        """The dual vectors, shape (n_labels, n_coordinates)."""
+        shape = (self.c.n_coordinates, self.c.n_labels)
+        return np.ascontiguousarray((self.t.reshape(shape) * self.per_label("scale")).T)
+
+    def theta_norm(self):
+        """``||theta||_p`` of each label, soft-margin coordinates included."""
+        if self.c.tracked:
+            return self.per_label("norm").copy()
+        return np.linalg.norm(self.theta(), axis=1)

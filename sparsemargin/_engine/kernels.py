@@ -1,0 +1,47 @@
+"""Compiled kernels by the types of their arrays, and the codes they report."""
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine._loop import train
+from sparsemargin._engine._outputs import outputs
+from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
+
+# Status codes, in the order of `Status` in _types.pxd.
+OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)
+
+_FLOATS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_INTEGERS = {np.dtype(np.int32): "int32_t", np.dtype(np.int64): "int64_t"}
+
+VALUE_TYPES = tuple(_FLOATS)
+INDEX_TYPES = tuple(_INTEGERS)
+
+# Looked up once per call: Cython's own dispatch costs more than learning from a row.
+_BY_ROWS = {
+    (value, index): SimpleNamespace(
+        bad_pointer=bad_pointer[_INTEGERS[index]],
+        first_bad_row=first_bad_row[_FLOATS[value], _INTEGERS[index]],
+        row_norms=row_norms[_FLOATS[value], _INTEGERS[index]],
+    )
+    for value, index in product(VALUE_TYPES, INDEX_TYPES)
+}
+_BY_STATE = {
+    (value, index, state): SimpleNamespace(
+        train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
+        outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
+    )
+    for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)
+}
+
+
+def for_rows(rows: Any) -> Any:
+    """Kernels that need rows alone."""
+    return _BY_ROWS[rows.data.dtype, rows.indices.dtype]
+
+
+def for_state(rows: Any, space: Any) -> Any:
+    """Kernels that need rows and the learned state."""
+    return _BY_STATE[rows.data.dtype, rows.indices.dtype, space.t.dtype]

@@ -1,0 +1,160 @@
+"""Epochs: order, stopping, progress and interruption, over the compiled loop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine._loop import set_bars, shuffle
+
+# Between two calls of the compiled loop Python can show progress and hear Ctrl-C.
+NONZEROS_PER_CALL = 1 << 23
+
+
+class BadRow(Exception):
+    """The loop met a row it can't learn from."""
+
+    def __init__(self, status, row):
+        super().__init__(status, row)
+        self.status = status
+        self.row = row
+
+
+@dataclass
+class Task:
+    """What the loop learns from, and how.
+
+    Attributes
+    ----------
+    rows : Rows
+    codes : ndarray of shape (n_rows,), int64
+    weights : ndarray of shape (n_rows,) or None
+    class_weight : ndarray of shape (2, n_labels)
+    check : bool
+        Whether rows are still to be checked, as they are first used.
+    max_corrections : int or None
+    n_threads : int
+        Labels are split over that many threads; the result is the same for any number.
+    """
+
+    rows: object
+    codes: np.ndarray
+    weights: np.ndarray | None
+    class_weight: np.ndarray
+    check: bool = False
+    max_corrections: int | None = None
+    n_threads: int = 1
+
+
+class _Loop:
+    """The compiled loop bound to one task."""
+
+    def __init__(self, space, rule, task):
+        self.space, self.rule, self.task = space, rule, task
+        self.train = kernels.for_state(task.rows, space).train
+        n_rows = len(task.rows.indptr) - 1
+        self.n_rows = n_rows
+        self.limit = -1 if task.max_corrections is None else task.max_corrections
+        self.place = None if space.log is None else np.full(n_rows, -1, dtype=np.int64)
+        n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
+        cuts = np.linspace(0, space.n_labels, n_threads + 1).astype(int)
+        self.slices = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+    def _run(self, labels, order, start, stop, trials, check):
+        space, task, rows = self.space, self.task, self.task.rows
+        return self.train(
+            space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
+            task.codes, task.weights, task.class_weight, order, start, stop, *labels, trials,
+            self.limit, check, self.place,
+        )  # fmt: skip
+
+    def rows_from(self, order, start, stop, check):
+        """Trials of rows start..stop-1 of the order; whether any label is still learning."""
+        trials = self.space.trials
+        if len(self.slices) == 1:
+            ends = [self._run(self.slices[0], order, start, stop, trials, check)]
+        else:
+            with ThreadPoolExecutor(len(self.slices)) as pool:
+                runs = [
+                    pool.submit(self._run, labels, order, start, stop, trials, check)
+                    for labels in self.slices
+                ]
+            ends = [run.result() for run in runs]
+            self.space.count_trials(max(end[2] for end in ends))
+        for status, row, _ in ends:
+            if status not in (kernels.OK, kernels.ALL_STOPPED):
+                raise BadRow(status, row)
+        return any(status == kernels.OK for status, _, _ in ends)
+
+
+def learn_once(space, rule, task):
+    """One pass over checked rows in the given order."""
+    loop = _Loop(space, rule, task)
+    loop.rows_from(None, 0, loop.n_rows, False)
+
+
+def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
+    """Epochs until `max_iter`, until a pass makes no correction, or until interrupted.
+
+    Parameters
+    ----------
+    max_iter : float or None
+        Epochs, fractions included; None: until a pass makes no correction.
+    seed : int or None
+        Of the shuffling; None: rows come in the given order.
+    verbose : int
+        Whether a line is printed for every epoch.
+
+    Returns
+    -------
+    n_iter : float
+        Epochs swept. Epochs after a pass without a correction would change nothing; they are
+        counted in the averages, not swept.
+
+    Raises
+    ------
+    BadRow
+        The state is then of no use if rows were learned from before.
+    """
+    loop = _Loop(space, rule, task)
+    m = loop.n_rows
+    goal = np.inf if max_iter is None else max(1, round(max_iter * m))
+    order = None if seed is None else np.arange(m)
+    call = max(1, NONZEROS_PER_CALL * m // max(1, int(task.rows.indptr[-1])))
+    per_pass = m if task.weights is None else np.count_nonzero(task.weights)
+    space.resume()
+    set_bars(space, rule)
+    corrections, swept, epoch, learning = space.per_label("corrections"), 0, 0, True
+    started = time.perf_counter()
+    try:
+        while learning and swept < goal:
+            before = corrections.sum()
+            if order is not None:
+                shuffle(order, (seed + epoch) % 2**64)
+            last = int(min(m, goal - swept))
+            for start in range(0, last, call):
+                stop = min(start + call, last)
+                learning = loop.rows_from(order, start, stop, task.check and epoch == 0)
+                swept += stop - start
+                if not learning:
+                    break
+            epoch += 1
+            made = corrections.sum() - before
+            if verbose:
+                took = time.perf_counter() - started
+                print(f"epoch {swept / m:g}: {made} corrections, {took:.2f} s in all")
+            if learning and made == 0 and last == m:
+                if max_iter is not None:
+                    space.count_trials(space.trials + round((goal - swept) / m * per_pass))
+                break
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"Interrupted after {swept / m:.3g} epochs: the model keeps what it had learned.",
+            stacklevel=4,
+        )
+    return swept / m

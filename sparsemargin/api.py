@@ -1,0 +1,70 @@
+"""One call from a sparse matrix to a fitted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparsemargin.estimators import ALMAClassifier, PNormPerceptron
+from sparsemargin.estimators._first_order import FirstOrderClassifier
+
+#: Each name of an algorithm: its estimator, and the parameters the name fixes.
+ALGORITHMS: dict[str, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
+    "perceptron": (PNormPerceptron, {"p": 2.0, "normalize": False}),
+    "pnorm": (PNormPerceptron, {}),
+    "alma": (ALMAClassifier, {}),
+}
+
+#: What ``algo=None`` means.
+DEFAULT_ALGORITHM = "alma"
+
+
+def fit_csr(
+    X: Any, y: Any, algo: str | None = None, *, sample_weight: Any = None, **params: Any
+) -> FirstOrderClassifier:
+    """Fit a classifier to a CSR matrix.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (n_samples, n_features)
+        float32 or float64, int32 or int64 indices: used where it lies. Whatever the estimators
+        take is taken here too.
+    y : array-like of shape (n_samples,)
+        Class labels, numbers or strings.
+    algo : {"perceptron", "pnorm", "alma"}, default=None
+        ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
+        ``"alma"`` is `ALMAClassifier`. None chooses ``"alma"``.
+    sample_weight : array-like of shape (n_samples,), default=None
+    **params
+        Parameters of the estimator.
+
+    Returns
+    -------
+    estimator : FirstOrderClassifier
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If `algo` or a parameter is unknown; the message lists those that exist.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> X, y, X_test, y_test, _ = make_alma_target(2000, 1000, random_state=0)
+    >>> model = sparsemargin.fit_csr(X, y, algo="pnorm", p=6, random_state=0)
+    >>> model.n_features_in_
+    300
+    """
+    name = DEFAULT_ALGORITHM if algo is None else algo
+    if name not in ALGORITHMS:
+        raise ValueError(f"Unknown algo={algo!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
+    estimator, fixed = ALGORITHMS[name]
+    known = [param for param in estimator._get_param_names() if param not in fixed]
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        raise ValueError(
+            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}. "
+            f"Known are: {', '.join(known)}."
+        )
+    return estimator(**fixed, **params).fit(X, y, sample_weight=sample_weight)

@@ -1,0 +1,408 @@
+"""What all first-order classifiers share: the scikit-learn contract over the linear space."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array, csr_matrix, hstack, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine._log import CorrectionLog
+from sparsemargin._engine._replay import draw_slices, outputs_at, votes
+from sparsemargin._engine._space import MAX_P, LinearSpace
+from sparsemargin._engine.learning import BadRow, Task, learn, learn_once
+from sparsemargin.estimators import _validation as border
+
+# Test points a vote is replayed over at once.
+_POINTS_PER_REPLAY = 1 << 16
+_LARGEST_SEED = 2**31 - 1
+
+
+class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers whose trials test ``y w.x <= threshold``; not for use by itself."""
+
+    _parameter_constraints: dict = {
+        "p": [Interval(Real, 2, MAX_P, closed="both"), StrOptions({"log"})],
+        "hypothesis": [StrOptions({"last", "average", "vote", "random"})],
+        "normalize_hypotheses": ["boolean"],
+        "max_iter": [Interval(Real, 0, None, closed="neither"), None],
+        "max_corrections": [Interval(Integral, 1, None, closed="left"), None],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "soft_margin": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    @abstractmethod
+    def _make_rule(self, p: float, largest_norm: Any) -> Any:
+        """The engine's rule; `largest_norm()` is that of the data, None in a stream."""
+
+    # ------------------------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from X and y, from scratch unless `warm_start`.
+
+        Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+            CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
+            and memory-mapped included; anything else is converted to it.
+        y : array-like of shape (n_samples,)
+            Class labels, numbers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or sample_weight can't be used; says where, and what helps.
+        """
+        self._validate_params()
+        resumed = self.warm_start and hasattr(self, "classes_")
+        X, y = self._check_input(X, y, reset=not resumed)
+        weights = self._check_weights(sample_weight, X)
+        rows = border.open_rows(X)
+        random = check_random_state(self.random_state)
+        if resumed:
+            classes, codes = self.classes_, border.codes_of(y, self.classes_)
+            rows = border.check_rows(X, rows)
+            space, rule, slice_seed = self._space, self._rule, self._slice_seed
+        else:
+            classes, codes = border.find_classes(y)
+            if len(classes) < 2:
+                raise ValueError(f"y has one class only, {classes[0]!r}; at least 2 are needed.")
+            space, rule = self._open_space(rows, len(classes), X)
+            slice_seed = random.randint(_LARGEST_SEED)
+        class_weight = self._expand_class_weight(classes, codes)
+        task = Task(
+            rows, codes, weights, class_weight, check=not resumed,
+            max_corrections=self.max_corrections, n_threads=self._n_threads(space),
+        )  # fmt: skip
+        seed = random.randint(_LARGEST_SEED) if self.shuffle else None
+        space.open_slack(len(codes) if space.slack else 0)
+        try:
+            n_iter = learn(
+                space, rule, task, max_iter=self.max_iter, seed=seed, verbose=int(self.verbose)
+            )
+        except BadRow as bad:
+            if bad.status == kernels.NOT_CANONICAL:
+                return self.fit(border.canonical(X), y, sample_weight)
+            border.refuse_row(rows, bad.status, bad.row)
+        finally:
+            space.close_slack()
+        self._space, self._rule, self._slice_seed = space, rule, slice_seed
+        self._class_weight, self._coef = class_weight, None
+        self.classes_, self.n_iter_ = classes, n_iter
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Take the rows of X as the next trials, once, in the given order.
+
+        Any split of the same rows into batches gives the same model to the bit, and the one of
+        a single epoch of `fit` with ``shuffle=False``. With `soft_margin`, every row of every
+        call gets a new coordinate of its own. `max_iter`, `max_corrections` and `shuffle` do not
+        apply; parameters changed since the first call take effect with the next `fit`.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+            As for `fit`.
+        y : array-like of shape (n_samples,)
+            Labels, all among `classes`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will ever be; needed in the first call, optional later.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As for `fit`, or if a label is not among the classes. The model is then as it was,
+            unless a row's magnitudes are to blame: the rows before it have been learned.
+        """
+        first = not hasattr(self, "classes_")
+        if first:
+            self._validate_params()
+        X, y = self._check_input(X, y, reset=first)
+        known = self._check_classes(classes)
+        codes = border.codes_of(y, known)
+        weights = self._check_weights(sample_weight, X)
+        rows = border.check_rows(X, border.open_rows(X))
+        if first:
+            self._class_weight = self._expand_class_weight(known, None)
+            self._space, self._rule = self._open_space(rows, len(known), None)
+            self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
+            self.classes_ = known
+        space = self._space
+        task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads(space))
+        self._coef = None
+        if space.slack:
+            space.open_slack(len(codes))
+        try:
+            learn_once(space, self._rule, task)
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
+        finally:
+            if space.slack:
+                space.close_slack()
+        return self
+
+    def _open_space(self, rows: border.Rows, n_classes: int, X: Any) -> tuple[Any, Any]:
+        """An empty space and the rule; X is None in a stream."""
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        slack = float(self.soft_margin)
+        p = max(2.0, 2.0 * np.log(max(rows.n_features, 1))) if self.p == "log" else float(self.p)
+
+        def largest_norm() -> float:
+            checked = border.check_rows(X, rows)
+            norms = kernels.for_rows(checked).row_norms(
+                checked.data, checked.indptr, p, bias, slack
+            )
+            return float(norms.max())
+
+        rule = self._make_rule(p, None if X is None else largest_norm)
+        space = LinearSpace(
+            rows.n_features, 1 if n_classes == 2 else n_classes, p, rows.data.dtype,
+            bias=bias, slack=slack, tracked=rule.needs_norm,
+            averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
+            log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
+        )  # fmt: skip
+        return space, rule
+
+    # ------------------------------------------------------------------------------ validation
+
+    def _check_input(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        X = self._check_X(X, reset=reset)
+        y = border.check_labels(y)
+        if len(y) != X.shape[0]:
+            check_consistent_length(X, y)
+        return X, y
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """X as CSR of types the engine takes; the rows themselves are checked later."""
+        if border.is_plain_csr(X) and 0 not in X.shape:
+            if reset:
+                validate_data(self, X, skip_check_array=True)
+            elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )  # fmt: skip
+        return X if issparse(X) else csr_matrix(X)
+
+    def _check_classes(self, classes: Any) -> np.ndarray:
+        fitted = getattr(self, "classes_", None)
+        if classes is None:
+            if fitted is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            return fitted
+        given = np.unique(border.check_labels(classes))
+        if len(given) < 2:
+            raise ValueError(f"classes has one class only, {given[0]!r}; at least 2 are needed.")
+        if fitted is not None and not np.array_equal(given, fitted):
+            raise ValueError(
+                f"classes={given.tolist()} is not the same as on the last call to partial_fit, "
+                f"which was {fitted.tolist()}."
+            )
+        return given
+
+    def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        return _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+
+    def _expand_class_weight(self, classes: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+        """Weights of each label's negative and positive rows, shape (2, n_labels).
+
+        With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest.
+        """
+        if self.class_weight is None:
+            return np.ones((2, 1 if len(classes) == 2 else len(classes)))
+        if self.class_weight == "balanced" and codes is None:
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once and can't be used with "
+                "partial_fit. Pass the weights as a dict."
+            )
+        y = classes if codes is None else classes[codes]
+        weight = compute_class_weight(self.class_weight, classes=classes, y=y).astype(np.float64)
+        if not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
+        if len(classes) == 2:
+            return weight[:, np.newaxis]
+        return np.vstack([np.ones_like(weight), weight])
+
+    def _n_threads(self, space: Any) -> int:
+        return 1 if space.n_labels == 1 or self.n_jobs is None else effective_n_jobs(self.n_jobs)
+
+    # ------------------------------------------------------------------------------ prediction
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Output of the hypothesis for every row.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            ``w.x``, intercept included, x as it is (not normalised). ``hypothesis="average"``:
+            divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
+            [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
+            `random_state` and the row's content, one for all classes.
+        """
+        scores = self._outputs(X, relative=False)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of every row: the sign of the output, 0 being positive, or the largest one.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._outputs(X, relative=True)
+        if scores.shape[1] == 1:
+            return self.classes_[(scores[:, 0] >= 0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
+        if not hasattr(self, "classes_"):
+            check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        rows = border.check_rows(X, border.open_rows(X))
+        space = self._space
+        if space.log is not None:
+            return self._replayed(rows)
+        return kernels.for_state(rows, space).outputs(
+            space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
+        )
+
+    def _replayed(self, rows: border.Rows) -> np.ndarray:
+        space = self._space
+        n_rows = len(rows.indptr) - 1
+        X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
+        X = X.astype(np.float64)
+        if space.bias:
+            X = hstack([X, csr_array(np.full((n_rows, 1), space.bias))], format="csr")
+        if self.hypothesis == "random":
+            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+            slices = draw_slices(*parts, self._slice_seed, space.trials)
+            return outputs_at(space, *parts, slices)
+        result = np.empty((n_rows, space.n_labels))
+        for start in range(0, n_rows, _POINTS_PER_REPLAY):
+            points = X[start : start + _POINTS_PER_REPLAY].tocsc()
+            parts = points.data, points.indices.astype(np.int64), points.indptr.astype(np.int64)
+            result[start : start + points.shape[0]] = votes(space, *parts, points.shape[0])
+        return result / np.maximum(space.trials_per_label, 1)
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    def _weights(self) -> np.ndarray:
+        check_is_fitted(self)
+        if self._space.log is not None:
+            raise AttributeError(
+                f"hypothesis={self.hypothesis!r} has no single weight vector. "
+                "Fit with hypothesis='average' or 'last'."
+            )
+        if self._coef is None:
+            self._coef = self._space.weights()
+        return self._coef
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
+
+        Built when asked for; the average is divided by the trials. CSR after `sparsify`.
+        """
+        coef = self._weights()[:, : self.n_features_in_]
+        return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        weights = self._weights()
+        if not self._space.bias:
+            return np.zeros(len(weights), dtype=weights.dtype)
+        return weights[:, -1] * weights.dtype.type(self._space.bias)
+
+    @property
+    def n_corrections_(self) -> Any:
+        """Corrections made: an int for two classes, else an array of shape (n_classes,)."""
+        check_is_fitted(self)
+        corrections = self._space.per_label("corrections")
+        return int(corrections[0]) if len(corrections) == 1 else corrections.copy()
+
+    @property
+    def theta_(self) -> np.ndarray:
+        """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
+        if there is one: ``w = link_p(theta)`` for the last hypothesis."""
+        check_is_fitted(self)
+        return self._space.theta()
+
+    @property
+    def theta_norm_(self) -> np.ndarray:
+        """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
+        coordinates included."""
+        check_is_fitted(self)
+        return self._space.theta_norm()
+
+    def sparsify(self) -> Self:
+        """Give `coef_` as a CSR matrix from now on."""
+        check_is_fitted(self)
+        self._sparse_coef = True
+        return self
+
+    def densify(self) -> Self:
+        """Give `coef_` as a dense array again."""
+        check_is_fitted(self)
+        self._sparse_coef = False
+        return self
+
+    def __getstate__(self) -> dict:
+        return {**super().__getstate__(), "_coef": None} if hasattr(self, "_coef") else (
+            super().__getstate__()
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

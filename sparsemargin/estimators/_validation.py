@@ -1,0 +1,170 @@
+"""The border: what comes in is checked here once, and the engine then runs unchecked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sparsemargin._engine import kernels
+
+# Integer labels are looked up in a table where they span no more than this.
+_WIDEST_TABLE = 1 << 20
+
+
+class Rows(NamedTuple):
+    """The three arrays of a CSR matrix, of types the kernels are compiled for."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+
+def is_plain_csr(X: Any) -> bool:
+    """Whether X is CSR and of types the engine takes as they are."""
+    return (
+        type(X) in (csr_matrix, csr_array)
+        and X.ndim == 2
+        and X.data.dtype in kernels.VALUE_TYPES
+        and X.indices.dtype in kernels.INDEX_TYPES
+        and X.indices.dtype == X.indptr.dtype
+    )
+
+
+def open_rows(X: Any) -> Rows:
+    """The arrays of a CSR matrix, once its row pointers are known to be sound.
+
+    Raises
+    ------
+    ValueError
+        If the pointers fall, or lead outside the stored entries.
+    """
+    data, indices, indptr = (np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
+    rows = Rows(data, indices, indptr, X.shape[1])
+    if len(indptr) != X.shape[0] + 1:
+        raise ValueError(
+            f"X is corrupted: indptr has {len(indptr)} entries, not n_rows + 1 = {X.shape[0] + 1}."
+        )
+    row = kernels.for_rows(rows).bad_pointer(indptr, min(len(data), len(indices)))
+    if row >= 0:
+        raise ValueError(
+            f"X is corrupted at row {row}: its indptr entries {indptr[row]} and {indptr[row + 1]} "
+            f"do not bound a part of the {min(len(data), len(indices))} stored entries. "
+            "Rebuild the matrix from its source."
+        )
+    return rows
+
+
+def canonical(X: Any) -> Any:
+    """A copy of X, its rows sorted and repeated columns summed."""
+    fresh = csr_matrix((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
+    fresh.sum_duplicates()
+    return fresh
+
+
+def check_rows(X: Any, rows: Rows) -> Rows:
+    """Rows ready for the engine: finite, in range, sorted, without repeats.
+
+    Raises
+    ------
+    ValueError
+        Names the row and the column of what can't be used.
+    """
+    status, row = kernels.for_rows(rows).first_bad_row(*rows)
+    if status == kernels.NOT_CANONICAL:
+        return check_rows(X, open_rows(canonical(X)))
+    if status != kernels.OK:
+        refuse_row(rows, status, row)
+    return rows
+
+
+def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
+    """Say what is wrong with the row, where, and what helps."""
+    span = slice(rows.indptr[row], rows.indptr[row + 1])
+    columns, values = rows.indices[span], rows.data[span]
+    if status == kernels.NOT_FINITE:
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        what = "NaN" if np.isnan(values[at]) else "infinity"
+        raise ValueError(
+            f"Input X contains {what} at row {row}, column {columns[at]}. "
+            "Impute it or drop the row."
+        )
+    if status == kernels.OUT_OF_RANGE:
+        at = int(np.flatnonzero((columns < 0) | (columns >= rows.n_features))[0])
+        raise ValueError(
+            f"X is corrupted at row {row}: column index {columns[at]} is outside "
+            f"[0, {rows.n_features}). Rebuild the matrix from its source."
+        )
+    raise ValueError(
+        f"Row {row} of X has magnitudes (from {np.abs(values[values != 0]).min():.3g} to "
+        f"{np.abs(values).max():.3g}) too far from each other, or from those learned so far, "
+        f"for one {rows.data.dtype} vector to hold. Rescale X, or pass normalize=True."
+    )
+
+
+def check_labels(y: Any) -> np.ndarray:
+    """Labels as a one-dimensional array.
+
+    Raises
+    ------
+    ValueError
+        If y has the wrong shape, mixes types, or is continuous.
+    """
+    if isinstance(y, (list, tuple)) or getattr(y, "dtype", None) == object:
+        _refuse_mixed(y)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+    return y
+
+
+def _refuse_mixed(y: Any) -> None:
+    seen: dict[type, int] = {}
+    for i, label in enumerate(y):
+        kind = str if isinstance(label, str) else type(label)
+        seen.setdefault(kind, i)
+    words = [i for kind, i in seen.items() if kind is str]
+    others = [(i, kind) for kind, i in seen.items() if kind is not str]
+    if words and others:
+        i, kind = others[0]
+        raise ValueError(
+            f"y mixes types: y[{words[0]}] is a str, y[{i}] is of type {kind.__name__}. "
+            "Give labels of one type."
+        )
+
+
+def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes of y, and each label's place among them (int64)."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
+        low = y.min()
+        shifted = (y - low).astype(np.int64, copy=False)
+        present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
+        present[shifted] = True
+        classes = (np.flatnonzero(present) + low).astype(y.dtype)
+        return classes, (np.cumsum(present) - 1)[shifted]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.int64, copy=False)
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Each label's place among known classes.
+
+    Raises
+    ------
+    ValueError
+        Names the first label that is not among them.
+    """
+    places = np.searchsorted(classes, y)
+    places[places == len(classes)] = 0
+    unknown = classes[places] != y
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y[{row}] = {y[row]!r} is not among the classes {classes.tolist()} of the first call "
+            "to partial_fit. Pass all classes there."
+        )
+    return places.astype(np.int64, copy=False)
