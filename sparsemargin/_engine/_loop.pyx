@@ -8,6 +8,7 @@ instances are measured by their own norm), and speaks to the rule only where the
 from libc.math cimport INFINITY, fabs, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libcpp.vector cimport vector
 
 from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport raised
@@ -18,7 +19,7 @@ from sparsemargin._engine._rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FirstOrderRule, Rule, Step, respond, threshold
 )
 from sparsemargin._engine._space cimport (
-    LinearSpace, Space, add_row, keep_in_window, refit, rescued_output, settle, unit
+    LinearSpace, Space, add_row, rescued_output, unit
 )
 from sparsemargin._engine._types cimport ALL_STOPPED, OK, TOO_WIDE, index_t, state_t, value_t
 
@@ -74,23 +75,18 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
 cdef int correct(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
                  Py_ssize_t l, double y, double weight, int64_t trials,
                  const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t,
+                 const RowScale* row, double* slack_t, double* scratch,
                  Correction* entry) noexcept nogil:
     """One correction of one label: the space moves as the rule says."""
     cdef Step step = respond(rule, space.of.corrections[l] + 1)
     cdef double size = y * scaled_step(rule, space, l, weight * step.size, row)
     cdef int64_t shift = space.of.shift[l]
-    settle(space, t, g, acc, l, trials)
-    if add_row(space, t, g, acc, l, values, columns, nnz, row, slack_t, size,
-               &entry.coefficient) != OK:
+    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, size,
+               step.project, scratch, &entry.coefficient, &entry.shift_before) != OK:
         return TOO_WIDE
-    entry.shift_before = <int32_t> (space.of.shift[l] - shift)
-    shift = space.of.shift[l]
-    keep_in_window(space, t, g, acc, l)
-    refit(space, l, step.project)
+    entry.shift_after = <int32_t> (space.of.shift[l] - shift - entry.shift_before)
     space.of.corrections[l] += 1
     space.of.bar[l] = raise_bar(rule, space, l)
-    entry.shift_after = <int32_t> (space.of.shift[l] - shift)
     entry.label = <int32_t> l
     entry.start = trials - space.of.idle[l]
     entry.unit = unit(space, l)
@@ -145,6 +141,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     cdef const Rule* r = &rule.rule
     cdef CorrectionLog log = space.log
     cdef Correction entry
+    cdef vector[double] scratch
     cdef RowScale scale
     cdef Py_ssize_t i, j, l, row = -1, nnz, n_features = space.n_features
     cdef Py_ssize_t K = c.n_labels, offset = 1 if K == 1 else 0
@@ -222,9 +219,11 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                         continue
                     if class_weight[positive, l] == 0.0:
                         continue
+                    if <Py_ssize_t> scratch.size() <= nnz:
+                        scratch.resize(2 * nnz + 1)
                     status = correct(r, c, tp, gp, accp, l, y,
                                      weight * class_weight[positive, l], trials, values, columns,
-                                     nnz, &scale, slack_t, &entry)
+                                     nnz, &scale, slack_t, scratch.data(), &entry)
                     if status != OK:
                         break
                     if pool != NULL:

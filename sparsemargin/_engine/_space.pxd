@@ -1,6 +1,6 @@
 """The linear space: dual vectors with the p-norm link, their averages, and the step."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
@@ -43,15 +43,10 @@ cdef struct Space:
     bint normalized  # hypotheses count with norm 1
 
 cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
-cdef void settle(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
-                 int64_t trials) noexcept nogil
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
-                 const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, double step,
-                 double* coefficient) noexcept nogil
-cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
-                         Py_ssize_t label) noexcept nogil
-cdef void refit(Space* space, Py_ssize_t label, bint project) noexcept nogil
+                 int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                 const RowScale* row, double* slack_t, double step, bint project,
+                 double* new_g, double* coefficient, int32_t* shifted) noexcept nogil
 cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t label,
                            const value_t* values, const index_t* columns, Py_ssize_t nnz,
                            const RowScale* row, const double* slack_t) noexcept nogil

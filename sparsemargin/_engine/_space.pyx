@@ -16,7 +16,7 @@ Three guards keep this exact. Each is triggered by the state alone, never by whe
 """
 
 from libc.math cimport copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 import copyreg
 
@@ -124,21 +124,6 @@ cdef double largest_coordinate(const Space* space, const state_t* t,
 
 # ---------------------------------------------------------------------------------- a correction
 
-cdef void settle(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
-                 int64_t trials) noexcept nogil:
-    """Count the current vector for the trials it lasted; to be called before it changes."""
-    cdef double current
-    cdef Labels* of = &space.of
-    if space.averaged:
-        current = unit(space, l)
-        of.Z[l] += (trials - of.begin[l]) * current
-        if current > of.unit_peak[l]:
-            of.unit_peak[l] = current
-        elif 0.0 < current < FLUSH * of.unit_peak[l]:
-            flush(space, g, acc, l)
-    of.begin[l] = trials
-
-
 cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
                            double smallest, double* step) noexcept nogil:
     """Bring the step, given in units of theta, to the scale of t; TOO_WIDE if none fits both."""
@@ -159,76 +144,113 @@ cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, P
     return OK
 
 
-cdef inline double touch_2(state_t* t, state_t* acc, Py_ssize_t i, double d, double Z,
-                           bint averaged, int64_t* nonzero) noexcept nogil:
-    """t_i += d; the increment of t_i**2."""
-    cdef double old = t[i], change
-    t[i] = <state_t> (old + d)
-    change = t[i] - old  # what the type took up, so that acc and t stay in step
-    if averaged:
-        acc[i] -= <state_t> (Z * change)
-    nonzero[0] += (t[i] != 0) - (old != 0)
-    return change * (t[i] + old)
+cdef inline double move_2(const state_t* t, Py_ssize_t i, double d, state_t* new_t,
+                          int64_t* nonzero) noexcept nogil:
+    """t_i + d, as its type holds it; the increment of t_i**2."""
+    cdef double old = t[i]
+    new_t[0] = <state_t> (old + d)
+    nonzero[0] += (new_t[0] != 0) - (old != 0)
+    return (new_t[0] - old) * (new_t[0] + old)
 
 
-cdef inline void touch_p(const Power* power, state_t* t, state_t* g, state_t* acc,
-                         Py_ssize_t i, double d, double Z, bint averaged, double* S,
-                         double* S_low, int64_t* nonzero) noexcept nogil:
-    cdef double old_t = t[i], old_g = g[i]
-    cdef double new_t = old_t + d
-    cdef double new_g = link(power, new_t)
+cdef inline double move_p(const Power* power, state_t* t, const state_t* g, Py_ssize_t i,
+                          double d, double* S, double* S_low, int64_t* nonzero) noexcept nogil:
+    """t_i += d, and what S changes by; the new g_i."""
+    cdef double old = t[i], new_t = old + d, new_g = link(power, new_t)
     t[i] = <state_t> new_t
-    g[i] = <state_t> new_g
-    if averaged:
-        acc[i] -= <state_t> (Z * (new_g - old_g))
-    add_exactly(S, S_low, -(old_t * old_g))
+    add_exactly(S, S_low, -(old * g[i]))
     add_exactly(S, S_low, new_t * new_g)
-    nonzero[0] += (new_t != 0) - (old_t != 0)
+    nonzero[0] += (new_t != 0) - (old != 0)
+    return new_g
 
 
-cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
-                 const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, double step,
-                 double* coefficient) noexcept nogil:
-    """theta += step * (the augmented row times row.factor); TOO_WIDE leaves all as it was."""
-    cdef Labels* of = &space.of
+cdef inline void move(Space* space, state_t* t, const state_t* g, Py_ssize_t l,
+                      const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                      const RowScale* row, double step, double* new_g) noexcept nogil:
+    """The new g of the row's coordinates, not yet stored, and S; for p > 2 t as well."""
     cdef Py_ssize_t j, stride = space.n_labels
     cdef Py_ssize_t bias_at = (space.n_coordinates - 1) * stride + l
-    cdef double d, old, Z, S, S_low, increment = 0.0
-    cdef int64_t nonzero
-    cdef bint averaged = space.averaged
-    if open_scale(space, t, g, acc, l, row.smallest, &step) != OK:
-        return TOO_WIDE
-    Z = of.Z[l]
-    S = of.S[l]
-    S_low = of.S_low[l]
-    nonzero = of.nonzero[l]
-    coefficient[0] = step
+    cdef double S = space.of.S[l], S_low = space.of.S_low[l], increment = 0.0
+    cdef int64_t nonzero = space.of.nonzero[l]
+    cdef state_t fresh
     if space.p.exponent == 2.0:
         for j in range(nnz):
-            d = step * (values[j] * row.factor)
-            increment += touch_2(t, acc, columns[j] * stride + l, d, Z, averaged, &nonzero)
+            increment += move_2(t, columns[j] * stride + l, step * (values[j] * row.factor),
+                                &fresh, &nonzero)
+            new_g[j] = fresh
         if space.bias:
-            increment += touch_2(t, acc, bias_at, step * (space.bias * row.factor), Z, averaged,
-                                 &nonzero)
+            increment += move_2(t, bias_at, step * (space.bias * row.factor), &fresh, &nonzero)
+            new_g[nnz] = fresh
         add_exactly(&S, &S_low, increment)
     else:
         for j in range(nnz):
-            d = step * (values[j] * row.factor)
-            touch_p(&space.link, t, g, acc, columns[j] * stride + l, d, Z, averaged, &S, &S_low,
-                    &nonzero)
+            new_g[j] = move_p(&space.link, t, g, columns[j] * stride + l,
+                              step * (values[j] * row.factor), &S, &S_low, &nonzero)
         if space.bias:
-            touch_p(&space.link, t, g, acc, bias_at, step * (space.bias * row.factor), Z,
-                    averaged, &S, &S_low, &nonzero)
+            new_g[nnz] = move_p(&space.link, t, g, bias_at, step * (space.bias * row.factor), &S,
+                                &S_low, &nonzero)
+    space.of.S[l] = S
+    space.of.S_low[l] = S_low
+    space.of.S_peak[l] = max(space.of.S_peak[l], S)
+    space.of.nonzero[l] = nonzero
+
+
+cdef inline void store(Space* space, state_t* g, state_t* acc, Py_ssize_t l,
+                       const index_t* columns, Py_ssize_t nnz,
+                       const double* new_g) noexcept nogil:
+    """Store the row's new g, what the coordinates were worth so far kept in acc."""
+    cdef Py_ssize_t j, i, stride = space.n_labels
+    cdef Py_ssize_t n = nnz + (1 if space.bias else 0)
+    cdef double Z = space.of.Z[l]
+    for j in range(n):
+        i = (columns[j] if j < nnz else space.n_coordinates - 1) * stride + l
+        if space.averaged:
+            acc[i] -= <state_t> (Z * (new_g[j] - g[i]))
+        g[i] = <state_t> new_g[j]
+
+
+cdef inline void move_slack(Space* space, Py_ssize_t l, double* slack_t,
+                            double d) noexcept nogil:
+    cdef double old = slack_t[l]
+    slack_t[l] += d
+    space.of.S_slack[l] += raised(&space.p, fabs(slack_t[l])) - raised(&space.p, fabs(old))
+
+
+cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+                 int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                 const RowScale* row, double* slack_t, double step, bint project,
+                 double* new_g, double* coefficient, int32_t* shifted) noexcept nogil:
+    """theta += step * (the augmented row times row.factor), the old vector counted first.
+
+    `coefficient` is the step in units of t, which `shifted` tells by what power of two they were
+    changed to take it. TOO_WIDE leaves all as it was.
+    """
+    cdef Labels* of = &space.of
+    cdef double counted
+    cdef int64_t passes, shift = of.shift[l]
+    if open_scale(space, t, g, acc, l, row.smallest, &step) != OK:
+        return TOO_WIDE
+    coefficient[0] = step
+    shifted[0] = <int32_t> (of.shift[l] - shift)
+    counted = unit(space, l)
+    if space.averaged:
+        of.Z[l] += (trials - of.begin[l]) * counted
+        of.unit_peak[l] = max(of.unit_peak[l], counted)
+    of.begin[l] = trials
+    move(space, t, g, l, values, columns, nnz, row, step, new_g)
     if space.slack:
-        old = slack_t[l]
-        slack_t[l] += step * (space.slack * row.factor)
-        of.S_slack[l] += raised(&space.p, fabs(slack_t[l])) - raised(&space.p, fabs(old))
-    of.S[l] = S
-    of.S_low[l] = S_low
-    of.nonzero[l] = nonzero
-    if S > of.S_peak[l]:
-        of.S_peak[l] = S
+        move_slack(space, l, slack_t, step * (space.slack * row.factor))
+    refit(space, l, project)
+    if space.averaged:
+        # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
+        counted = min(counted, unit(space, l))
+        if 0.0 < counted < FLUSH * of.unit_peak[l]:
+            flush(space, g, acc, l)
+    store(space, g, acc, l, columns, nnz, new_g)
+    passes = of.passes[l]
+    keep_in_window(space, t, g, acc, l)
+    if of.passes[l] != passes:
+        refit(space, l, False)
     return OK
 
 
@@ -390,6 +412,9 @@ cdef class LinearSpace:
         return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
 
     def __setstate__(self, state):
+        # Arrays that came out of a memory map can't be written to.
+        state = [np.require(part, requirements="W") if isinstance(part, np.ndarray) else part
+                 for part in state]
         (self.trials, self.t, self.g, self.acc, self.floats, self.counts, self.log, p,
          self.c.n_labels, self.c.n_coordinates, self.c.bias, self.c.slack, self.c.window,
          self.c.tracked, self.c.averaged, self.c.normalized) = state

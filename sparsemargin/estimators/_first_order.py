@@ -398,11 +398,13 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict:
-        return {**super().__getstate__(), "_coef": None} if hasattr(self, "_coef") else (
-            super().__getstate__()
-        )
+        state = super().__getstate__()
+        return {**state, "_coef": None} if "_coef" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # A hyperplane through the origin can't favour one class of blobs that lie around it,
+        # as scikit-learn's check of class_weight expects.
+        tags.classifier_tags.poor_score = not self.fit_intercept
         return tags

@@ -1,0 +1,272 @@
+"""The two artificial problems of the source papers: a sparse target vector, uniform instances."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse as sp
+from sklearn.preprocessing import normalize
+
+from ._checks import check_count, check_flag, check_float_dtype, check_real, spawn_streams
+
+Instances: TypeAlias = sp.csr_matrix | NDArray[np.floating]
+Labels = NDArray[np.int64]
+Split = tuple[Instances, Labels, Instances, Labels, NDArray[np.float64]]
+
+_ALMA_MARGIN = 1.0
+_HO_MARGIN = 0.005
+_MAX_ROWS = 2**31 - 1
+_BATCH_VALUES = 2**20
+_PATIENCE_BATCHES = 64
+_LOWEST_RATE = 1e-5
+_LOWEST_DENSITY = 1e-9  # lower ones overflow the cell numbers
+
+
+def make_alma_target(
+    n_train: int = 10000,
+    n_test: int = 10000,
+    *,
+    n_features: int = 300,
+    n_relevant: int = 3,
+    noise: float = 0.0,
+    density: float = 1.0,
+    sparse: bool = True,
+    dtype: DTypeLike = np.float64,
+    random_state=None,
+) -> Split:
+    """Artificial data of the ALMA paper: margin 1 in training, a clean test set without margin.
+
+    The target u holds random signs in its first `n_relevant` coordinates and zeros elsewhere;
+    instances are uniform in [-1, 1]^n. A training instance with |u.x| < 1 is rejected and drawn
+    again; its label sign(u.x) is flipped with probability `noise`. The test set keeps every
+    instance and the label sign(u.x), with sign(0) = +1.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Numbers of rows; `n_test` may be 0.
+    n_features : int, default=300
+        Number of coordinates n.
+    n_relevant : int, default=3
+        Number s of nonzero coordinates of the target: at least 2, since a single coordinate of
+        [-1, 1] cannot exceed the margin.
+    noise : float, default=0.0
+        Probability that a training label is flipped. The instances do not depend on it.
+    density : float, default=1.0
+        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's protocol).
+    sparse : bool, default=True
+        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+        Type of the instances. The margin holds for the values as rounded to this type.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    X_train : csr_matrix or ndarray of shape (n_train, n_features)
+    y_train : ndarray of shape (n_train,), int64
+        Labels -1 and +1.
+    X_test : csr_matrix or ndarray of shape (n_test, n_features)
+    y_test : ndarray of shape (n_test,), int64
+    target : ndarray of shape (n_features,), float64
+        The vector u, in {-1, 0, +1}.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if `density` is so low that hardly any instance
+        reaches the margin.
+
+    References
+    ----------
+    C. Gentile (2001). A new approximate maximal margin classification algorithm. JMLR 2,
+    213-242, section 4.4.
+    """
+    n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
+    n_relevant = check_count("n_relevant", n_relevant, 2, n_features)
+    noise, density, sparse, dtype = _check_options(noise, density, sparse, dtype)
+    target_stream, relevant_stream, rest_stream, flip_stream, test_stream = spawn_streams(
+        random_state, 5
+    )
+    target = _random_target(target_stream, n_features, n_relevant)
+
+    # Rejection looks at the relevant coordinates only, so only they are drawn again.
+    relevant = _rows_with_margin(
+        lambda n_rows: _uniform_rows(relevant_stream, n_rows, n_relevant, density).astype(dtype),
+        target[:n_relevant],
+        _ALMA_MARGIN,
+        n_train,
+        density,
+        "raise density or n_relevant",
+    )
+    rest = _uniform_rows(rest_stream, n_train, n_features - n_relevant, density).astype(dtype)
+    X_train = sp.csr_matrix(sp.hstack([relevant, rest], format="csr"))
+    X_test = _uniform_rows(test_stream, n_test, n_features, density).astype(dtype)
+    y_train = _flip(_labels(X_train, target), noise, flip_stream)
+    y_test = _labels(X_test, target)
+    return _as_asked(X_train, sparse), y_train, _as_asked(X_test, sparse), y_test, target
+
+
+def make_ho_target(
+    n_train: int = 1000,
+    n_test: int = 1000,
+    *,
+    n_features: int = 500,
+    n_relevant: int = 50,
+    noise: float = 0.0,
+    density: float = 1.0,
+    sparse: bool = True,
+    dtype: DTypeLike = np.float64,
+    random_state=None,
+) -> Split:
+    """Artificial data of the Higher-order Perceptron paper: unit vectors with margin 0.005.
+
+    The target u holds random signs in its first `n_relevant` coordinates, zeros elsewhere, and is
+    scaled to 2-norm 1; instances are uniform in [-1, 1]^n, then scaled to 2-norm 1. In both sets
+    an instance with |u.x| < 0.005 is rejected and drawn again, and the label sign(u.x) is flipped
+    with probability `noise`.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Numbers of rows; `n_test` may be 0.
+    n_features : int, default=500
+        Number of coordinates n.
+    n_relevant : int, default=50
+        Number of nonzero coordinates of the target.
+    noise : float, default=0.0
+        Probability that a label is flipped, in the test set too (the paper has 0 and 0.1). The
+        instances do not depend on it.
+    density : float, default=1.0
+        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's protocol).
+    sparse : bool, default=True
+        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+        Type of the instances. The margin holds for the values as rounded to this type.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    X_train : csr_matrix or ndarray of shape (n_train, n_features)
+    y_train : ndarray of shape (n_train,), int64
+        Labels -1 and +1.
+    X_test : csr_matrix or ndarray of shape (n_test, n_features)
+    y_test : ndarray of shape (n_test,), int64
+    target : ndarray of shape (n_features,), float64
+        The vector u, of 2-norm 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if `density` is so low or `n_features` so large that
+        hardly any instance reaches the margin.
+
+    References
+    ----------
+    C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
+    section 4, Task 1 ("Artificial 0.0" and "Artificial 0.1").
+    """
+    n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
+    n_relevant = check_count("n_relevant", n_relevant, 1, n_features)
+    noise, density, sparse, dtype = _check_options(noise, density, sparse, dtype)
+    target_stream, *streams = spawn_streams(random_state, 5)
+    target = _random_target(target_stream, n_features, n_relevant) / np.sqrt(n_relevant)
+
+    def labelled(n_rows, row_stream, flip_stream):
+        X = _rows_with_margin(
+            lambda n: normalize(_uniform_rows(row_stream, n, n_features, density)).astype(dtype),
+            target,
+            _HO_MARGIN,
+            n_rows,
+            density,
+            "raise density or n_relevant, or lower n_features",
+        )
+        return _as_asked(X, sparse), _flip(_labels(X, target), noise, flip_stream)
+
+    return *labelled(n_train, *streams[:2]), *labelled(n_test, *streams[2:]), target
+
+
+def _check_shape(n_train, n_test, n_features) -> tuple[int, int, int]:
+    return (
+        check_count("n_train", n_train, 1, _MAX_ROWS),
+        check_count("n_test", n_test, 0, _MAX_ROWS),
+        check_count("n_features", n_features, 1, _MAX_ROWS),
+    )
+
+
+def _check_options(noise, density, sparse, dtype) -> tuple[float, float, bool, np.dtype]:
+    return (
+        check_real("noise", noise, 0, 1),
+        check_real("density", density, _LOWEST_DENSITY, 1),
+        check_flag("sparse", sparse),
+        check_float_dtype(dtype),
+    )
+
+
+def _random_target(stream, n_features: int, n_relevant: int) -> NDArray[np.float64]:
+    target = np.zeros(n_features)
+    target[:n_relevant] = 2 * stream.randint(2, size=n_relevant) - 1
+    return target
+
+
+def _uniform_rows(stream, n_rows: int, n_cols: int, density: float) -> sp.csr_matrix:
+    """Draw CSR rows, uniform in [-1, 1] where a coordinate is kept, in time O(nonzeros)."""
+    cells = _kept_cells(stream, n_rows * n_cols, density)
+    data = stream.uniform(-1, 1, size=cells.size)
+    indptr = np.searchsorted(cells, np.arange(n_rows + 1) * n_cols)
+    return sp.csr_matrix((data, cells % max(n_cols, 1), indptr), shape=(n_rows, n_cols))
+
+
+def _kept_cells(stream, n_cells: int, density: float) -> NDArray[np.int64]:
+    """Draw which of `n_cells` cells are kept, each independently, as rising cell numbers.
+
+    The gaps between successes of a Bernoulli sequence are geometric: this visits no empty cell.
+    """
+    found, last = [np.empty(0, dtype=np.int64)], -1
+    while last < n_cells - 1:
+        expected = (n_cells - 1 - last) * density
+        gaps = stream.geometric(density, size=int(expected + 4 * np.sqrt(expected)) + 16)
+        found.append(last + np.cumsum(gaps))
+        last = found[-1][-1]
+    cells = np.concatenate(found)
+    return cells[: np.searchsorted(cells, n_cells)]
+
+
+def _rows_with_margin(
+    draw: Callable[[int], sp.csr_matrix],
+    target: NDArray[np.float64],
+    margin: float,
+    n_rows: int,
+    density: float,
+    remedy: str,
+) -> sp.csr_matrix:
+    """Draw batches until `n_rows` rows with |target.x| >= margin are found."""
+    batch_rows = int(min(max(_BATCH_VALUES / (target.size * density), 1), _BATCH_VALUES))
+    found: list[sp.csr_matrix] = []
+    n_found = n_drawn = 0
+    while not found or n_found < n_rows:
+        given_up = n_drawn >= _PATIENCE_BATCHES * batch_rows
+        if given_up and n_found < _LOWEST_RATE * n_drawn:
+            raise ValueError(
+                f"only {n_found} of {n_drawn} instances drawn with density={density} reach the "
+                f"margin {margin}: {remedy}"
+            )
+        rows = draw(batch_rows)
+        found.append(rows[np.abs(rows @ target) >= margin])
+        n_found += found[-1].shape[0]
+        n_drawn += batch_rows
+    return sp.vstack(found, format="csr")[:n_rows]
+
+
+def _labels(X: sp.csr_matrix, target: NDArray[np.float64]) -> Labels:
+    return np.where(X @ target >= 0, np.int64(1), np.int64(-1))
+
+
+def _flip(y: NDArray[np.int64], noise: float, stream) -> Labels:
+    return np.where(stream.random_sample(y.size) < noise, -y, y)
+
+
+def _as_asked(X: sp.csr_matrix, sparse: bool):
+    return X if sparse else X.toarray()
