@@ -65,7 +65,8 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
     cdef double measured = row.norm if rule.scaling == BY_ROW else row.factor
     if bar == -INFINITY:
         return False
-    if SMALL < fabs(dot) < LARGE:
+    # Both factors may be in range and their product not.
+    if SMALL < fabs(dot) < LARGE and SMALL < fabs(space.of.sigma[l] * dot):
         if rule.scaling == BY_ROW:
             return y * space.of.sigma[l] * dot <= bar * ldexp(row.norm, row.exponent)
         return y * space.of.sigma[l] * dot <= bar

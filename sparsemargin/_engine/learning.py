@@ -6,6 +6,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -62,8 +63,8 @@ class _Loop:
         self.limit = -1 if task.max_corrections is None else task.max_corrections
         self.place = None if space.log is None else np.full(n_rows, -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
-        cuts = np.linspace(0, space.n_labels, n_threads + 1).astype(int)
-        self.slices = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
+        self.slices = list(pairwise(cuts))
 
     def _run(self, labels, order, start, stop, trials, check):
         space, task, rows = self.space, self.task, self.task.rows

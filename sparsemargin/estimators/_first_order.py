@@ -95,7 +95,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             classes, codes = border.find_classes(y)
             if len(classes) < 2:
                 raise ValueError(f"y has one class only, {classes[0]!r}; at least 2 are needed.")
-            space, rule = self._open_space(rows, len(classes), X)
+            space, rule = self._open_space(rows, len(classes), X, weights)
             slice_seed = random.randint(_LARGEST_SEED)
         class_weight = self._expand_class_weight(classes, codes)
         task = Task(
@@ -160,7 +160,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         rows = border.check_rows(X, border.open_rows(X))
         if first:
             self._class_weight = self._expand_class_weight(known, None)
-            self._space, self._rule = self._open_space(rows, len(known), None)
+            self._space, self._rule = self._open_space(rows, len(known))
             self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
             self.classes_ = known
         space = self._space
@@ -177,7 +177,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
                 space.close_slack()
         return self
 
-    def _open_space(self, rows: border.Rows, n_classes: int, X: Any) -> tuple[Any, Any]:
+    def _open_space(
+        self, rows: border.Rows, n_classes: int, X: Any = None, weights: Any = None
+    ) -> tuple[Any, Any]:
         """An empty space and the rule; X is None in a stream."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         slack = float(self.soft_margin)
@@ -188,7 +190,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             norms = kernels.for_rows(checked).row_norms(
                 checked.data, checked.indptr, p, bias, slack
             )
-            return float(norms.max())
+            return float(norms.max() if weights is None else norms[weights > 0].max())
 
         rule = self._make_rule(p, None if X is None else largest_norm)
         space = LinearSpace(
@@ -241,9 +243,12 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
         if sample_weight is None:
             return None
-        return _check_sample_weight(
+        weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
+        if not weights.any():
+            raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
+        return weights
 
     def _expand_class_weight(self, classes: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Weights of each label's negative and positive rows, shape (2, n_labels).

@@ -116,7 +116,8 @@ def check_labels(y: Any) -> np.ndarray:
     """
     if isinstance(y, (list, tuple)) or getattr(y, "dtype", None) == object:
         _refuse_mixed(y)
-    y = column_or_1d(y, warn=True)
+    if type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "biuUS":
         check_classification_targets(y)
     return y

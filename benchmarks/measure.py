@@ -1,0 +1,108 @@
+"""Timing, machine facts, aligned tables and JSON: what every benchmark here shares."""
+
+import gc
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
+
+
+@contextmanager
+def garbage_collection_off():
+    """Keep the collector out of the timed stretch, and restore it afterwards."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds that `call` took, and what it returned."""
+    start = perf_counter()
+    result = call()
+    return perf_counter() - start, result
+
+
+def in_turn(contestants: Sequence, round_number: int) -> list:
+    """Return the contestants in the order of one round.
+
+    Taking turns, they all meet a slow spell of the machine; and since the order differs from
+    round to round, nobody always finds the caches as the same neighbour left them.
+    """
+    order = check_random_state(round_number).permutation(len(contestants))
+    return [contestants[i] for i in order]
+
+
+def minimum_and_median(seconds: Sequence[float], unit: float) -> dict[str, float]:
+    """Summarise repeated timings in multiples of `unit` seconds."""
+    return {"min": min(seconds) / unit, "median": median(seconds) / unit}
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def machine() -> dict[str, Any]:
+    """Return the facts without which a timing means nothing."""
+    return {
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    } | {package: version(package) for package in PACKAGES}
+
+
+def describe_machine() -> str:
+    """Return `machine()` as one line for the head of a report."""
+    return ", ".join(f"{name} {value}" for name, value in machine().items())
+
+
+def text_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]) -> str:
+    """Lay rows out under their headers, the first column to the left, the others to the right.
+
+    Parameters
+    ----------
+    columns : sequence of (header, format) pairs
+        The format is a format specification such as ``".2f"``.
+    rows : iterable of sequences
+        One value per column.
+
+    Returns
+    -------
+    str
+        The table, without a newline at its end.
+    """
+    headers = [header for header, _ in columns]
+    formats = [spec for _, spec in columns]
+    cells = [list(map(format, row, formats)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    lines = [headers, ["-" * width for width in widths], *cells]
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report beside the facts of the machine it was measured on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": machine(), **report}, indent=1) + "\n")
+    print(f"\nwritten: {path}")
