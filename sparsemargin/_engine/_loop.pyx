@@ -176,6 +176,9 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                     j = rows[i + AHEAD]
                     prefetch_span(&indices[0] + indptr[j], &indices[0] + indptr[j + 1])
                     prefetch_span(&data[0] + indptr[j], &data[0] + indptr[j + 1])
+                    prefetch(&codes[0] + j)
+                    if row_weight != NULL:
+                        prefetch(row_weight + j)
                     if i + 2 * AHEAD < stop:
                         prefetch(&indptr[0] + rows[i + 2 * AHEAD])
                 values = &data[0] + indptr[row]

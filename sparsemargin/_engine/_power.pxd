@@ -1,11 +1,19 @@
 """|a|**e for the exponents a p-norm needs, by multiplication where that is exact enough."""
 
-from libc.math cimport copysign, fabs, pow, sqrt
+from libc.math cimport copysign, exp2, fabs, pow, sqrt
 
 cdef struct Power:
     double exponent
     int whole  # integer part of a multiple of one half, -1 for any other exponent
     bint half
+    double negligible  # below it, 2**20 powers add less than rounding to a sum of 1 or more
+
+
+cdef enum:
+    BLOCK = 64  # how many powers are taken at a time
+
+
+cdef void raise_block(const Power* power, double* a, Py_ssize_t n) noexcept nogil
 
 
 cdef inline Power make_power(double exponent) noexcept nogil:
@@ -13,6 +21,7 @@ cdef inline Power make_power(double exponent) noexcept nogil:
     cdef double doubled = 2.0 * exponent
     power.exponent = exponent
     power.whole = -1
+    power.negligible = exp2(-80.0 / exponent)
     power.half = False
     if doubled == <int> doubled:
         power.whole = <int> exponent

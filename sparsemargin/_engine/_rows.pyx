@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from sparsemargin._engine._power cimport Power, make_power, raised
+from sparsemargin._engine._power cimport BLOCK, Power, make_power, raise_block, raised
 from sparsemargin._engine._types cimport (
     NOT_CANONICAL, NOT_FINITE, OK, OUT_OF_RANGE, index_t, state_t, value_t
 )
@@ -86,18 +86,43 @@ cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
     return sqrt((a + b) + (c + d) + bias * bias + slack * slack)
 
 
-cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
-                  double bias, double slack) noexcept nogil:
-    """Scale and p-norm of the augmented row; False where the row is zero."""
-    cdef double peak = max(fabs(bias), fabs(slack))
-    cdef double least = INFINITY, total, magnitude
+cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
+                           double* least) noexcept nogil:
+    """Largest magnitude, at least `peak`; `least` falls to the smallest one that is not 0."""
+    cdef double magnitude
     cdef Py_ssize_t j
     for j in range(nnz):
         magnitude = fabs(<double> values[j])
-        if magnitude > peak:
-            peak = magnitude
-        if 0.0 < magnitude < least:
-            least = magnitude
+        peak = magnitude if magnitude > peak else peak
+        magnitude = magnitude if magnitude > 0.0 else INFINITY
+        least[0] = magnitude if magnitude < least[0] else least[0]
+    return peak
+
+
+cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize_t nnz,
+                                 double factor) noexcept nogil:
+    cdef double block[BLOCK]
+    cdef double even = 0.0, odd = 0.0
+    cdef Py_ssize_t b, j, n
+    for b in range((nnz + BLOCK - 1) // BLOCK):
+        n = 0
+        for j in range(b * BLOCK, min((b + 1) * BLOCK, nnz)):
+            block[n] = fabs(<double> values[j]) * factor
+            n += block[n] > p.negligible
+        raise_block(p, block, n)
+        for j in range(0, n - 1, 2):
+            even += block[j]
+            odd += block[j + 1]
+        if n % 2:
+            even += block[n - 1]
+    return even + odd
+
+
+cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
+                  double bias, double slack) noexcept nogil:
+    """Scale and p-norm of the augmented row; False where the row is zero."""
+    cdef double least = INFINITY, total
+    cdef double peak = peak_of(values, nnz, max(fabs(bias), fabs(slack)), &least)
     if peak == 0.0:
         return False
     if bias:
@@ -107,9 +132,8 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
     row.exponent = max(ilogb(peak), LOWEST_EXPONENT)
     row.factor = ldexp(1.0, -row.exponent)
     row.smallest = least * row.factor
-    total = raised(p, fabs(bias) * row.factor) + raised(p, fabs(slack) * row.factor)
-    for j in range(nnz):
-        total += raised(p, fabs(<double> values[j]) * row.factor)
+    total = (sum_of_powers(p, values, nnz, row.factor)
+             + raised(p, fabs(bias) * row.factor) + raised(p, fabs(slack) * row.factor))
     row.norm = sqrt(total) if p.exponent == 2.0 else pow(total, 1.0 / p.exponent)
     return True
 

@@ -22,7 +22,7 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine._power cimport Power, link, make_power, raised
+from sparsemargin._engine._power cimport BLOCK, link, make_power, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._sum cimport add_exactly
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
@@ -144,66 +144,77 @@ cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, P
     return OK
 
 
-cdef inline double move_2(const state_t* t, Py_ssize_t i, double d, state_t* new_t,
-                          int64_t* nonzero) noexcept nogil:
-    """t_i + d, as its type holds it; the increment of t_i**2."""
-    cdef double old = t[i]
-    new_t[0] = <state_t> (old + d)
-    nonzero[0] += (new_t[0] != 0) - (old != 0)
-    return (new_t[0] - old) * (new_t[0] + old)
+cdef inline Py_ssize_t coordinate(const Space* space, const index_t* columns, Py_ssize_t nnz,
+                                  Py_ssize_t j, Py_ssize_t l) noexcept nogil:
+    """Where the j-th entry of the augmented row stands; the intercept's comes last."""
+    return (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
 
 
-cdef inline double move_p(const Power* power, state_t* t, const state_t* g, Py_ssize_t i,
-                          double d, double* S, double* S_low, int64_t* nonzero) noexcept nogil:
-    """t_i += d, and what S changes by; the new g_i."""
-    cdef double old = t[i], new_t = old + d, new_g = link(power, new_t)
-    t[i] = <state_t> new_t
-    add_exactly(S, S_low, -(old * g[i]))
-    add_exactly(S, S_low, new_t * new_g)
-    nonzero[0] += (new_t != 0) - (old != 0)
-    return new_g
+cdef inline double entry(const Space* space, const value_t* values, Py_ssize_t nnz,
+                         const RowScale* row, Py_ssize_t j) noexcept nogil:
+    return (values[j] if j < nnz else space.bias) * row.factor
 
 
-cdef inline void move(Space* space, state_t* t, const state_t* g, Py_ssize_t l,
-                      const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                      const RowScale* row, double step, double* new_g) noexcept nogil:
-    """The new g of the row's coordinates, not yet stored, and S; for p > 2 t as well."""
-    cdef Py_ssize_t j, stride = space.n_labels
-    cdef Py_ssize_t bias_at = (space.n_coordinates - 1) * stride + l
-    cdef double S = space.of.S[l], S_low = space.of.S_low[l], increment = 0.0
-    cdef int64_t nonzero = space.of.nonzero[l]
-    cdef state_t fresh
-    if space.p.exponent == 2.0:
-        for j in range(nnz):
-            increment += move_2(t, columns[j] * stride + l, step * (values[j] * row.factor),
-                                &fresh, &nonzero)
-            new_g[j] = fresh
-        if space.bias:
-            increment += move_2(t, bias_at, step * (space.bias * row.factor), &fresh, &nonzero)
-            new_g[nnz] = fresh
-        add_exactly(&S, &S_low, increment)
-    else:
-        for j in range(nnz):
-            new_g[j] = move_p(&space.link, t, g, columns[j] * stride + l,
-                              step * (values[j] * row.factor), &S, &S_low, &nonzero)
-        if space.bias:
-            new_g[nnz] = move_p(&space.link, t, g, bias_at, step * (space.bias * row.factor), &S,
-                                &S_low, &nonzero)
-    space.of.S[l] = S
-    space.of.S_low[l] = S_low
-    space.of.S_peak[l] = max(space.of.S_peak[l], S)
-    space.of.nonzero[l] = nonzero
+cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept nogil:
+    return nnz + (1 if space.bias else 0)
+
+
+cdef inline void move_2(Space* space, const state_t* t, Py_ssize_t l, const value_t* values,
+                        const index_t* columns, Py_ssize_t nnz, const RowScale* row, double step,
+                        double* new_g) noexcept nogil:
+    """The new t of the row's coordinates, as its type holds them but not yet stored; and S."""
+    cdef Py_ssize_t j
+    cdef int64_t nonzero = 0
+    cdef double old, increment = 0.0
+    for j in range(n_entries(space, nnz)):
+        old = t[coordinate(space, columns, nnz, j, l)]
+        new_g[j] = <state_t> (old + step * entry(space, values, nnz, row, j))
+        increment += (new_g[j] - old) * (new_g[j] + old)
+        nonzero += (new_g[j] != 0) - (old != 0)
+    add_exactly(&space.of.S[l], &space.of.S_low[l], increment)
+    space.of.nonzero[l] += nonzero
+
+
+cdef inline void move_p(Space* space, state_t* t, const state_t* g, Py_ssize_t l,
+                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                        const RowScale* row, double step, double* new_g) noexcept nogil:
+    """The new t of the row's coordinates; their new g, not yet stored; and S."""
+    cdef double moved[BLOCK]
+    cdef double powers[BLOCK]
+    # What goes and what comes is summed apart: two chains of additions, half the wait.
+    cdef double gone = space.of.S[l], gone_low = space.of.S_low[l], came = 0.0, came_low = 0.0
+    cdef double old
+    cdef int64_t nonzero = 0
+    cdef Py_ssize_t b, j, i, start, n, n_all = n_entries(space, nnz)
+    for b in range((n_all + BLOCK - 1) // BLOCK):
+        start = b * BLOCK
+        n = min(<Py_ssize_t> BLOCK, n_all - start)
+        for j in range(n):
+            i = coordinate(space, columns, nnz, start + j, l)
+            old = t[i]
+            moved[j] = old + step * entry(space, values, nnz, row, start + j)
+            powers[j] = fabs(moved[j])
+            t[i] = <state_t> moved[j]
+            add_exactly(&gone, &gone_low, -(old * g[i]))
+            nonzero += (moved[j] != 0) - (old != 0)
+        raise_block(&space.link, powers, n)
+        for j in range(n):
+            new_g[start + j] = copysign(powers[j], moved[j])
+            add_exactly(&came, &came_low, powers[j] * fabs(moved[j]))
+    add_exactly(&gone, &gone_low, came)
+    space.of.S[l] = gone
+    space.of.S_low[l] = gone_low + came_low
+    space.of.nonzero[l] += nonzero
 
 
 cdef inline void store(Space* space, state_t* g, state_t* acc, Py_ssize_t l,
                        const index_t* columns, Py_ssize_t nnz,
                        const double* new_g) noexcept nogil:
     """Store the row's new g, what the coordinates were worth so far kept in acc."""
-    cdef Py_ssize_t j, i, stride = space.n_labels
-    cdef Py_ssize_t n = nnz + (1 if space.bias else 0)
+    cdef Py_ssize_t j, i
     cdef double Z = space.of.Z[l]
-    for j in range(n):
-        i = (columns[j] if j < nnz else space.n_coordinates - 1) * stride + l
+    for j in range(n_entries(space, nnz)):
+        i = coordinate(space, columns, nnz, j, l)
         if space.averaged:
             acc[i] -= <state_t> (Z * (new_g[j] - g[i]))
         g[i] = <state_t> new_g[j]
@@ -237,7 +248,11 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
         of.Z[l] += (trials - of.begin[l]) * counted
         of.unit_peak[l] = max(of.unit_peak[l], counted)
     of.begin[l] = trials
-    move(space, t, g, l, values, columns, nnz, row, step, new_g)
+    if space.p.exponent == 2.0:
+        move_2(space, t, l, values, columns, nnz, row, step, new_g)
+    else:
+        move_p(space, t, g, l, values, columns, nnz, row, step, new_g)
+    of.S_peak[l] = max(of.S_peak[l], of.S[l])
     if space.slack:
         move_slack(space, l, slack_t, step * (space.slack * row.factor))
     refit(space, l, project)
