@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -ffp-contract=off
 # distutils: language = c++
 """The loop: trials over rows, for any rule.
 

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -ffp-contract=off
 """Powers by the block, so that the compiler can use vector instructions."""
 
 from libc.math cimport pow, sqrt

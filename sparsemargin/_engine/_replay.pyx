@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -ffp-contract=off
 # distutils: language = c++
 """Vote and random hypotheses, replayed from the log of corrections over test points.
 

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -ffp-contract=off
 """Row access over CSR: checks, norms and scores. Nothing here writes to a row."""
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
@@ -138,34 +139,49 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
     return True
 
 
+cdef inline void sweep(double* out, const state_t* weights, Py_ssize_t n_labels, int width,
+                       const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                       double bias, Py_ssize_t bias_column) noexcept nogil:
+    """Scores of `width` labels side by side; a constant width keeps the sums in registers."""
+    cdef double sums[4]
+    cdef const state_t* block
+    cdef Py_ssize_t j
+    cdef int l
+    for l in range(width):
+        sums[l] = 0.0
+    for j in range(nnz):
+        block = weights + columns[j] * n_labels
+        for l in range(width):
+            sums[l] += <double> values[j] * block[l]
+    if bias:
+        block = weights + bias_column * n_labels
+        for l in range(width):
+            sums[l] += bias * block[l]
+    for l in range(width):
+        out[l] = sums[l]
+
+
 cdef void scores(double* out, const state_t* weights, Py_ssize_t n_labels, Py_ssize_t first,
                  Py_ssize_t last, const value_t* values, const index_t* columns,
                  Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil:
     """Dot products of the augmented row with the weights of labels first..last-1.
 
-    Every label is summed in the order of the columns, whatever the number of labels, so that
-    labels learned together score to the bit as they would alone.
+    Every label is summed in the order of the columns, however many are summed side by side, so
+    that labels learned together score to the bit as they would alone.
     """
-    cdef Py_ssize_t j, l
-    cdef double total, x
-    cdef const state_t* block
+    cdef Py_ssize_t l = first
     if n_labels == 1:
-        total = 0.0
-        for j in range(nnz):
-            total += <double> values[j] * weights[columns[j]]
-        out[0] = total + bias * weights[bias_column] if bias else total
+        sweep(out, weights, 1, 1, values, columns, nnz, bias, bias_column)
         return
-    for l in range(first, last):
-        out[l] = 0.0
-    for j in range(nnz):
-        x = values[j]
-        block = weights + columns[j] * n_labels
-        for l in range(first, last):
-            out[l] += x * block[l]
-    if bias:
-        block = weights + bias_column * n_labels
-        for l in range(first, last):
-            out[l] += bias * block[l]
+    while last - l >= 4:
+        sweep(out + l, weights + l, n_labels, 4, values, columns, nnz, bias, bias_column)
+        l += 4
+    if last - l == 3:
+        sweep(out + l, weights + l, n_labels, 3, values, columns, nnz, bias, bias_column)
+    elif last - l == 2:
+        sweep(out + l, weights + l, n_labels, 2, values, columns, nnz, bias, bias_column)
+    elif last - l == 1:
+        sweep(out + l, weights + l, n_labels, 1, values, columns, nnz, bias, bias_column)
 
 
 def first_bad_row(const value_t[::1] data, const index_t[::1] indices,

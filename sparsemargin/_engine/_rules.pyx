@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -ffp-contract=off
 """First-order rules.
 
 A rule speaks only at corrections. For correction number k (from 1) it gives the step, and the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,6 +23,7 @@ from sklearn.utils.validation import (
 from sparsemargin._engine import kernels
 from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._replay import draw_slices, outputs_at, votes
+from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import MAX_P, LinearSpace
 from sparsemargin._engine.learning import BadRow, Task, learn, learn_once
 from sparsemargin.estimators import _validation as border
@@ -31,10 +33,69 @@ _POINTS_PER_REPLAY = 1 << 16
 _LARGEST_SEED = 2**31 - 1
 
 
+_Classifier = TypeVar("_Classifier", bound="FirstOrderClassifier")
+
+_COMMON_SECTIONS = {
+    "    {common parameters}": """\
+    hypothesis : {"average", "last", "vote", "random"}, default="average"
+        What predicts: the average of all weight vectors, each counted for the trials it lasted;
+        the last one; their weighted majority vote; the one of a random moment [2]_. The last two
+        log the corrections (48 bytes each, and 16 bytes a nonzero of every row that made one)
+        and replay them to predict.
+    normalize_hypotheses : bool, default=False
+        Whether each weight vector is divided by its dual norm before it counts.
+    max_iter : float or None, default=5
+        Epochs, fractions included. None: until a pass makes no correction, which data that are
+        not separable never reach.
+    max_corrections : int or None, default=None
+        Stop learning after that many corrections; with many classes each label by itself.
+    shuffle : bool, default=True
+        Whether rows come in a new random order every epoch; False: in the given order.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling and of ``hypothesis="random"``.
+    fit_intercept : bool, default=False
+        Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
+    intercept_scaling : float, default=1.0
+        Value of that coordinate.
+    soft_margin : float, default=0.0
+        Delta: every example gets a coordinate of its own of that value while learning, which
+        makes any data separable [2]_.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the step for rows of each class. With more than two classes each label's
+        positive rows are so weighted, its negative ones weigh 1.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model of the last one.
+    n_jobs : int or None, default=None
+        Threads that share the labels of a many-class problem; the model is the same for any
+        number.
+    verbose : int, default=0
+        Whether a line is printed for every epoch.""",
+    "    {common attributes}": """\
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_corrections_ : int or ndarray of shape (n_classes,)
+    n_iter_ : float
+        Epochs swept.
+    n_features_in_ : int
+    theta_, theta_norm_ : ndarray
+        The dual vectors of the last hypothesis, and their p-norms.""",
+}
+
+
+def with_common_sections(cls: type[_Classifier]) -> type[_Classifier]:
+    """Fill in the sections that the docstrings of all first-order classifiers share."""
+    for place, text in _COMMON_SECTIONS.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(place, text)
+    return cls
+
+
 class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers whose trials test ``y w.x <= threshold``; not for use by itself."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 2, MAX_P, closed="both"), StrOptions({"log"})],
         "hypothesis": [StrOptions({"last", "average", "vote", "random"})],
         "normalize_hypotheses": ["boolean"],
@@ -51,8 +112,34 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    # Set by the constructors of the subclasses.
+    p: float | str
+    hypothesis: str
+    normalize_hypotheses: bool
+    max_iter: float | None
+    max_corrections: int | None
+    shuffle: bool
+    random_state: Any
+    fit_intercept: bool
+    intercept_scaling: float
+    soft_margin: float
+    class_weight: Any
+    warm_start: bool
+    n_jobs: int | None
+    verbose: int
+
+    classes_: np.ndarray
+    n_iter_: float
+    n_features_in_: int
+
+    _space: LinearSpace
+    _rule: FirstOrderRule
+    _slice_seed: int
+    _class_weight: np.ndarray
+    _coef: np.ndarray | None
+
     @abstractmethod
-    def _make_rule(self, p: float, largest_norm: Any) -> Any:
+    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
         """The engine's rule; `largest_norm()` is that of the data, None in a stream."""
 
     # ------------------------------------------------------------------------------- learning
@@ -119,9 +206,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.n_iter_ = classes, n_iter
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the rows of X as the next trials, once, in the given order.
 
         Any split of the same rows into batches gives the same model to the bit, and the one of
@@ -179,7 +264,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
 
     def _open_space(
         self, rows: border.Rows, n_classes: int, X: Any = None, weights: Any = None
-    ) -> tuple[Any, Any]:
+    ) -> tuple[LinearSpace, FirstOrderRule]:
         """An empty space and the rule; X is None in a stream."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         slack = float(self.soft_margin)
@@ -243,9 +328,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
         if sample_weight is None:
             return None
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
         return weights
@@ -270,7 +353,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             return weight[:, np.newaxis]
         return np.vstack([np.ones_like(weight), weight])
 
-    def _n_threads(self, space: Any) -> int:
+    def _n_threads(self, space: LinearSpace) -> int:
         return 1 if space.n_labels == 1 or self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     # ------------------------------------------------------------------------------ prediction
@@ -348,9 +431,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
                 f"hypothesis={self.hypothesis!r} has no single weight vector. "
                 "Fit with hypothesis='average' or 'last'."
             )
-        if self._coef is None:
-            self._coef = self._space.weights()
-        return self._coef
+        coef = self._space.weights() if self._coef is None else self._coef
+        self._coef = coef
+        return coef
 
     @property
     def coef_(self) -> Any:

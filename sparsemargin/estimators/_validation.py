@@ -114,7 +114,7 @@ def check_labels(y: Any) -> np.ndarray:
     ValueError
         If y has the wrong shape, mixes types, or is continuous.
     """
-    if isinstance(y, (list, tuple)) or getattr(y, "dtype", None) == object:
+    if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype.kind == "O"):
         _refuse_mixed(y)
     if type(y) is not np.ndarray or y.ndim != 1:
         y = column_or_1d(y, warn=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import Interval, Options
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import FirstOrderClassifier
+from sparsemargin.estimators._first_order import FirstOrderClassifier, with_common_sections
 
 
+@with_common_sections
 class ALMAClassifier(FirstOrderClassifier):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
@@ -49,50 +51,9 @@ class ALMAClassifier(FirstOrderClassifier):
         What instances are divided by: their own p-norm; nothing; the largest norm among the
         corrections so far (Remark 7); the largest norm in the data, which only `fit` can know.
         Intercept and soft-margin coordinates are included.
-    hypothesis : {"average", "last", "vote", "random"}, default="average"
-        What predicts: the average of all weight vectors, each counted for the trials it lasted;
-        the last one; their weighted majority vote; the one of a random moment [2]_. The last two
-        log the corrections (48 bytes each, and 16 bytes a nonzero of every row that made one)
-        and replay them to predict.
-    normalize_hypotheses : bool, default=False
-        Whether each weight vector is divided by its dual norm before it counts.
-    max_iter : float or None, default=5
-        Epochs, fractions included. None: until a pass makes no correction, which data that are
-        not separable never reach.
-    max_corrections : int or None, default=None
-        Stop learning after that many corrections; with many classes each label by itself.
-    shuffle : bool, default=True
-        Whether rows come in a new random order every epoch; False: in the given order.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling and of ``hypothesis="random"``.
-    fit_intercept : bool, default=False
-        Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
-    intercept_scaling : float, default=1.0
-        Value of that coordinate.
-    soft_margin : float, default=0.0
-        Delta: every example gets a coordinate of its own of that value while learning, which
-        makes any data separable.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the step for rows of each class.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the model of the last one.
-    n_jobs : int or None, default=None
-        Threads that share the labels of a many-class problem; the model is the same for any
-        number.
-    verbose : int, default=0
-        Whether a line is printed for every epoch.
+    {common parameters}
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_corrections_ : int or ndarray of shape (n_classes,)
-    n_iter_ : float
-        Epochs swept.
-    n_features_in_ : int
-    theta_, theta_norm_ : ndarray
-        The dual vectors of the last hypothesis, and their p-norms.
+    {common attributes}
 
     See Also
     --------
@@ -103,7 +64,7 @@ class ALMAClassifier(FirstOrderClassifier):
     .. [1] C. Gentile. A new approximate maximal margin classification algorithm. Journal of
        Machine Learning Research 2, 2001.
     .. [2] Y. Freund and R. E. Schapire. Large margin classification using the Perceptron
-       algorithm. Machine Learning 37, 1999, section 5.
+       algorithm. Machine Learning 37, 1999: section 3.2 (soft margin) and section 5 (hypotheses).
 
     Examples
     --------
@@ -115,7 +76,7 @@ class ALMAClassifier(FirstOrderClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **FirstOrderClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="right")],
         "B": [Interval(Real, 0, None, closed="neither"), None],
@@ -130,7 +91,7 @@ class ALMAClassifier(FirstOrderClassifier):
         alpha: float = 0.9,
         B: float | None = None,
         C: float = sqrt(2.0),
-        normalize: bool | str = True,
+        normalize: bool | Literal["running", "max"] = True,
         hypothesis: str = "average",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 5,
@@ -164,7 +125,7 @@ class ALMAClassifier(FirstOrderClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _make_rule(self, p: float, largest_norm: Any) -> FirstOrderRule:
+    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
         radius = 0.0
         if self.normalize == "max":
             if largest_norm is None:
@@ -174,6 +135,4 @@ class ALMAClassifier(FirstOrderClassifier):
                 )
             radius = largest_norm()
         B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)
-        return FirstOrderRule.alma(
-            p, self.normalize, float(self.alpha), B, float(self.C), radius
-        )
+        return FirstOrderRule.alma(p, self.normalize, float(self.alpha), B, float(self.C), radius)

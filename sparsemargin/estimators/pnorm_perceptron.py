@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import FirstOrderClassifier
+from sparsemargin.estimators._first_order import FirstOrderClassifier, with_common_sections
 
 
+@with_common_sections
 class PNormPerceptron(FirstOrderClassifier):
     r"""p-norm Perceptron.
 
@@ -31,52 +33,10 @@ class PNormPerceptron(FirstOrderClassifier):
         ``max(2, 2 ln n_features)``.
     normalize : bool, default=True
         Whether instances are divided by their p-norm, intercept and soft-margin coordinates
-        included. False is the Perceptron of [2]_.
-    hypothesis : {"average", "last", "vote", "random"}, default="average"
-        What predicts: the average of all weight vectors, each counted for the trials it lasted;
-        the last one; their weighted majority vote; the one of a random moment [2]_. The last two
-        log the corrections (48 bytes each, and 16 bytes a nonzero of every row that made one)
-        and replay them to predict.
-    normalize_hypotheses : bool, default=False
-        Whether each weight vector is divided by its dual norm before it counts.
-    max_iter : float or None, default=5
-        Epochs, fractions included. None: until a pass makes no correction, which data that are
-        not separable never reach.
-    max_corrections : int or None, default=None
-        Stop learning after that many corrections; with many classes each label by itself.
-    shuffle : bool, default=True
-        Whether rows come in a new random order every epoch; False: in the given order.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling and of ``hypothesis="random"``.
-    fit_intercept : bool, default=False
-        Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
-    intercept_scaling : float, default=1.0
-        Value of that coordinate.
-    soft_margin : float, default=0.0
-        Delta: every example gets a coordinate of its own of that value while learning, which
-        makes any data separable [2]_.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the step for rows of each class.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the model of the last one.
-    n_jobs : int or None, default=None
-        Threads that share the labels of a many-class problem; the model is the same for any
-        number.
-    verbose : int, default=0
-        Whether a line is printed for every epoch.
+        included. False takes them as they are: with ``p=2`` the Perceptron of [2]_.
+    {common parameters}
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_corrections_ : int or ndarray of shape (n_classes,)
-        Mistakes made while learning.
-    n_iter_ : float
-        Epochs swept.
-    n_features_in_ : int
-    theta_, theta_norm_ : ndarray
-        The dual vectors of the last hypothesis, and their p-norms.
+    {common attributes}
 
     See Also
     --------
@@ -100,7 +60,7 @@ class PNormPerceptron(FirstOrderClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **FirstOrderClassifier._parameter_constraints,
         "normalize": ["boolean"],
     }
@@ -140,5 +100,5 @@ class PNormPerceptron(FirstOrderClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _make_rule(self, p: float, largest_norm: Any) -> FirstOrderRule:
+    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
         return FirstOrderRule.perceptron(p, bool(self.normalize))

@@ -1,0 +1,47 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from sparsemargin._engine._log import CorrectionLog
+
+MAX_P: float
+
+class LinearSpace:
+    trials: int
+    t: np.ndarray
+    g: np.ndarray
+    acc: np.ndarray
+    floats: np.ndarray
+    counts: np.ndarray
+    log: CorrectionLog | None
+    n_features: int
+    n_labels: int
+    p: float
+    bias: float
+    slack: float
+    trials_per_label: np.ndarray
+    def __init__(
+        self,
+        n_features: int,
+        n_labels: int,
+        p: float,
+        dtype: DTypeLike,
+        *,
+        bias: float,
+        slack: float,
+        tracked: bool,
+        averaged: bool,
+        normalized: bool,
+        log: CorrectionLog | None,
+    ) -> None: ...
+    def per_label(self, name: str) -> np.ndarray: ...
+    def count_trials(self, trials: int) -> None: ...
+    def resume(self) -> None: ...
+    def open_slack(self, n_rows: int) -> None: ...
+    def close_slack(self) -> None: ...
+    def mixture(self) -> tuple[np.ndarray, np.ndarray]: ...
+    def weights(self) -> np.ndarray: ...
+    def theta(self) -> np.ndarray: ...
+    def theta_norm(self) -> np.ndarray: ...
+    def __setstate__(self, state: tuple[Any, ...]) -> None: ...
