@@ -30,6 +30,10 @@ cdef extern from *:
 
 cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
                    Py_ssize_t n_features) noexcept nogil
+cdef int score_alone(double* out, const state_t* weights, const value_t* values,
+                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
+                     bint check, const value_t* next_values, const index_t* next_columns,
+                     Py_ssize_t next_nnz) noexcept nogil
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
                      double slack) noexcept nogil
 cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,

@@ -15,6 +15,7 @@ from sparsemargin._engine._types cimport (
 # Below 2**-1000 a row keeps its own exponent range: 2**1000 is the largest safe factor.
 cdef enum:
     LOWEST_EXPONENT = -1000
+    NEAR_CACHE = 1 << 20  # bytes
 
 
 cdef inline bint all_finite(const value_t* values, Py_ssize_t nnz) noexcept nogil:
@@ -182,6 +183,38 @@ cdef void scores(double* out, const state_t* weights, Py_ssize_t n_labels, Py_ss
         sweep(out + l, weights + l, n_labels, 2, values, columns, nnz, bias, bias_column)
     elif last - l == 1:
         sweep(out + l, weights + l, n_labels, 1, values, columns, nnz, bias, bias_column)
+
+
+cdef int score_alone(double* out, const state_t* weights, const value_t* values,
+                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
+                     bint check, const value_t* next_values, const index_t* next_columns,
+                     Py_ssize_t next_nnz) noexcept nogil:
+    """`check_row` if asked for, and `scores` for a lone label, by the block.
+
+    Between short blocks the processor can fetch the weights of one, check the next, and send for
+    the same part of a row to come, without one of the three waiting for another. Weights that
+    no near cache holds are sent for a block ahead too: columns out of range do no harm there.
+    """
+    cdef double total = 0.0
+    cdef Py_ssize_t b, j, start, n, ahead
+    cdef bint far = n_features * sizeof(state_t) > NEAR_CACHE
+    for b in range((nnz + BLOCK - 1) // BLOCK):
+        start = b * BLOCK
+        n = min(<Py_ssize_t> BLOCK, nnz - start)
+        if start < next_nnz:
+            ahead = min(<Py_ssize_t> BLOCK, next_nnz - start)
+            prefetch_span(next_values + start, next_values + start + ahead)
+            prefetch_span(next_columns + start, next_columns + start + ahead)
+        if far:
+            for j in range(start + BLOCK, min(start + 2 * BLOCK, nnz)):
+                prefetch(weights + columns[j])
+        if check and ((start and columns[start] <= columns[start - 1])
+                      or check_row(values + start, columns + start, n, n_features) != OK):
+            return check_row(values, columns, nnz, n_features)
+        for j in range(start, start + n):
+            total += <double> values[j] * weights[columns[j]]
+    out[0] = total + bias * weights[n_features] if bias else total
+    return OK
 
 
 def first_bad_row(const value_t[::1] data, const index_t[::1] indices,

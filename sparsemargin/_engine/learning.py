@@ -13,8 +13,8 @@ import numpy as np
 from sparsemargin._engine import kernels
 from sparsemargin._engine._loop import set_bars, shuffle
 
-# Between two calls of the compiled loop Python can show progress and hear Ctrl-C.
-NONZEROS_PER_CALL = 1 << 23
+# Between two calls of the compiled loop, some 20 ms apart, Python can hear Ctrl-C.
+PRODUCTS_PER_CALL = 1 << 23
 
 
 class BadRow(Exception):
@@ -126,7 +126,8 @@ def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
     m = loop.n_rows
     goal = np.inf if max_iter is None else max(1, round(max_iter * m))
     order = None if seed is None else np.arange(m)
-    call = max(1, NONZEROS_PER_CALL * m // max(1, int(task.rows.indptr[-1])))
+    products = int(task.rows.indptr[-1]) * space.n_labels
+    call = max(1, PRODUCTS_PER_CALL * m // max(1, products))
     per_pass = m if task.weights is None else np.count_nonzero(task.weights)
     space.resume()
     set_bars(space, rule)

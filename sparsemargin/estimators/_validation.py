@@ -99,10 +99,11 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
             f"X is corrupted at row {row}: column index {columns[at]} is outside "
             f"[0, {rows.n_features}). Rebuild the matrix from its source."
         )
+    values = np.abs(values[values != 0])
     raise ValueError(
-        f"Row {row} of X has magnitudes (from {np.abs(values[values != 0]).min():.3g} to "
-        f"{np.abs(values).max():.3g}) too far from each other, or from those learned so far, "
-        f"for one {rows.data.dtype} vector to hold. Rescale X, or pass normalize=True."
+        f"Row {row} of X has magnitudes (from {values.min():.3g} to {values.max():.3g}), or a "
+        "weight, too far from each other or from those learned so far for one floating-point "
+        "vector to hold. Rescale X and sample_weight, or pass normalize=True."
     )
 
 
