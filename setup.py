@@ -6,6 +6,7 @@ from setuptools import setup
 setup(
     ext_modules=cythonize(
         "sparsemargin/_engine/*.pyx",
+        language="c++",
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

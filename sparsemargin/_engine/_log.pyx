@@ -1,5 +1,4 @@
 # distutils: extra_compile_args = -ffp-contract=off
-# distutils: language = c++
 """The log of corrections that the vote and the random hypothesis are replayed from."""
 
 from libc.stdint cimport int64_t

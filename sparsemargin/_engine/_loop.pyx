@@ -1,5 +1,4 @@
 # distutils: extra_compile_args = -ffp-contract=off
-# distutils: language = c++
 """The loop: trials over rows, for any rule.
 
 A trial knows no algorithm. It tests ``y w.x <= bar`` for every label (times ``||x||_p`` where
@@ -14,7 +13,7 @@ from libcpp.vector cimport vector
 from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport raised
 from sparsemargin._engine._rows cimport (
-    RowScale, check_row, measure, prefetch, prefetch_span, score_alone, scores, two_norm
+    RowScale, check_row, has_repeats, measure, prefetch, prefetch_span, score_alone, scores, two_norm
 )
 from sparsemargin._engine._rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FirstOrderRule, Rule, Step, respond, threshold
@@ -22,7 +21,7 @@ from sparsemargin._engine._rules cimport (
 from sparsemargin._engine._space cimport (
     LinearSpace, Space, add_row, rescued_output, unit
 )
-from sparsemargin._engine._types cimport ALL_STOPPED, OK, TOO_WIDE, index_t, state_t, value_t
+from sparsemargin._engine._types cimport ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
@@ -144,12 +143,13 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     cdef CorrectionLog log = space.log
     cdef Correction entry
     cdef vector[double] scratch
+    cdef vector[int64_t] table
     cdef RowScale scale
     cdef Py_ssize_t i, j, l, row = -1, nnz, n_features = space.n_features
     cdef Py_ssize_t K = c.n_labels, offset = 1 if K == 1 else 0
     cdef Py_ssize_t bias_column = c.n_coordinates - 1
     cdef int status = OK, learning = 0
-    cdef bint by_row = r.scaling == BY_ROW, flat = threshold(r, 1) == 0.0, measured, present
+    cdef bint by_row = r.scaling == BY_ROW, flat = threshold(r, 1) == 0.0, measured, present, unscored
     cdef bint positive
     cdef double y, weight = 1.0, bound, margin, dot
     cdef double* slack_t = NULL
@@ -197,13 +197,17 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                         prefetch_span(&data[0] + indptr[j], &data[0] + indptr[j + 1])
                     if check:
                         status = check_row(values, columns, nnz, n_features)
+                unscored = K > 1
+                if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
+                    status = OK
+                    unscored = True
                 if status != OK:
                     break
                 if row_weight != NULL:
                     if row_weight[row] == 0.0:
                         continue
                     weight = row_weight[row]
-                if K > 1:
+                if unscored:
                     scores(out, gp, K, first_label, last_label, values, columns, nnz, c.bias,
                            bias_column)
                 if c.slack:

@@ -1,5 +1,4 @@
 # distutils: extra_compile_args = -ffp-contract=off
-# distutils: language = c++
 """Vote and random hypotheses, replayed from the log of corrections over test points.
 
 A correction changes a test point's score only through the features the two share. The points

@@ -1,6 +1,7 @@
 """What the engine asks of one row of a CSR matrix."""
 
 from libc.stdint cimport int64_t
+from libcpp.vector cimport vector
 
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._types cimport index_t, state_t, value_t
@@ -30,6 +31,8 @@ cdef extern from *:
 
 cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
                    Py_ssize_t n_features) noexcept nogil
+cdef int has_repeats(const index_t* columns, Py_ssize_t nnz,
+                     vector[int64_t]& table) except -1 nogil
 cdef int score_alone(double* out, const state_t* weights, const value_t* values,
                      const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
                      bint check, const value_t* next_values, const index_t* next_columns,

@@ -4,6 +4,7 @@
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+from libcpp.vector cimport vector
 
 import numpy as np
 
@@ -66,11 +67,30 @@ cdef inline int check_columns(const index_t* columns, Py_ssize_t nnz,
 
 cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
                    Py_ssize_t n_features) noexcept nogil:
-    """OK, or what is wrong with the row."""
+    """OK, or the worst that is wrong with the row."""
     cdef int status = check_columns(columns, nnz, n_features)
     if status == OUT_OF_RANGE or all_finite(values, nnz):
         return status
     return NOT_FINITE
+
+
+cdef int has_repeats(const index_t* columns, Py_ssize_t nnz,
+                     vector[int64_t]& table) except -1 nogil:
+    """Whether a column stands twice in an unsorted row; by hashing, `table` being scratch."""
+    cdef uint64_t mask = 1, at
+    cdef Py_ssize_t j
+    while mask < <uint64_t> (2 * nnz):
+        mask *= 2
+    table.assign(mask, -1)
+    mask -= 1
+    for j in range(nnz):
+        at = (<uint64_t> columns[j] * 0x9E3779B97F4A7C15u >> 32) & mask
+        while table[at] >= 0:
+            if table[at] == columns[j]:
+                return True
+            at = (at + 1) & mask
+        table[at] = columns[j]
+    return False
 
 
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
@@ -218,20 +238,26 @@ cdef int score_alone(double* out, const state_t* weights, const value_t* values,
 
 
 def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
-                  const index_t[::1] indptr, Py_ssize_t n_features):
-    """First row that can't be learned from as it stands.
+                  const index_t[::1] indptr, Py_ssize_t n_features, bint repeats_allowed):
+    """First row that can't be used as it stands.
 
     Returns
     -------
     status, row : int
-        `OK` and -1 where every row is finite, in range, sorted and without repeats.
+        `OK` and -1 where every row is finite, in range and, unless allowed, without repeats.
     """
-    cdef Py_ssize_t r = -1, n_rows = indptr.shape[0] - 1
+    cdef Py_ssize_t r = -1, nnz, n_rows = indptr.shape[0] - 1
     cdef int status = OK
+    cdef const index_t* columns
+    cdef vector[int64_t] table
     with nogil:
         for r in range(n_rows):
-            status = check_row(&data[0] + indptr[r], &indices[0] + indptr[r],
-                               indptr[r + 1] - indptr[r], n_features)
+            columns = &indices[0] + indptr[r]
+            nnz = indptr[r + 1] - indptr[r]
+            status = check_row(&data[0] + indptr[r], columns, nnz, n_features)
+            if status == NOT_CANONICAL and (repeats_allowed
+                                            or not has_repeats(columns, nnz, table)):
+                status = OK
             if status != OK:
                 break
     return status, (r if status != OK else -1)

@@ -396,7 +396,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        rows = border.check_rows(X, border.open_rows(X))
+        rows = border.check_rows(X, border.open_rows(X), repeats_allowed=True)
         space = self._space
         if space.log is not None:
             return self._replayed(rows)

@@ -60,21 +60,21 @@ def open_rows(X: Any) -> Rows:
 
 
 def canonical(X: Any) -> Any:
-    """A copy of X, its rows sorted and repeated columns summed."""
+    """A copy of X, repeated columns summed."""
     fresh = csr_matrix((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
     fresh.sum_duplicates()
     return fresh
 
 
-def check_rows(X: Any, rows: Rows) -> Rows:
-    """Rows ready for the engine: finite, in range, sorted, without repeats.
+def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
+    """Rows ready for the engine: finite, in range, and, unless allowed, without repeats.
 
     Raises
     ------
     ValueError
         Names the row and the column of what can't be used.
     """
-    status, row = kernels.for_rows(rows).first_bad_row(*rows)
+    status, row = kernels.for_rows(rows).first_bad_row(*rows, repeats_allowed)
     if status == kernels.NOT_CANONICAL:
         return check_rows(X, open_rows(canonical(X)))
     if status != kernels.OK:
