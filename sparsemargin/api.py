@@ -57,7 +57,7 @@ def fit_csr(
     300
     """
     name = DEFAULT_ALGORITHM if algo is None else algo
-    if name not in ALGORITHMS:
+    if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(f"Unknown algo={algo!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
     estimator, fixed = ALGORITHMS[name]
     known = [param for param in estimator._get_param_names() if param not in fixed]

@@ -20,6 +20,7 @@ from libc.math cimport copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, 
 from libc.stdint cimport int32_t, int64_t
 
 import copyreg
+import sys
 
 import numpy as np
 
@@ -393,6 +394,8 @@ cdef class LinearSpace:
         self.c.tracked = tracked or p != 2.0 or normalized
         self.c.averaged = averaged
         self.c.normalized = normalized
+        if self.c.n_coordinates > sys.maxsize // (n_labels * dtype.itemsize):
+            raise ValueError(f"X has {n_features} features, more than weights can be addressed for.")
         size = self.c.n_coordinates * n_labels
         self.t = np.zeros(size, dtype)
         self.g = self.t if p == 2.0 else np.zeros(size, dtype)

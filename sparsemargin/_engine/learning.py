@@ -16,6 +16,8 @@ from sparsemargin._engine._loop import set_bars, shuffle
 # Between two calls of the compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
 
+MAX_TRIALS = 1 << 62
+
 
 class BadRow(Exception):
     """The loop met a row it can't learn from."""
@@ -95,8 +97,15 @@ class _Loop:
 
 def learn_once(space, rule, task):
     """One pass over checked rows in the given order."""
+    _open(space, rule)
     loop = _Loop(space, rule, task)
     loop.rows_from(None, 0, loop.n_rows, False)
+
+
+def _open(space, rule):
+    """Let every label learn, those too that a limit had stopped."""
+    space.resume()
+    set_bars(space, rule)
 
 
 def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
@@ -124,13 +133,17 @@ def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
     """
     loop = _Loop(space, rule, task)
     m = loop.n_rows
+    if max_iter is not None and max_iter * m > MAX_TRIALS:
+        raise ValueError(
+            f"max_iter={max_iter:g} epochs of {m} rows are more trials than can be counted. Pass "
+            "None to go on until a pass makes no correction."
+        )
     goal = np.inf if max_iter is None else max(1, round(max_iter * m))
     order = None if seed is None else np.arange(m)
     products = int(task.rows.indptr[-1]) * space.n_labels
     call = max(1, PRODUCTS_PER_CALL * m // max(1, products))
     per_pass = m if task.weights is None else np.count_nonzero(task.weights)
-    space.resume()
-    set_bars(space, rule)
+    _open(space, rule)
     corrections, swept, epoch, learning = space.per_label("corrections"), 0, 0, True
     started = time.perf_counter()
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -108,7 +109,11 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         "soft_margin": [Interval(Real, 0, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "verbose": ["verbose"],
     }
 
@@ -169,42 +174,77 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             If a parameter, X, y or sample_weight can't be used; says where, and what helps.
         """
         self._validate_params()
-        resumed = self.warm_start and hasattr(self, "classes_")
-        X, y = self._check_input(X, y, reset=not resumed)
-        weights = self._check_weights(sample_weight, X)
-        rows = border.open_rows(X)
-        random = check_random_state(self.random_state)
-        if resumed:
-            classes, codes = self.classes_, border.codes_of(y, self.classes_)
-            rows = border.check_rows(X, rows)
-            space, rule, slice_seed = self._space, self._rule, self._slice_seed
-        else:
+        self._coef = None
+        with self._all_or_nothing():
+            resumed = self.warm_start and hasattr(self, "classes_")
+            X, y = self._check_input(X, y, reset=not resumed)
+            weights = self._check_weights(sample_weight, X)
+            random = check_random_state(self.random_state)
+            seed = random.randint(_LARGEST_SEED) if self.shuffle else None
+            if resumed:
+                codes = border.codes_of(y, self.classes_)
+                return self._learn(X, codes, weights, seed)
             classes, codes = border.find_classes(y)
             if len(classes) < 2:
                 raise ValueError(f"y has one class only, {classes[0]!r}; at least 2 are needed.")
-            space, rule = self._open_space(rows, len(classes), X, weights)
-            slice_seed = random.randint(_LARGEST_SEED)
-        class_weight = self._expand_class_weight(classes, codes)
-        task = Task(
-            rows, codes, weights, class_weight, check=not resumed,
-            max_corrections=self.max_corrections, n_threads=self._n_threads(space),
-        )  # fmt: skip
-        seed = random.randint(_LARGEST_SEED) if self.shuffle else None
-        space.open_slack(len(codes) if space.slack else 0)
+            self.classes_, self._slice_seed = classes, random.randint(_LARGEST_SEED)
+            return self._learn_afresh(X, codes, weights, seed)
+
+    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        """Open a space and learn; rows are checked as they are first used."""
+        rows = border.open_rows(X)
+        self._space, self._rule = self._open_space(rows, X, weights)
         try:
-            n_iter = learn(
-                space, rule, task, max_iter=self.max_iter, seed=seed, verbose=int(self.verbose)
-            )
+            return self._learn_rows(rows, codes, weights, seed, check=True)
         except BadRow as bad:
             if bad.status == kernels.NOT_CANONICAL:
-                return self.fit(border.canonical(X), y, sample_weight)
+                return self._learn_afresh(border.canonical(X), codes, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
-        finally:
-            space.close_slack()
-        self._space, self._rule, self._slice_seed = space, rule, slice_seed
-        self._class_weight, self._coef = class_weight, None
-        self.classes_, self.n_iter_ = classes, n_iter
+
+    def _learn(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        """Go on with the space there is; all rows are checked before the first is used."""
+        rows = border.check_rows(X, border.open_rows(X))
+        try:
+            return self._learn_rows(rows, codes, weights, seed, check=False)
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
+
+    def _learn_rows(
+        self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
+    ) -> Self:
+        self._class_weight = self._expand_class_weight(codes)
+        task = Task(
+            rows, codes, weights, self._class_weight, check=check,
+            max_corrections=self.max_corrections, n_threads=self._n_threads(),
+        )  # fmt: skip
+        with self._slack_for(codes):
+            self.n_iter_ = learn(
+                self._space, self._rule, task,
+                max_iter=self.max_iter, seed=seed, verbose=int(self.verbose),
+            )  # fmt: skip
         return self
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Take back all attributes set on the way to an error."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    @contextmanager
+    def _slack_for(self, codes: np.ndarray) -> Iterator[None]:
+        """Soft-margin coordinates for the rows, if there is a soft margin."""
+        if not self._space.slack:
+            yield
+            return
+        self._space.open_slack(len(codes))
+        try:
+            yield
+        finally:
+            self._space.close_slack()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the rows of X as the next trials, once, in the given order.
@@ -235,35 +275,35 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             As for `fit`, or if a label is not among the classes. The model is then as it was,
             unless a row's magnitudes are to blame: the rows before it have been learned.
         """
-        first = not hasattr(self, "classes_")
-        if first:
+        self._coef = None
+        if hasattr(self, "classes_"):
+            return self._take(X, y, classes, sample_weight)
+        with self._all_or_nothing():
             self._validate_params()
+            return self._take(X, y, classes, sample_weight)
+
+    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        first = not hasattr(self, "classes_")
         X, y = self._check_input(X, y, reset=first)
         known = self._check_classes(classes)
         codes = border.codes_of(y, known)
         weights = self._check_weights(sample_weight, X)
         rows = border.check_rows(X, border.open_rows(X))
         if first:
-            self._class_weight = self._expand_class_weight(known, None)
-            self._space, self._rule = self._open_space(rows, len(known))
-            self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
             self.classes_ = known
-        space = self._space
-        task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads(space))
-        self._coef = None
-        if space.slack:
-            space.open_slack(len(codes))
+            self._class_weight = self._expand_class_weight(None)
+            self._space, self._rule = self._open_space(rows)
+            self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
+        task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:
-            learn_once(space, self._rule, task)
+            with self._slack_for(codes):
+                learn_once(self._space, self._rule, task)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
-        finally:
-            if space.slack:
-                space.close_slack()
         return self
 
     def _open_space(
-        self, rows: border.Rows, n_classes: int, X: Any = None, weights: Any = None
+        self, rows: border.Rows, X: Any = None, weights: Any = None
     ) -> tuple[LinearSpace, FirstOrderRule]:
         """An empty space and the rule; X is None in a stream."""
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -279,7 +319,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
 
         rule = self._make_rule(p, None if X is None else largest_norm)
         space = LinearSpace(
-            rows.n_features, 1 if n_classes == 2 else n_classes, p, rows.data.dtype,
+            rows.n_features, self._n_labels(), p, rows.data.dtype,
             bias=bias, slack=slack, tracked=rule.needs_norm,
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
@@ -333,13 +373,19 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
         return weights
 
-    def _expand_class_weight(self, classes: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-        """Weights of each label's negative and positive rows, shape (2, n_labels).
+    def _n_labels(self) -> int:
+        """Vectors learned side by side: one for two classes, else one for each."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
+        """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
+        in a stream.
 
         With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest.
         """
+        classes = self.classes_
         if self.class_weight is None:
-            return np.ones((2, 1 if len(classes) == 2 else len(classes)))
+            return np.ones((2, self._n_labels()))
         if self.class_weight == "balanced" and codes is None:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once and can't be used with "
@@ -353,8 +399,8 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             return weight[:, np.newaxis]
         return np.vstack([np.ones_like(weight), weight])
 
-    def _n_threads(self, space: LinearSpace) -> int:
-        return 1 if space.n_labels == 1 or self.n_jobs is None else effective_n_jobs(self.n_jobs)
+    def _n_threads(self) -> int:
+        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     # ------------------------------------------------------------------------------ prediction
 
@@ -409,6 +455,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         n_rows = len(rows.indptr) - 1
         X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
         X = X.astype(np.float64)
+        X.sum_duplicates()
         if space.bias:
             X = hstack([X, csr_array(np.full((n_rows, 1), space.bias))], format="csr")
         if self.hypothesis == "random":
@@ -492,7 +539,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        # A hyperplane through the origin can't favour one class of blobs that lie around it,
-        # as scikit-learn's check of class_weight expects.
+        # A hyperplane through the origin can't favour one class of blobs that lie around it, as
+        # scikit-learn's check of class_weight expects.
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags

@@ -43,7 +43,10 @@ def open_rows(X: Any) -> Rows:
     ValueError
         If the pointers fall, or lead outside the stored entries.
     """
-    data, indices, indptr = (np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
+    indices, indptr = X.indices, X.indptr
+    if indices.dtype not in kernels.INDEX_TYPES or indices.dtype != indptr.dtype:
+        indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
+    data, indices, indptr = map(np.ascontiguousarray, (X.data, indices, indptr))
     rows = Rows(data, indices, indptr, X.shape[1])
     if len(indptr) != X.shape[0] + 1:
         raise ValueError(
@@ -57,6 +60,12 @@ def open_rows(X: Any) -> Rows:
             "Rebuild the matrix from its source."
         )
     return rows
+
+
+def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
+    return array.astype(np.int64)
 
 
 def canonical(X: Any) -> Any:
@@ -143,10 +152,11 @@ def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes of y, and each label's place among them (int64)."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
         low = y.min()
-        shifted = (y - low).astype(np.int64, copy=False)
+        shifted = y.astype(np.int64) - low.astype(np.int64)
         present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
         present[shifted] = True
-        classes = (np.flatnonzero(present) + low).astype(y.dtype)
+        # In the labels' own type, in which the sums wrap back to labels of y.
+        classes = low + np.flatnonzero(present).astype(y.dtype)
         return classes, (np.cumsum(present) - 1)[shifted]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int64, copy=False)

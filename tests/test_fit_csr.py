@@ -1,0 +1,98 @@
+"""One call from a matrix to a model: what each name of an algorithm stands for."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+import sparsemargin
+from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.RandomState(0)
+    X = sp.random(80, 20, density=0.3, format="csr", random_state=rng)
+    X.data -= 0.5
+    return X, np.where(X @ rng.standard_normal(20) > 0, "up", "down")
+
+
+@pytest.mark.parametrize(
+    ("algo", "params", "estimator"),
+    [
+        ("perceptron", {}, PNormPerceptron(p=2, normalize=False)),
+        ("pnorm", {}, PNormPerceptron()),
+        ("pnorm", {"p": "log", "normalize": False}, PNormPerceptron(p="log", normalize=False)),
+        ("alma", {"alpha": 0.5, "p": 6}, ALMAClassifier(p=6, alpha=0.5)),
+        ("alma", {"B": 1.0, "C": sqrt(0.5)}, ALMAClassifier(B=1.0, C=sqrt(0.5))),
+        (None, {}, ALMAClassifier()),
+    ],
+)
+def test_names_stand_for_estimators(problem, algo, params, estimator):
+    X, y = problem
+    model = fit_csr(X, y, algo, random_state=0, **params)
+    expected = estimator.set_params(random_state=0).fit(X, y)
+    assert type(model) is type(expected)
+    assert model.get_params() == expected.get_params()
+    assert_array_equal(model.coef_, expected.coef_)
+    assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_rows_as_they_are_and_divided_rows_give_different_models(problem):
+    X, y = problem
+    raw, divided = (fit_csr(X, y, algo, random_state=0) for algo in ("perceptron", "pnorm"))
+    assert not np.array_equal(raw.coef_, divided.coef_)
+
+
+def test_sample_weights_reach_the_estimator(problem):
+    X, y = problem
+    weights = np.arange(len(y)) % 2.0
+    model = fit_csr(X, y, "pnorm", sample_weight=weights, random_state=0)
+    expected = PNormPerceptron(random_state=0).fit(X, y, sample_weight=weights)
+    assert_array_equal(model.coef_, expected.coef_)
+    assert not np.array_equal(model.coef_, fit_csr(X, y, "pnorm", random_state=0).coef_)
+
+
+@pytest.mark.parametrize("algo", ["Alma", "svm", "", ("alma",), ["alma"], 3])
+def test_an_unknown_algorithm_is_refused_with_those_that_exist(problem, algo):
+    with pytest.raises(ValueError, match="algo") as refusal:
+        fit_csr(*problem, algo)
+    for known in "perceptron", "pnorm", "alma":
+        assert known in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("algo", "params"),
+    [
+        ("pnorm", {"alpha": 0.5}),
+        ("alma", {"aplha": 0.5}),
+        ("perceptron", {"p": 3}),
+        ("perceptron", {"normalize": True}),
+        (None, {"eta": 1.0}),
+    ],
+)
+def test_an_unknown_parameter_is_refused_with_those_that_exist(problem, algo, params):
+    with pytest.raises(ValueError, match=repr(next(iter(params)))) as refusal:
+        fit_csr(*problem, algo, **params)
+    known = str(refusal.value).partition("Known are: ")[2]
+    assert "max_iter" in known
+    assert next(iter(params)) not in known.rstrip(".").split(", ")
+
+
+def test_a_bad_value_is_refused_as_by_the_estimator(problem):
+    with pytest.raises(ValueError, match="'alpha' parameter of ALMAClassifier"):
+        fit_csr(*problem, alpha=0)
+
+
+def test_parameters_are_given_by_name(problem):
+    X, y = problem
+    with pytest.raises(TypeError, match="positional"):
+        fit_csr(X, y, "alma", np.ones(len(y)))
+
+
+def test_public_names():
+    assert set(sparsemargin.__all__) == {"ALMAClassifier", "PNormPerceptron", "fit_csr"}
+    for name in sparsemargin.__all__:
+        assert getattr(sparsemargin, name).__doc__
