@@ -266,6 +266,8 @@ def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
 def bad_pointer(const index_t[::1] indptr, Py_ssize_t stored):
     """First row whose pointers fall or point outside the `stored` entries; -1: none."""
     cdef Py_ssize_t r, n_rows = indptr.shape[0] - 1
+    if indptr[0] != 0:
+        return 0
     for r in range(n_rows):
         if not 0 <= indptr[r] <= indptr[r + 1] <= stored:
             return r

@@ -40,6 +40,7 @@ MAX_P = 256.0
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
 cdef int WIDEST_SHIFT = 500
+cdef double LEAST_SIGMA = ldexp(1.0, -1000)
 cdef double FLUSH = ldexp(1.0, -10)
 # For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
 cdef double STALE_2 = ldexp(1.0, -10)
@@ -236,7 +237,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     """theta += step * (the augmented row times row.factor), the old vector counted first.
 
     `coefficient` is the step in units of t, which `shifted` tells by what power of two they were
-    changed to take it. TOO_WIDE leaves all as it was.
+    changed to take it. TOO_WIDE leaves all as it was, but where sigma left its range.
     """
     cdef Labels* of = &space.of
     cdef double counted
@@ -268,6 +269,9 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     keep_in_window(space, t, g, acc, l)
     if of.passes[l] != passes:
         refit(space, l, False)
+    # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
+    if of.nonzero[l] and not LEAST_SIGMA < of.sigma[l] < 1.0 / LEAST_SIGMA and space.tracked:
+        return TOO_WIDE
     return OK
 
 
@@ -524,6 +528,8 @@ cdef class LinearSpace:
         result = np.multiply(self.g.reshape(shape), a).astype(self.t.dtype, copy=False)
         if self.c.averaged:
             result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
+        if not np.isfinite(result).all():
+            raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(result.T)
 
     def theta(self):

@@ -140,6 +140,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     _space: LinearSpace
     _rule: FirstOrderRule
     _slice_seed: int
+    _structure: dict[str, Any]
     _class_weight: np.ndarray
     _coef: np.ndarray | None
 
@@ -171,7 +172,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter, X, y or sample_weight can't be used; says where, and what helps.
+            If a parameter, X, y or sample_weight can't be used; says where, and what helps. The
+            model is then as it was, unless under `warm_start` a row's magnitudes are to blame:
+            the rows before it have been learned.
         """
         self._validate_params()
         self._coef = None
@@ -183,31 +186,51 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             seed = random.randint(_LARGEST_SEED) if self.shuffle else None
             if resumed:
                 codes = border.codes_of(y, self.classes_)
-                return self._learn(X, codes, weights, seed)
+                return self._learn_on(X, codes, weights, seed)
             classes, codes = border.find_classes(y)
             if len(classes) < 2:
-                raise ValueError(f"y has one class only, {classes[0]!r}; at least 2 are needed.")
+                raise ValueError(
+                    f"y has one class only, {classes.tolist()}; at least 2 are needed."
+                )
             self.classes_, self._slice_seed = classes, random.randint(_LARGEST_SEED)
             return self._learn_afresh(X, codes, weights, seed)
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
-        """Open a space and learn; rows are checked as they are first used."""
+        """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
-        self._space, self._rule = self._open_space(rows, X, weights)
+        all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
+        if not all_used:
+            rows = border.check_rows(X, rows)
+        self._rule = self._open_rule(rows, X, weights)
+        self._space = self._open_space(rows)
+        self._structure = self._get_structure()
         try:
-            return self._learn_rows(rows, codes, weights, seed, check=True)
+            return self._learn_rows(rows, codes, weights, seed, check=all_used)
         except BadRow as bad:
             if bad.status == kernels.NOT_CANONICAL:
                 return self._learn_afresh(border.canonical(X), codes, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
 
-    def _learn(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
+        changed = [
+            name for name, value in self._get_structure().items() if self._structure[name] != value
+        ]
+        if changed:
+            raise ValueError(
+                f"warm_start can't go on with another {', '.join(changed)}. Pass warm_start=False."
+            )
         rows = border.check_rows(X, border.open_rows(X))
+        self._rule = self._open_rule(rows, X, weights)
         try:
             return self._learn_rows(rows, codes, weights, seed, check=False)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
+
+    def _get_structure(self) -> dict[str, Any]:
+        """The parameters that the learned state is made for."""
+        names = ("p", "hypothesis", "normalize_hypotheses", "fit_intercept", "intercept_scaling")
+        return {name: getattr(self, name) for name in (*names, "soft_margin")}
 
     def _learn_rows(
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
@@ -292,7 +315,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         if first:
             self.classes_ = known
             self._class_weight = self._expand_class_weight(None)
-            self._space, self._rule = self._open_space(rows)
+            self._rule = self._open_rule(rows)
+            self._space = self._open_space(rows)
+            self._structure = self._get_structure()
             self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:
@@ -302,29 +327,33 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             border.refuse_row(rows, bad.status, bad.row)
         return self
 
-    def _open_space(
-        self, rows: border.Rows, X: Any = None, weights: Any = None
-    ) -> tuple[LinearSpace, FirstOrderRule]:
-        """An empty space and the rule; X is None in a stream."""
-        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        slack = float(self.soft_margin)
-        p = max(2.0, 2.0 * np.log(max(rows.n_features, 1))) if self.p == "log" else float(self.p)
+    def _p(self, n_features: int) -> float:
+        return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
+
+    def _bias(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _open_rule(self, rows: border.Rows, X: Any = None, weights: Any = None) -> FirstOrderRule:
+        """The rule; X is None in a stream."""
+        p = self._p(rows.n_features)
 
         def largest_norm() -> float:
             checked = border.check_rows(X, rows)
             norms = kernels.for_rows(checked).row_norms(
-                checked.data, checked.indptr, p, bias, slack
+                checked.data, checked.indptr, p, self._bias(), float(self.soft_margin)
             )
             return float(norms.max() if weights is None else norms[weights > 0].max())
 
-        rule = self._make_rule(p, None if X is None else largest_norm)
-        space = LinearSpace(
-            rows.n_features, self._n_labels(), p, rows.data.dtype,
-            bias=bias, slack=slack, tracked=rule.needs_norm,
+        return self._make_rule(p, None if X is None else largest_norm)
+
+    def _open_space(self, rows: border.Rows) -> LinearSpace:
+        """An empty space."""
+        return LinearSpace(
+            rows.n_features, self._n_labels(), self._p(rows.n_features), rows.data.dtype,
+            bias=self._bias(), slack=float(self.soft_margin), tracked=self._rule.needs_norm,
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
-        return space, rule
 
     # ------------------------------------------------------------------------------ validation
 
@@ -357,7 +386,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             return fitted
         given = np.unique(border.check_labels(classes))
         if len(given) < 2:
-            raise ValueError(f"classes has one class only, {given[0]!r}; at least 2 are needed.")
+            raise ValueError(
+                f"classes has one class only, {given.tolist()}; at least 2 are needed."
+            )
         if fitted is not None and not np.array_equal(given, fitted):
             raise ValueError(
                 f"classes={given.tolist()} is not the same as on the last call to partial_fit, "
@@ -439,18 +470,24 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
+        """Outputs, shape (n_samples, n_labels); relative: up to a power of two for each row."""
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
         rows = border.check_rows(X, border.open_rows(X), repeats_allowed=True)
         space = self._space
         if space.log is not None:
-            return self._replayed(rows)
-        return kernels.for_state(rows, space).outputs(
-            space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
-        )
+            result = self._replayed(rows, relative=relative)
+        else:
+            result = kernels.for_state(rows, space).outputs(
+                space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
+            )
+        if not np.isfinite(result).all():
+            row = int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
+            raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
+        return result
 
-    def _replayed(self, rows: border.Rows) -> np.ndarray:
+    def _replayed(self, rows: border.Rows, *, relative: bool) -> np.ndarray:
         space = self._space
         n_rows = len(rows.indptr) - 1
         X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
@@ -458,10 +495,13 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         X.sum_duplicates()
         if space.bias:
             X = hstack([X, csr_array(np.full((n_rows, 1), space.bias))], format="csr")
-        if self.hypothesis == "random":
+        # Powers of two: no digit changes, and no product leaves the range of a double.
+        exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
+        X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))
+        if self._structure["hypothesis"] == "random":
             parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-            slices = draw_slices(*parts, self._slice_seed, space.trials)
-            return outputs_at(space, *parts, slices)
+            result = outputs_at(space, *parts, draw_slices(*parts, self._slice_seed, space.trials))
+            return result if relative else np.ldexp(result, exponent[:, np.newaxis])
         result = np.empty((n_rows, space.n_labels))
         for start in range(0, n_rows, _POINTS_PER_REPLAY):
             points = X[start : start + _POINTS_PER_REPLAY].tocsc()
@@ -475,7 +515,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._space.log is not None:
             raise AttributeError(
-                f"hypothesis={self.hypothesis!r} has no single weight vector. "
+                f"hypothesis={self._structure['hypothesis']!r} has no single weight vector. "
                 "Fit with hypothesis='average' or 'last'."
             )
         coef = self._space.weights() if self._coef is None else self._coef

@@ -112,7 +112,7 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
     raise ValueError(
         f"Row {row} of X has magnitudes (from {values.min():.3g} to {values.max():.3g}), or a "
         "weight, too far from each other or from those learned so far for one floating-point "
-        "vector to hold. Rescale X and sample_weight, or pass normalize=True."
+        "vector to hold. Rescale X (normalize=True does) and the weights."
     )
 
 
@@ -176,7 +176,8 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
-            f"y[{row}] = {y[row]!r} is not among the classes {classes.tolist()} of the first call "
-            "to partial_fit. Pass all classes there."
+            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the classes "
+            f"{classes.tolist()}. partial_fit needs all classes in its first call; after a fit, a "
+            "new class needs a new fit."
         )
     return places.astype(np.int64, copy=False)
