@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -ffp-contract=off
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
-from libc.math cimport fabs, ldexp
+from libc.math cimport fabs, isfinite, ldexp
 from libc.stdlib cimport free, malloc
 
 import numpy as np
@@ -37,7 +37,9 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
 
     Returns
     -------
-    ndarray of shape (n_rows, n_labels), float64
+    outputs : ndarray of shape (n_rows, n_labels), float64
+    finite : bool
+        Whether all of them fit a double.
     """
     cdef const Space* c = &space.c
     cdef Py_ssize_t r, l, nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
@@ -46,7 +48,7 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
     cdef const value_t* values
     cdef const index_t* columns
     cdef RowScale row
-    cdef bint extreme
+    cdef bint extreme, finite = True
     a_array, b_array = space.mixture()
     cdef const double[::1] a = a_array, b = b_array
     result = np.empty((n_rows, K))
@@ -79,5 +81,6 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
                     out[r, l] += b[l] * part[K + l]
                 if not relative:
                     out[r, l] = ldexp(out[r, l], row.exponent)
+                finite &= isfinite(out[r, l])
     free(part)
-    return result
+    return result, finite

@@ -485,11 +485,13 @@ cdef class LinearSpace:
 
     def resume(self):
         """Let labels learn on that had used up their corrections."""
-        stopped, idle, begin = map(self.per_label, ("stopped", "idle", "begin"))
-        gap = np.where(stopped >= 0, self.trials - stopped, 0)
-        idle += gap
-        begin += gap
-        stopped[:] = -1
+        cdef Py_ssize_t l
+        cdef Labels* of = &self.c.of
+        for l in range(self.c.n_labels):
+            if of.stopped[l] >= 0:
+                of.idle[l] += self.trials - of.stopped[l]
+                of.begin[l] += self.trials - of.stopped[l]
+                of.stopped[l] = -1
 
     def open_slack(self, Py_ssize_t n_rows):
         """Give each of the next n_rows rows a soft-margin coordinate of its own."""
@@ -513,13 +515,18 @@ cdef class LinearSpace:
             Zero where the hypothesis is the last one.
         """
         cdef Py_ssize_t l
-        a = np.array([unit(&self.c, l) for l in range(self.c.n_labels)])
-        if not self.c.averaged:
-            return a, np.zeros_like(a)
-        trials = np.maximum(self.trials_per_label, 1)
-        local = np.where(self.per_label("stopped") >= 0, self.per_label("stopped"), self.trials)
-        lasted = local - self.per_label("begin")
-        return (self.per_label("Z") + lasted * a) / trials, 1.0 / trials
+        cdef Labels* of = &self.c.of
+        cdef int64_t local, trials
+        a_array, b_array = np.empty(self.c.n_labels), np.zeros(self.c.n_labels)
+        cdef double[::1] a = a_array, b = b_array
+        for l in range(self.c.n_labels):
+            a[l] = unit(&self.c, l)
+            if self.c.averaged:
+                local = of.stopped[l] if of.stopped[l] >= 0 else self.trials
+                trials = max(local - of.idle[l], <int64_t> 1)
+                a[l] = (of.Z[l] + (local - of.begin[l]) * a[l]) / trials
+                b[l] = 1.0 / trials
+        return a_array, b_array
 
     def weights(self):
         """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -60,15 +61,13 @@ class _Loop:
     def __init__(self, space, rule, task):
         self.space, self.rule, self.task = space, rule, task
         self.train = kernels.for_state(task.rows, space).train
-        n_rows = len(task.rows.indptr) - 1
-        self.n_rows = n_rows
         self.limit = -1 if task.max_corrections is None else task.max_corrections
-        self.place = None if space.log is None else np.full(n_rows, -1, dtype=np.int64)
+        self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
         cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
         self.slices = list(pairwise(cuts))
 
-    def _run(self, labels, order, start, stop, trials, check):
+    def _run_labels(self, labels, order, start, stop, trials, check):
         space, task, rows = self.space, self.task, self.task.rows
         return self.train(
             space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
@@ -76,15 +75,28 @@ class _Loop:
             self.limit, check, self.place,
         )  # fmt: skip
 
-    def rows_from(self, order, start, stop, check):
+    @property
+    def trials_per_pass(self):
+        weights = self.task.weights
+        return len(self.task.codes) if weights is None else np.count_nonzero(weights)
+
+    def calls(self, stop):
+        """Cut the first `stop` trials of a pass into calls of the compiled loop."""
+        n_rows = len(self.task.codes)
+        products = max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
+        length = max(1, PRODUCTS_PER_CALL * n_rows // products)
+        for start in range(0, stop, length):
+            yield start, min(start + length, stop)
+
+    def run(self, order, start, stop, check):
         """Trials of rows start..stop-1 of the order; whether any label is still learning."""
         trials = self.space.trials
         if len(self.slices) == 1:
-            ends = [self._run(self.slices[0], order, start, stop, trials, check)]
+            ends = [self._run_labels(self.slices[0], order, start, stop, trials, check)]
         else:
             with ThreadPoolExecutor(len(self.slices)) as pool:
                 runs = [
-                    pool.submit(self._run, labels, order, start, stop, trials, check)
+                    pool.submit(self._run_labels, labels, order, start, stop, trials, check)
                     for labels in self.slices
                 ]
             ends = [run.result() for run in runs]
@@ -95,17 +107,24 @@ class _Loop:
         return any(status == kernels.OK for status, _, _ in ends)
 
 
-def learn_once(space, rule, task):
-    """One pass over checked rows in the given order."""
-    _open(space, rule)
-    loop = _Loop(space, rule, task)
-    loop.rows_from(None, 0, loop.n_rows, False)
-
-
-def _open(space, rule):
-    """Let every label learn, those too that a limit had stopped."""
+@contextmanager
+def _opened(space, rule, task):
+    """The loop over a task: every label learns, rows have their soft-margin coordinates."""
     space.resume()
     set_bars(space, rule)
+    if space.slack:
+        space.open_slack(len(task.codes))
+    try:
+        yield _Loop(space, rule, task)
+    finally:
+        if space.slack:
+            space.close_slack()
+
+
+def learn_once(space, rule, task):
+    """One pass over checked rows in the given order."""
+    with _opened(space, rule, task) as loop:
+        loop.run(None, 0, len(task.codes), False)
 
 
 def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
@@ -131,45 +150,48 @@ def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
     BadRow
         The state is then of no use if rows were learned from before.
     """
-    loop = _Loop(space, rule, task)
-    m = loop.n_rows
-    if max_iter is not None and max_iter * m > MAX_TRIALS:
-        raise ValueError(
-            f"max_iter={max_iter:g} epochs of {m} rows are more trials than can be counted. Pass "
-            "None to go on until a pass makes no correction."
-        )
-    goal = np.inf if max_iter is None else max(1, round(max_iter * m))
+    m = len(task.codes)
+    goal = _count_trials(max_iter, m)
     order = None if seed is None else np.arange(m)
-    products = int(task.rows.indptr[-1]) * space.n_labels
-    call = max(1, PRODUCTS_PER_CALL * m // max(1, products))
-    per_pass = m if task.weights is None else np.count_nonzero(task.weights)
-    _open(space, rule)
-    corrections, swept, epoch, learning = space.per_label("corrections"), 0, 0, True
+    corrections = space.per_label("corrections")
+    swept, epoch, learning = 0, 0, True
     started = time.perf_counter()
-    try:
-        while learning and swept < goal:
-            before = corrections.sum()
-            if order is not None:
-                shuffle(order, (seed + epoch) % 2**64)
-            last = int(min(m, goal - swept))
-            for start in range(0, last, call):
-                stop = min(start + call, last)
-                learning = loop.rows_from(order, start, stop, task.check and epoch == 0)
-                swept += stop - start
-                if not learning:
+    with _opened(space, rule, task) as loop:
+        try:
+            while learning and swept < goal:
+                before = corrections.sum()
+                if order is not None:
+                    shuffle(order, (seed + epoch) % 2**64)
+                stop = int(min(m, goal - swept))
+                for rows in loop.calls(stop):
+                    learning = loop.run(order, *rows, task.check and epoch == 0)
+                    swept += rows[1] - rows[0]
+                    if not learning:
+                        break
+                epoch += 1
+                made = corrections.sum() - before
+                if verbose:
+                    took = time.perf_counter() - started
+                    print(f"epoch {swept / m:g}: {made} corrections, {took:.2f} s in all")
+                if learning and made == 0 and stop == m:
+                    if max_iter is not None:
+                        left = (goal - swept) / m * loop.trials_per_pass
+                        space.count_trials(space.trials + round(left))
                     break
-            epoch += 1
-            made = corrections.sum() - before
-            if verbose:
-                took = time.perf_counter() - started
-                print(f"epoch {swept / m:g}: {made} corrections, {took:.2f} s in all")
-            if learning and made == 0 and last == m:
-                if max_iter is not None:
-                    space.count_trials(space.trials + round((goal - swept) / m * per_pass))
-                break
-    except KeyboardInterrupt:
-        warnings.warn(
-            f"Interrupted after {swept / m:.3g} epochs: the model keeps what it had learned.",
-            stacklevel=4,
-        )
+        except KeyboardInterrupt:
+            warnings.warn(
+                f"Interrupted after {swept / m:.3g} epochs: the model keeps what it had learned.",
+                stacklevel=4,
+            )
     return swept / m
+
+
+def _count_trials(max_iter, n_rows):
+    if max_iter is None:
+        return np.inf
+    if max_iter * n_rows > MAX_TRIALS:
+        raise ValueError(
+            f"max_iter={max_iter:g} epochs of {n_rows} rows are more trials than can be counted. "
+            "Pass None to go on until a pass makes no correction."
+        )
+    return max(1, round(max_iter * n_rows))

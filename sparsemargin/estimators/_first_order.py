@@ -240,11 +240,10 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             rows, codes, weights, self._class_weight, check=check,
             max_corrections=self.max_corrections, n_threads=self._n_threads(),
         )  # fmt: skip
-        with self._slack_for(codes):
-            self.n_iter_ = learn(
-                self._space, self._rule, task,
-                max_iter=self.max_iter, seed=seed, verbose=int(self.verbose),
-            )  # fmt: skip
+        self.n_iter_ = learn(
+            self._space, self._rule, task,
+            max_iter=self.max_iter, seed=seed, verbose=int(self.verbose),
+        )  # fmt: skip
         return self
 
     @contextmanager
@@ -256,18 +255,6 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
-
-    @contextmanager
-    def _slack_for(self, codes: np.ndarray) -> Iterator[None]:
-        """Soft-margin coordinates for the rows, if there is a soft margin."""
-        if not self._space.slack:
-            yield
-            return
-        self._space.open_slack(len(codes))
-        try:
-            yield
-        finally:
-            self._space.close_slack()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the rows of X as the next trials, once, in the given order.
@@ -321,8 +308,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:
-            with self._slack_for(codes):
-                learn_once(self._space, self._rule, task)
+            learn_once(self._space, self._rule, task)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
         return self
@@ -478,11 +464,12 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         space = self._space
         if space.log is not None:
             result = self._replayed(rows, relative=relative)
+            finite = np.isfinite(result).all()
         else:
-            result = kernels.for_state(rows, space).outputs(
+            result, finite = kernels.for_state(rows, space).outputs(
                 space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
             )
-        if not np.isfinite(result).all():
+        if not finite:
             row = int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
             raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
         return result
