@@ -82,6 +82,15 @@ def make_alma_target(
     ----------
     C. Gentile (2001). A new approximate maximal margin classification algorithm. JMLR 2,
     213-242, section 4.4.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> X, y, X_test, y_test, target = make_alma_target(200, 100, random_state=0)
+    >>> X.shape, X_test.shape, int(abs(target).sum())
+    ((200, 300), (100, 300), 3)
+    >>> bool((y * (X @ target) >= 1).all())
+    True
     """
     n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
     n_relevant = check_count("n_relevant", n_relevant, 2, n_features)
@@ -167,6 +176,13 @@ def make_ho_target(
     ----------
     C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
     section 4, Task 1 ("Artificial 0.0" and "Artificial 0.1").
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_ho_target
+    >>> X, y, X_test, y_test, target = make_ho_target(200, 100, random_state=0)
+    >>> bool((y * (X @ target) >= 0.005).all())
+    True
     """
     n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
     n_relevant = check_count("n_relevant", n_relevant, 1, n_features)

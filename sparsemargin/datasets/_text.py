@@ -80,6 +80,13 @@ def make_zipf_text(
     ValueError
         If an argument is out of range, or if `exponent` is so steep that a document would need
         more than 1000 tokens for each distinct word.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_zipf_text
+    >>> X, y = make_zipf_text(100, 5000, mean_nnz=30, random_state=0)
+    >>> X.shape, X.has_canonical_format, sorted(set(y.tolist()))
+    ((100, 5000), True, [-1, 1])
     """
     n_samples = check_count("n_samples", n_samples, 1, _MAX_COUNT)
     n_classes = check_count("n_classes", n_classes, 2, _MAX_COUNT // 2)

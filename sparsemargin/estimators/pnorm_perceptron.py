@@ -56,7 +56,7 @@ class PNormPerceptron(FirstOrderClassifier):
     >>> from sparsemargin.datasets import make_alma_target
     >>> X, y, X_test, y_test, _ = make_alma_target(2000, 1000, random_state=0)
     >>> model = PNormPerceptron(p=6, random_state=0).fit(X, y)
-    >>> bool(model.score(X_test, y_test) > 0.9)
+    >>> bool(model.score(X_test, y_test) > 0.85)
     True
     """
 
