@@ -7,11 +7,10 @@ instances are measured by their own norm), and speaks to the rule only where the
 
 from libc.math cimport INFINITY, fabs, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._log cimport Correction, CorrectionLog
-from sparsemargin._engine._power cimport raised
+from sparsemargin._engine._power cimport link
 from sparsemargin._engine._rows cimport (
     RowScale, check_row, has_repeats, measure, prefetch, prefetch_span, score_alone, scores, two_norm
 )
@@ -94,6 +93,99 @@ cdef int correct(const Rule* rule, Space* space, state_t* t, state_t* g, state_t
     return OK
 
 
+cdef inline int read_row(double* out, const state_t* g, const Space* space,
+                         Py_ssize_t first_label, Py_ssize_t last_label, const value_t* values,
+                         const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, bint check,
+                         vector[int64_t]& table, const value_t* next_values,
+                         const index_t* next_columns, Py_ssize_t next_nnz) except -1 nogil:
+    """Check the row and score it, and send for the next one."""
+    cdef int status = OK
+    if space.n_labels == 1:
+        status = score_alone(out, g, values, columns, nnz, n_features, space.bias, check,
+                             next_values, next_columns, next_nnz)
+        if status == OK:
+            return OK
+    else:
+        prefetch_span(next_values, next_values + next_nnz)
+        prefetch_span(next_columns, next_columns + next_nnz)
+        if check:
+            status = check_row(values, columns, nnz, n_features)
+    if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
+        status = OK
+    if status == OK:
+        scores(out, g, space.n_labels, first_label, last_label, values, columns, nnz, space.bias,
+               n_features)
+    return status
+
+
+cdef inline void add_slack(double* out, const Space* space, const double* slack_t,
+                           Py_ssize_t first_label, Py_ssize_t last_label) noexcept nogil:
+    """The part of the scores that the row's soft-margin coordinate has."""
+    cdef Py_ssize_t l
+    for l in range(first_label, last_label):
+        out[l] += link(&space.link, slack_t[l]) * space.slack
+
+
+cdef inline double bound_of_norm(const Space* space, const value_t* values,
+                                 Py_ssize_t nnz) noexcept nogil:
+    """Not less than ||x||_p: ||x||_2, which takes no power."""
+    cdef double bound = two_norm(values, nnz, space.bias, space.slack) * (1.0 + 1e-12)
+    # Squares of smaller values may have underflowed.
+    return bound if bound > 1e-140 else INFINITY
+
+
+cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
+                const double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
+                int64_t positive_label, double weight, const double[:, ::1] class_weight,
+                int64_t trials, int64_t max_corrections, const value_t* values,
+                const index_t* columns, Py_ssize_t nnz, double* slack_t, vector[double]& scratch,
+                CorrectionLog log, int64_t* place) except -1 nogil:
+    """The trial of one row: test every label, correct those whose test fires."""
+    cdef Py_ssize_t l
+    cdef RowScale row
+    cdef Correction entry
+    cdef bint measured = False, positive
+    cdef double y, size
+    for l in range(first_label, last_label):
+        positive = l == positive_label
+        y = 1.0 if positive else -1.0
+        if (y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound
+                and SMALL < fabs(out[l]) < LARGE):
+            continue
+        if not measured:
+            if not measure(&row, &space.p, values, nnz, space.bias, space.slack):
+                return OK  # a zero row never corrects
+            measured = True
+        size = weight * class_weight[positive, l]
+        if size == 0.0 or not fires(rule, space, t, l, y, out[l], values, columns, nnz, &row,
+                                    slack_t):
+            continue
+        if <Py_ssize_t> scratch.size() <= nnz:
+            scratch.resize(2 * nnz + 1)
+        if correct(rule, space, t, g, acc, l, y, size, trials, values, columns, nnz, &row,
+                   slack_t, scratch.data(), &entry) != OK:
+            return TOO_WIDE
+        if place != NULL:
+            if place[0] < 0:
+                place[0] = log.add_row(values, columns, nnz, space.bias,
+                                       space.n_coordinates - 1, row.factor)
+            entry.row = place[0]
+            log.corrections.push_back(entry)
+        if space.of.corrections[l] == max_corrections:
+            space.of.stopped[l] = trials + 1
+            space.of.bar[l] = -INFINITY
+    return OK
+
+
+cdef inline bint any_learning(const Space* space, Py_ssize_t first_label,
+                              Py_ssize_t last_label) noexcept nogil:
+    cdef Py_ssize_t l
+    for l in range(first_label, last_label):
+        if space.of.stopped[l] < 0:
+            return True
+    return False
+
+
 def set_bars(LinearSpace space, FirstOrderRule rule):
     """Put the rule's threshold before every label that is still learning."""
     cdef Py_ssize_t l
@@ -140,129 +232,59 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     """
     cdef Space* c = &space.c
     cdef const Rule* r = &rule.rule
-    cdef CorrectionLog log = space.log
-    cdef Correction entry
-    cdef vector[double] scratch
-    cdef vector[int64_t] table
-    cdef RowScale scale
-    cdef Py_ssize_t i, j, l, row = -1, nnz, n_features = space.n_features
-    cdef Py_ssize_t K = c.n_labels, offset = 1 if K == 1 else 0
-    cdef Py_ssize_t bias_column = c.n_coordinates - 1
-    cdef int status = OK, learning = 0
-    cdef bint by_row = r.scaling == BY_ROW, flat = threshold(r, 1) == 0.0, measured, present, unscored
-    cdef bint positive
-    cdef double y, weight = 1.0, bound, margin, dot
-    cdef double* slack_t = NULL
-    cdef const value_t* values
-    cdef const index_t* columns
+    cdef Py_ssize_t K = c.n_labels, n_features = space.n_features
+    cdef Py_ssize_t i, j, row = -1, next_row
+    cdef int64_t offset = 1 if K == 1 else 0
+    cdef int status = OK
+    cdef bint normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
+    cdef double bound = 1.0
     cdef const int64_t* rows = &order[0] if order is not None else NULL
     cdef const double* row_weight = &weights[0] if weights is not None else NULL
-    cdef int64_t* pool = &place[0] if place is not None else NULL
-    cdef state_t* tp = &t[0]
-    cdef state_t* gp = &g[0]
+    cdef double* slack_t = NULL
     cdef state_t* accp = &acc[0] if c.averaged else NULL
-    cdef double* out = <double*> malloc(K * sizeof(double))
-    if out == NULL:
-        raise MemoryError()
-    for l in range(first_label, last_label):
-        learning += c.of.stopped[l] < 0
-    try:
-        with nogil:
-            for i in range(start, stop):
-                if learning == 0:
-                    status = ALL_STOPPED
-                    break
-                row = rows[i] if rows != NULL else i
-                j = -1
-                if i + AHEAD < stop:
-                    j = rows[i + AHEAD] if rows != NULL else i + AHEAD
-                    prefetch(&codes[0] + j)
-                    if row_weight != NULL:
-                        prefetch(row_weight + j)
-                    if rows != NULL and i + 2 * AHEAD < stop:
-                        prefetch(&indptr[0] + rows[i + 2 * AHEAD])
-                values = &data[0] + indptr[row]
-                columns = &indices[0] + indptr[row]
-                nnz = indptr[row + 1] - indptr[row]
-                if K == 1:
-                    status = score_alone(
-                        out, gp, values, columns, nnz, n_features, c.bias, check,
-                        &data[0] + indptr[j] if j >= 0 else NULL,
-                        &indices[0] + indptr[j] if j >= 0 else NULL,
-                        indptr[j + 1] - indptr[j] if j >= 0 else 0,
-                    )
-                else:
-                    if j >= 0:
-                        prefetch_span(&indices[0] + indptr[j], &indices[0] + indptr[j + 1])
-                        prefetch_span(&data[0] + indptr[j], &data[0] + indptr[j + 1])
-                    if check:
-                        status = check_row(values, columns, nnz, n_features)
-                unscored = K > 1
-                if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
-                    status = OK
-                    unscored = True
-                if status != OK:
-                    break
-                if row_weight != NULL:
-                    if row_weight[row] == 0.0:
-                        continue
-                    weight = row_weight[row]
-                if unscored:
-                    scores(out, gp, K, first_label, last_label, values, columns, nnz, c.bias,
-                           bias_column)
-                if c.slack:
-                    slack_t = c.slack_t + row * K
-                    for l in range(first_label, last_label):
-                        dot = raised(&c.link, fabs(slack_t[l])) * c.slack
-                        out[l] += dot if slack_t[l] >= 0.0 else -dot
-                bound = 1.0
-                if by_row and not flat:
-                    # ||x||_p <= ||x||_2: most trials pass without the p-norm. Below SMALL the
-                    # squares may have underflowed.
-                    bound = two_norm(values, nnz, c.bias, c.slack) * (1.0 + 1e-12)
-                    if bound < 1e-140:
-                        bound = INFINITY
-                measured = False
-                for l in range(first_label, last_label):
-                    positive = codes[row] == l + offset
-                    y = 1.0 if positive else -1.0
-                    dot = out[l]
-                    margin = y * c.of.sigma[l] * dot
-                    if margin > c.of.bar[l] * bound and SMALL < fabs(dot) < LARGE:
-                        continue
-                    if not measured:
-                        present = measure(&scale, &c.p, values, nnz, c.bias, c.slack)
-                        measured = True
-                    if not present:
-                        break
-                    if not fires(r, c, tp, l, y, dot, values, columns, nnz, &scale, slack_t):
-                        continue
-                    if class_weight[positive, l] == 0.0:
-                        continue
-                    if <Py_ssize_t> scratch.size() <= nnz:
-                        scratch.resize(2 * nnz + 1)
-                    status = correct(r, c, tp, gp, accp, l, y,
-                                     weight * class_weight[positive, l], trials, values, columns,
-                                     nnz, &scale, slack_t, scratch.data(), &entry)
-                    if status != OK:
-                        break
-                    if pool != NULL:
-                        if pool[row] < 0:
-                            pool[row] = log.add_row(values, columns, nnz, c.bias, bias_column,
-                                                    scale.factor)
-                        entry.row = pool[row]
-                        log.corrections.push_back(entry)
-                    if c.of.corrections[l] == max_corrections:
-                        c.of.stopped[l] = trials + 1
-                        c.of.bar[l] = -INFINITY
-                        learning -= 1
-                if status != OK:
-                    break
-                trials += 1
-    finally:
-        free(out)
-        if first_label == 0:
-            space.trials = trials
+    cdef vector[double] out, scratch
+    cdef vector[int64_t] table
+    out.resize(K)
+    with nogil:
+        for i in range(start, stop):
+            if max_corrections >= 0 and not any_learning(c, first_label, last_label):
+                status = ALL_STOPPED
+                break
+            row = rows[i] if rows != NULL else i
+            next_row = min(i + AHEAD, stop - 1)
+            if rows != NULL:
+                prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
+                next_row = rows[next_row]
+            prefetch(&codes[0] + next_row)
+            if row_weight != NULL:
+                prefetch(row_weight + next_row)
+            j = indptr[row]
+            status = read_row(
+                out.data(), &g[0], c, first_label, last_label, &data[0] + j, &indices[0] + j,
+                indptr[row + 1] - j, n_features, check, table, &data[0] + indptr[next_row],
+                &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
+            )
+            if status != OK:
+                break
+            if row_weight != NULL and row_weight[row] == 0.0:
+                continue
+            if c.slack:
+                slack_t = c.slack_t + row * K
+                add_slack(out.data(), c, slack_t, first_label, last_label)
+            if normed:
+                bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
+            status = decide(
+                r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
+                codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
+                class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
+                indptr[row + 1] - j, slack_t, scratch, space.log,
+                &place[row] if place is not None else NULL,
+            )
+            if status != OK:
+                break
+            trials += 1
+    if first_label == 0:
+        space.trials = trials
     return status, (row if status not in (OK, ALL_STOPPED) else -1), trials
 
 

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, state_t, value_t
@@ -59,6 +60,6 @@ cdef class LinearSpace:
     cdef readonly object acc
     cdef readonly object floats
     cdef readonly object counts
-    cdef readonly object log
+    cdef readonly CorrectionLog log
     cdef double[:, ::1] slack_view
     cdef bind(self)

@@ -24,6 +24,7 @@ import sys
 
 import numpy as np
 
+from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, make_power, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._sum cimport add_exactly
