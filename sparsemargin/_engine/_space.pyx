@@ -16,7 +16,7 @@ Three guards keep this exact. Each is triggered by the state alone, never by whe
   fallen so far that the two would cancel.
 """
 
-from libc.math cimport copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
+from libc.math cimport INFINITY, copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 import copyreg
@@ -320,6 +320,23 @@ cdef void refit(Space* space, Py_ssize_t l, bint project) noexcept nogil:
 
 # ----------------------------------------------------------------------------- outputs in extremis
 
+cdef inline bint factors(const Space* space, const state_t* t, Py_ssize_t l,
+                         const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                         const RowScale* row, const double* slack_t, Py_ssize_t j, double* x,
+                         double* theta) noexcept nogil:
+    """The j-th entry of the scaled row and its coordinate of t; False where either is zero.
+
+    The soft-margin coordinate, if there is one, comes last.
+    """
+    if j < n_entries(space, nnz):
+        x[0] = entry(space, values, nnz, row, j)
+        theta[0] = t[coordinate(space, columns, nnz, j, l)]
+    else:
+        x[0] = space.slack * row.factor
+        theta[0] = slack_t[l]
+    return x[0] != 0.0 and theta[0] != 0.0
+
+
 cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t l,
                            const value_t* values, const index_t* columns, Py_ssize_t nnz,
                            const RowScale* row, const double* slack_t) noexcept nogil:
@@ -329,39 +346,23 @@ cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t l,
     largest, in logarithms; what is then exact is the sign, which is all a test against a
     positive bar, or against zero, can need.
     """
-    cdef Py_ssize_t j, i, n = nnz + (1 if space.bias else 0) + (1 if space.slack else 0)
-    cdef int phase
-    cdef double x, theta, term, top = -1e308, total = 0.0, size = 0.0, linked
-    for phase in range(3):
-        if phase == 2:
-            total = 0.0
-        for j in range(n):
-            if j < nnz:
-                x = values[j]
-                theta = t[columns[j] * space.n_labels + l]
-            elif j == nnz and space.bias:
-                x = space.bias
-                theta = t[(space.n_coordinates - 1) * space.n_labels + l]
-            else:
-                x = space.slack
-                theta = slack_t[l]
-            x *= row.factor
-            if x == 0.0 or theta == 0.0:
-                continue
-            if phase == 0:
-                linked = x * (theta if space.p.exponent == 2.0 else link(&space.link, theta))
-                total += linked
-                size += fabs(linked)
-                continue
+    cdef Py_ssize_t j, n = n_entries(space, nnz) + (1 if space.slack else 0)
+    cdef double x, theta, term, size = 0.0, total = 0.0, top = -INFINITY
+    for j in range(n):
+        if factors(space, t, l, values, columns, nnz, row, slack_t, j, &x, &theta):
+            term = x * link(&space.link, theta)
+            total += term
+            size += fabs(term)
+            top = max(top, log2(fabs(x)) + space.link.exponent * log2(fabs(theta)))
+    if size > ldexp(1.0, -900):
+        return total * space.of.sigma[l]
+    if top == -INFINITY:
+        return 0.0
+    total = 0.0
+    for j in range(n):
+        if factors(space, t, l, values, columns, nnz, row, slack_t, j, &x, &theta):
             term = log2(fabs(x)) + space.link.exponent * log2(fabs(theta))
-            if phase == 1:
-                top = max(top, term)
-            else:
-                total += copysign(exp2(term - top), x * copysign(1.0, theta))
-        if phase == 0 and size > ldexp(1.0, -900):
-            return total * space.of.sigma[l]
-        if phase == 1 and top == -1e308:
-            return 0.0
+            total += copysign(exp2(term - top), x * copysign(1.0, theta))
     return ldexp(total, -900)
 
 
