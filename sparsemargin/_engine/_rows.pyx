@@ -13,9 +13,9 @@ from sparsemargin._engine._types cimport (
     NOT_CANONICAL, NOT_FINITE, OK, OUT_OF_RANGE, index_t, state_t, value_t
 )
 
-# Below 2**-1000 a row keeps its own exponent range: 2**1000 is the largest safe factor.
+# Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
 cdef enum:
-    LOWEST_EXPONENT = -1000
+    LOWEST_EXPONENT = -1022
     NEAR_CACHE = 1 << 20  # bytes
 
 

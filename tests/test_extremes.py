@@ -1,0 +1,91 @@
+"""What leaves the range of a float comes out right or is refused; nothing is silently wrong."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from sparsemargin import ALMAClassifier, PNormPerceptron
+
+FAR = [2.0**600, 2.0**1000, 2.0**-600, 2.0**-1000]
+
+
+@pytest.fixture
+def X():
+    rng = np.random.RandomState(0)
+    return sp.csr_matrix(rng.uniform(-0.5, 0.5, (30, 8)) * (rng.uniform(size=(30, 8)) < 0.5))
+
+
+@pytest.fixture
+def y():
+    return np.random.RandomState(1).choice([-1, 1], 30)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+@pytest.mark.parametrize("p", [2, 6, 21.5, 256])
+@pytest.mark.parametrize("scale", FAR)
+def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypothesis):
+    params = {"p": p, "hypothesis": hypothesis, "shuffle": False, "max_iter": 3}
+    plain = ALMAClassifier(**params).fit(X, y)
+    scaled = ALMAClassifier(**params).fit(X * scale, y)
+    assert scaled.n_corrections_ == plain.n_corrections_
+    assert_array_equal(scaled.predict(X * scale), plain.predict(X))
+    assert_array_equal(scaled.predict(X), plain.predict(X))
+
+
+def test_random_outputs_grow_with_the_rows(X, y):
+    model = PNormPerceptron(hypothesis="random", random_state=0).fit(X, y)
+    outputs = model.decision_function(X)
+    assert_array_equal(model.decision_function(X * 2.0**900), outputs * 2.0**900)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_an_output_beyond_a_double_is_refused_but_its_sign_is_predicted(X, y, hypothesis):
+    params = {"normalize": False, "hypothesis": hypothesis, "shuffle": False}
+    plain = PNormPerceptron(**params).fit(X, y)
+    huge = PNormPerceptron(**params).fit(X * 1e300, y)
+    with pytest.raises(ValueError, match="row 0 of X exceeds a float64"):
+        huge.decision_function(X * 1e300)
+    assert_array_equal(huge.predict(X * 1e300), plain.predict(X))
+
+
+def test_weights_beyond_float32_are_refused(X, y):
+    model = PNormPerceptron(normalize=False, shuffle=False, max_iter=3)
+    model.fit((X * 1e38).astype(np.float32), y)
+    with pytest.raises(ValueError, match="exceed float32"):
+        _ = model.coef_
+
+
+@pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
+@pytest.mark.parametrize("scale", [2.0**-950, 2.0**950])
+@pytest.mark.parametrize("p", [2, 21.5, 256])
+def test_raw_rows_of_any_scale_are_learned_alike_or_refused(X, y, estimator, scale, p):
+    params = {"p": p, "normalize": False, "shuffle": False, "max_iter": 3}
+    try:
+        scaled = estimator(**params).fit(X * scale, y)
+    except ValueError as error:
+        assert "magnitudes" in str(error)  # noqa: PT017
+        return
+    assert np.isfinite(scaled.coef_).all()
+    assert scaled.coef_.any()
+    if estimator is PNormPerceptron:
+        plain = estimator(**params).fit(X, y)
+        assert scaled.n_corrections_ == plain.n_corrections_
+        assert_array_equal(scaled.predict(X * scale), plain.predict(X))
+
+
+def test_a_row_that_no_trial_reaches_is_checked_all_the_same(X, y):
+    X[-1, -1] = np.nan
+    for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
+        with pytest.raises(ValueError, match="NaN at row 29, column 7"):
+            PNormPerceptron(shuffle=False, **params).fit(X, y)
+
+
+def test_warm_start_takes_new_parameters_of_the_rule_and_no_others(X, y):
+    model = ALMAClassifier(alpha=1.0, warm_start=True, shuffle=False, max_iter=1).fit(X, y)
+    on_mistakes = model.n_corrections_
+    patient = ALMAClassifier(alpha=1.0, shuffle=False, max_iter=2).fit(X, y).n_corrections_
+    model.set_params(alpha=0.1).fit(X, y)
+    assert model.n_corrections_ > patient > on_mistakes
+    with pytest.raises(ValueError, match="warm_start can't go on with another p"):
+        model.set_params(p=3).fit(X, y)
