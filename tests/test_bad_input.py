@@ -485,7 +485,7 @@ def cases():
                 )
 
 
-@pytest.mark.parametrize(("estimator", "name", "value"), cases())
+@pytest.mark.parametrize(("estimator", "name", "value"), list(cases()))
 def test_bad_parameters_are_refused_by_name(X, estimator, name, value):
     y = np.arange(N_ROWS) % 3
     assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])

@@ -416,9 +416,15 @@ def test_unsorted_columns_draw_from_a_random_state_instance_as_sorted_ones_do():
 @pytest.mark.parametrize("normalize", [True, False])
 def test_stored_zeros_change_nothing(p, normalize):
     X, y = make_problem()
-    padded = X.copy()
-    padded[np.arange(60), np.arange(60) % 25] = padded[np.arange(60), np.arange(60) % 25]
-    padded.sort_indices()
+    zeros = sp.coo_matrix((np.zeros(60), (np.arange(60), np.arange(60) % 25)), shape=X.shape)
+    whole = X.tocoo()
+    padded = sp.csr_matrix(
+        (
+            np.r_[whole.data, zeros.data],
+            (np.r_[whole.row, zeros.row], np.r_[whole.col, zeros.col]),
+        ),
+        shape=X.shape,
+    )
     assert padded.nnz > X.nnz
     params = {"p": p, "normalize": normalize, "hypothesis": "random", "random_state": 0}
     model = PNormPerceptron(**params).fit(padded, y)
