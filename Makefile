@@ -20,18 +20,18 @@ table6: $(VENV)/installed
 	$(RUN) benchmarks/alma_table6.py
 
 lint: $(VENV)/installed
-	$(VENV)/bin/pip install -q ruff mypy
+	$(RUN) -m pip install -q -e ".[dev]"
 	$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --upgrade pip
 
-# A regular install, not an editable one: what is tested is what users get.
+# Editable, so that python started in this folder finds the compiled engine.
 $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
-	$(VENV)/bin/python -m pip install ".[plot,test]"
+	$(VENV)/bin/python -m pip install -e ".[plot,test]"
 	@touch $@
 
 clean:
 	rm -rf $(VENV) build *.egg-info
-	find sparsemargin -name '*.so' -o -name '*.c' -path '*/_engine/*' | xargs rm -f
+	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp

@@ -413,10 +413,9 @@ def test_an_unseen_label_is_refused_by_row(X, y, unseen, classes):
         (np.full(N_ROWS, -1.0), ["egative"]),
         (np.where(np.arange(N_ROWS) == 3, -1e-9, 1), ["egative"]),
         (np.where(np.arange(N_ROWS) == 3, np.nan, 1), ["NaN"]),
-        (np.where(np.arange(N_ROWS) == 3, np.inf, 1), ["infinity"]),
-        (np.zeros(N_ROWS), ["zero"]),
+        (np.where(np.arange(N_ROWS) == 3, np.inf, 1), ["sample_weight[3]", "infinite"]),
         (np.ones(N_ROWS - 1), ["sample_weight", str(N_ROWS - 1), str(N_ROWS)]),
-        (np.ones((N_ROWS, 1)), ["1D"]),
+        (np.ones((N_ROWS, 1)), ["sample_weight", "shape"]),
         (["heavy"] * N_ROWS, ["heavy"]),
     ],
 )
@@ -427,6 +426,14 @@ def test_bad_sample_weights_are_refused(X, y, weights, words):
     before = model.coef_.copy()
     assert_refused(lambda: model.partial_fit(X, y, sample_weight=weights), *words)
     assert_array_equal(model._space.weights(), before)
+
+
+def test_weights_of_zero_are_no_trials_but_a_fit_needs_one(X, y):
+    assert_refused(lambda: PNormPerceptron().fit(X, y, sample_weight=np.zeros(N_ROWS)), "zero")
+    model = PNormPerceptron().partial_fit(X, y, classes=[0, 1])
+    before = model.coef_.copy()
+    model.partial_fit(X[:1], y[:1], sample_weight=[0.0])
+    assert_array_equal(model.coef_, before)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,15 @@ A trial knows no algorithm. It tests ``y w.x <= bar`` for every label (times ``|
 instances are measured by their own norm), and speaks to the rule only where the test fires.
 """
 
-from libc.math cimport INFINITY, fabs, ldexp
+from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport link
 from sparsemargin._engine._rows cimport (
-    RowScale, check_row, has_repeats, measure, prefetch, prefetch_span, score_alone, scores, two_norm
+    RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, score_alone,
+    scores, two_norm
 )
 from sparsemargin._engine._rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FirstOrderRule, Rule, Step, respond, threshold
@@ -20,16 +21,14 @@ from sparsemargin._engine._rules cimport (
 from sparsemargin._engine._space cimport (
     LinearSpace, Space, add_row, rescued_output, unit
 )
-from sparsemargin._engine._types cimport ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
+from sparsemargin._engine._types cimport (
+    ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
+)
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
 cdef enum:
     AHEAD = 4
-
-# Dot products outside this range may have lost terms to under- or overflow.
-cdef double SMALL = ldexp(1.0, -900)
-cdef double LARGE = ldexp(1.0, 900)
 
 
 cdef inline double raise_bar(const Rule* rule, Space* space, Py_ssize_t l) noexcept nogil:
@@ -65,7 +64,7 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
     if bar == -INFINITY:
         return False
     # Both factors may be in range and their product not.
-    if SMALL < fabs(dot) < LARGE and SMALL < fabs(space.of.sigma[l] * dot):
+    if is_safe(dot) and is_safe(space.of.sigma[l] * dot):
         if rule.scaling == BY_ROW:
             return y * space.of.sigma[l] * dot <= bar * ldexp(row.norm, row.exponent)
         return y * space.of.sigma[l] * dot <= bar
@@ -149,8 +148,7 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
     for l in range(first_label, last_label):
         positive = l == positive_label
         y = 1.0 if positive else -1.0
-        if (y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound
-                and SMALL < fabs(out[l]) < LARGE):
+        if y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound and is_safe(out[l]):
             continue
         if not measured:
             if not measure(&row, &space.p, values, nnz, space.bias, space.slack):

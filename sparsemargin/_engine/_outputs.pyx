@@ -1,17 +1,14 @@
 # distutils: extra_compile_args = -ffp-contract=off
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
-from libc.math cimport fabs, isfinite, ldexp
+from libc.math cimport isfinite, ldexp
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from sparsemargin._engine._rows cimport RowScale, measure, scores
+from sparsemargin._engine._rows cimport RowScale, is_safe, measure, scores
 from sparsemargin._engine._space cimport LinearSpace, Space
 from sparsemargin._engine._types cimport index_t, state_t, value_t
-
-cdef double SMALL = ldexp(1.0, -900)
-cdef double LARGE = ldexp(1.0, 900)
 
 
 cdef void scaled_scores(double* out, const state_t* weights, const Space* space,
@@ -64,12 +61,12 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
             scores(part, gp, K, 0, K, values, columns, nnz, c.bias, c.n_coordinates - 1)
             extreme = False
             for l in range(K):
-                extreme |= not SMALL < fabs(part[l]) < LARGE
+                extreme |= not is_safe(part[l])
             if c.averaged:
                 scores(part + K, accp, K, 0, K, values, columns, nnz, c.bias,
                        c.n_coordinates - 1)
                 for l in range(K):
-                    extreme |= not SMALL < fabs(part[K + l]) < LARGE
+                    extreme |= not is_safe(part[K + l])
             row.exponent = 0
             if extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0):
                 scaled_scores(part, gp, c, values, columns, nnz, row.factor)

@@ -1,5 +1,6 @@
 """What the engine asks of one row of a CSR matrix."""
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
@@ -27,6 +28,11 @@ cdef extern from *:
     """
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
+
+
+cdef inline bint is_safe(double dot) noexcept nogil:
+    """Whether a dot product is far from where it may have lost terms to under- or overflow."""
+    return 1e-270 < fabs(dot) < 1e270
 
 
 cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,

@@ -110,9 +110,11 @@ cdef void rescale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t
     for j in range(space.n_slack):
         space.slack_t[j * space.n_labels + l] *= factor
     space.of.scale[l] = ldexp(space.of.scale[l], -shift)
-    space.of.S_slack[l] *= pow(factor, space.p.exponent)
+    if space.of.S_slack[l] > 0.0:  # the power may be infinite
+        space.of.S_slack[l] *= pow(factor, space.p.exponent)
     space.of.shift[l] += shift
     sum_afresh(space, t, g, l)
+    refit(space, l, False)
 
 
 cdef double largest_coordinate(const Space* space, const state_t* t,
@@ -242,7 +244,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     """
     cdef Labels* of = &space.of
     cdef double counted
-    cdef int64_t passes, shift = of.shift[l]
+    cdef int64_t shift = of.shift[l]
     if open_scale(space, t, g, acc, l, row.smallest, &step) != OK:
         return TOO_WIDE
     coefficient[0] = step
@@ -266,10 +268,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
         if 0.0 < counted < FLUSH * of.unit_peak[l]:
             flush(space, g, acc, l)
     store(space, g, acc, l, columns, nnz, new_g)
-    passes = of.passes[l]
     keep_in_window(space, t, g, acc, l)
-    if of.passes[l] != passes:
-        refit(space, l, False)
     # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
     if of.nonzero[l] and not LEAST_SIGMA < of.sigma[l] < 1.0 / LEAST_SIGMA and space.tracked:
         return TOO_WIDE
@@ -286,9 +285,11 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
         return
     if of.nonzero[l] == 0:
         of.S[l] = of.S_low[l] = of.S_peak[l] = 0.0
+        refit(space, l, False)
         return
     if of.S[l] < stale * of.S_peak[l]:
         sum_afresh(space, t, g, l)
+        refit(space, l, False)
     total = total_S(space, l)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
         return
@@ -305,7 +306,7 @@ cdef void refit(Space* space, Py_ssize_t l, bint project) noexcept nogil:
         of.sigma[l] = of.scale[l]
         return
     total = total_S(space, l)
-    if total <= 0.0:
+    if total <= 0.0 or (of.nonzero[l] == 0 and of.S_slack[l] == 0.0):
         of.norm[l] = of.sigma[l] = 0.0
         return
     root = p_root(space, total)
@@ -397,11 +398,11 @@ cdef class LinearSpace:
         self.c.bias = bias
         self.c.slack = slack
         self.c.window = 600 if dtype == np.float64 else 100
-        self.c.tracked = tracked or p != 2.0 or normalized
+        self.c.tracked = tracked or p != 2.0 or normalized or slack > 0.0
         self.c.averaged = averaged
         self.c.normalized = normalized
         if self.c.n_coordinates > sys.maxsize // (n_labels * dtype.itemsize):
-            raise ValueError(f"X has {n_features} features, more than weights can be addressed for.")
+            raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
         size = self.c.n_coordinates * n_labels
         self.t = np.zeros(size, dtype)
         self.g = self.t if p == 2.0 else np.zeros(size, dtype)

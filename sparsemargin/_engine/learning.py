@@ -181,7 +181,7 @@ def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
         except KeyboardInterrupt:
             warnings.warn(
                 f"Interrupted after {swept / m:.3g} epochs: the model keeps what it had learned.",
-                stacklevel=4,
+                stacklevel=5,
             )
     return swept / m
 

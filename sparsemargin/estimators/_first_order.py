@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -49,7 +48,8 @@ _COMMON_SECTIONS = {
         Epochs, fractions included. None: until a pass makes no correction, which data that are
         not separable never reach.
     max_corrections : int or None, default=None
-        Stop learning after that many corrections; with many classes each label by itself.
+        Stop learning after that many corrections; with many classes each label by itself, whose
+        averages then count no further trials.
     shuffle : bool, default=True
         Whether rows come in a new random order every epoch; False: in the given order.
     random_state : int, RandomState instance or None, default=None
@@ -181,7 +181,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         with self._all_or_nothing():
             resumed = self.warm_start and hasattr(self, "classes_")
             X, y = self._check_input(X, y, reset=not resumed)
-            weights = self._check_weights(sample_weight, X)
+            weights = border.check_weights(sample_weight, X.shape[0])
+            if weights is not None and not weights.any():
+                raise ValueError("sample_weight is zero for every row: nothing to learn from.")
             random = check_random_state(self.random_state)
             seed = random.randint(_LARGEST_SEED) if self.shuffle else None
             if resumed:
@@ -297,7 +299,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         X, y = self._check_input(X, y, reset=first)
         known = self._check_classes(classes)
         codes = border.codes_of(y, known)
-        weights = self._check_weights(sample_weight, X)
+        weights = border.check_weights(sample_weight, X.shape[0])
         rows = border.check_rows(X, border.open_rows(X))
         if first:
             self.classes_ = known
@@ -381,14 +383,6 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
                 f"which was {fitted.tolist()}."
             )
         return given
-
-    def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
-        if sample_weight is None:
-            return None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
-        return weights
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
@@ -510,7 +504,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         return coef
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> np.ndarray | csr_matrix:
         """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
 
         Built when asked for; the average is divided by the trials. CSR after `sparsify`.
@@ -527,7 +521,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         return weights[:, -1] * weights.dtype.type(self._space.bias)
 
     @property
-    def n_corrections_(self) -> Any:
+    def n_corrections_(self) -> int | np.ndarray:
         """Corrections made: an int for two classes, else an array of shape (n_classes,)."""
         check_is_fitted(self)
         corrections = self._space.per_label("corrections")

@@ -110,9 +110,9 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
         )
     values = np.abs(values[values != 0])
     raise ValueError(
-        f"Row {row} of X has magnitudes (from {values.min():.3g} to {values.max():.3g}), or a "
-        "weight, too far from each other or from those learned so far for one floating-point "
-        "vector to hold. Rescale X (normalize=True does) and the weights."
+        f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a step "
+        "too far in magnitude from those before it for one floating-point vector to hold both. "
+        "Bring X and sample_weight to a common scale, or pass a smaller p."
     )
 
 
@@ -146,6 +146,31 @@ def _refuse_mixed(y: Any) -> None:
             f"y mixes types: y[{words[0]}] is a str, y[{i}] is of type {kind.__name__}. "
             "Give labels of one type."
         )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights as float64 of shape (n_rows,); None for none.
+
+    Raises
+    ------
+    ValueError
+        If there are not n_rows of them, or one is negative, NaN or infinite.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one for each row of X."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"sample_weight[{row}] = {weights[row]} is negative, NaN or infinite. Pass finite "
+            "weights; 0 leaves a row out."
+        )
+    return weights
 
 
 def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,8 @@ class ALMAClassifier(FirstOrderClassifier):
     C : float, default=sqrt(2)
     normalize : {True, False, "running", "max"}, default=True
         What instances are divided by: their own p-norm; nothing; the largest norm among the
-        corrections so far (Remark 7); the largest norm in the data, which only `fit` can know.
+        corrections so far (Remark 7); the largest norm in the data, rows of weight 0 apart, which
+        only `fit` can know.
         Intercept and soft-margin coordinates are included.
     {common parameters}
 
