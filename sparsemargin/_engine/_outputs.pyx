@@ -7,18 +7,24 @@ from libc.stdlib cimport free, malloc
 import numpy as np
 
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure, scores
-from sparsemargin._engine._space cimport LinearSpace, Space
+from sparsemargin._engine._space cimport FLUSHES, LinearSpace, Space
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 
-cdef void scaled_scores(double* out, const state_t* weights, const Space* space,
-                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                        double factor) noexcept nogil:
-    cdef Py_ssize_t j, l, K = space.n_labels
-    for l in range(K):
-        out[l] = space.bias * factor * weights[(space.n_coordinates - 1) * K + l]
-        for j in range(nnz):
-            out[l] += (values[j] * factor) * weights[columns[j] * K + l]
+cdef inline double one_score(const state_t* g, const state_t* acc, const Space* space,
+                             Py_ssize_t l, const value_t* values, const index_t* columns,
+                             Py_ssize_t nnz, double factor) noexcept nogil:
+    """Dot product of the scaled row with g or, unless acc is NULL, with acc brought up to date."""
+    cdef Py_ssize_t j, i
+    cdef double x, total = 0.0
+    cdef const double* pending = NULL
+    if acc != NULL:
+        pending = space.pending + l * (FLUSHES + 1)
+    for j in range(nnz + (1 if space.bias else 0)):
+        x = (values[j] if j < nnz else space.bias) * factor
+        i = (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
+        total += x * (g[i] if acc == NULL else acc[i] + pending[space.synced[i]] * g[i])
+    return total
 
 
 def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
@@ -66,12 +72,16 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
                 scores(part + K, accp, K, 0, K, values, columns, nnz, c.bias,
                        c.n_coordinates - 1)
                 for l in range(K):
+                    if c.of.flushes[l]:
+                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, 1.0)
                     extreme |= not is_safe(part[K + l])
             row.exponent = 0
             if extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0):
-                scaled_scores(part, gp, c, values, columns, nnz, row.factor)
-                if c.averaged:
-                    scaled_scores(part + K, accp, c, values, columns, nnz, row.factor)
+                for l in range(K):
+                    part[l] = one_score(gp, <const state_t*> NULL, c, l, values, columns, nnz,
+                                        row.factor)
+                    if c.averaged:
+                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, row.factor)
             for l in range(K):
                 out[r, l] = a[l] * part[l]
                 if c.averaged:

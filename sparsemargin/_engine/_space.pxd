@@ -1,11 +1,14 @@
 """The linear space: dual vectors with the p-norm link, their averages, and the step."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, state_t, value_t
+
+cdef enum:
+    FLUSHES = 1024  # that a coordinate may be behind
 
 cdef struct Labels:
     # One entry a label; theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
@@ -16,7 +19,7 @@ cdef struct Labels:
     double* S_low
     double* S_peak  # largest S since it was last summed afresh
     double* S_slack  # the same sum over the soft-margin coordinates
-    double* Z  # sum of c_k unit_k since the last flush: the average is Z g + acc
+    double* Z  # sum of c_k unit_k since the last flush
     double* unit_peak  # largest unit since the last flush
     double* bar  # a trial corrects where y w.x <= bar (times the row's norm)
     double* largest  # largest norm among the corrections
@@ -26,7 +29,8 @@ cdef struct Labels:
     int64_t* idle  # trials that passed while it was stopped
     int64_t* nonzero  # coordinates of t that are not zero
     int64_t* passes  # sweeps over all coordinates so far
-    int64_t* shift  # power of two t was last rescaled by
+    int64_t* shift  # power of two t has been rescaled by in all
+    int64_t* flushes  # since the last sweep that brought acc up to date
 
 cdef struct Space:
     Labels of
@@ -36,6 +40,8 @@ cdef struct Space:
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
+    uint16_t* synced  # n_coordinates x n_labels: flushes that acc has taken in
+    double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     int window  # 2**-window < S < 2**window
@@ -58,6 +64,8 @@ cdef class LinearSpace:
     cdef readonly object t
     cdef readonly object g
     cdef readonly object acc
+    cdef readonly object synced
+    cdef readonly object pending
     cdef readonly object floats
     cdef readonly object counts
     cdef readonly CorrectionLog log

@@ -12,6 +12,8 @@ class LinearSpace:
     t: np.ndarray
     g: np.ndarray
     acc: np.ndarray
+    synced: np.ndarray
+    pending: np.ndarray
     floats: np.ndarray
     counts: np.ndarray
     log: CorrectionLog | None

@@ -12,12 +12,14 @@ Three guards keep this exact. Each is triggered by the state alone, never by whe
 - ``S`` is a sum of two doubles, into which the same numbers are added and later subtracted, so
   it can fall by 2**40 without a trace of rounding; below that it is summed afresh.
 - ``t`` is rescaled by a power of two before ``|t|**p`` leaves the range of its type.
-- The sum of all hypotheses is ``Z g + acc``. ``Z g`` is folded into ``acc`` before sigma has
-  fallen so far that the two would cancel.
+- The sum of all hypotheses is ``Z g + acc``. Z is flushed before sigma has fallen so far that
+  the two would cancel: it joins the ``pending`` sums, which a coordinate of ``acc`` takes in,
+  times its g, when it is next touched. A flush thus costs no sweep over the coordinates; one
+  sweep is made for every 1024 flushes.
 """
 
 from libc.math cimport INFINITY, copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 import copyreg
 import sys
@@ -33,7 +35,7 @@ from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 # Named in the order of the pointers in `Labels`.
 FLOATS = ("scale", "sigma", "norm", "S", "S_low", "S_peak", "S_slack", "Z", "unit_peak", "bar",
           "largest")
-COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift")
+COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes")
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
@@ -65,14 +67,31 @@ cdef double unit(const Space* space, Py_ssize_t l) noexcept nogil:
 
 # ------------------------------------------------------------------ sweeps over all coordinates
 
-cdef void flush(Space* space, const state_t* g, state_t* acc, Py_ssize_t l) noexcept nogil:
+cdef void sync(Space* space, const state_t* g, state_t* acc, Py_ssize_t l) noexcept nogil:
+    """Let every coordinate of acc take in what is pending."""
     cdef Py_ssize_t i, j
-    cdef double Z = space.of.Z[l]
-    if Z != 0.0:
-        for j in range(space.n_coordinates):
-            i = j * space.n_labels + l
-            acc[i] += <state_t> (Z * g[i])
-        space.of.passes[l] += 1
+    cdef double* pending = space.pending + l * (FLUSHES + 1)
+    if space.of.flushes[l] == 0:
+        return
+    for j in range(space.n_coordinates):
+        i = j * space.n_labels + l
+        acc[i] += <state_t> (pending[space.synced[i]] * g[i])
+        space.synced[i] = 0
+    for j in range(space.of.flushes[l]):
+        pending[j] = 0.0
+    space.of.flushes[l] = 0
+    space.of.passes[l] += 1
+
+
+cdef void flush(Space* space, const state_t* g, state_t* acc, Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double* pending = space.pending + l * (FLUSHES + 1)
+    if space.of.Z[l] != 0.0:
+        if space.of.flushes[l] == FLUSHES:
+            sync(space, g, acc, l)
+        space.of.flushes[l] += 1
+        for j in range(space.of.flushes[l]):
+            pending[j] += space.of.Z[l]
     space.of.Z[l] = 0.0
     space.of.unit_peak[l] = 0.0
 
@@ -101,6 +120,7 @@ cdef void rescale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t
     cdef double factor = ldexp(1.0, shift)
     if space.averaged:
         flush(space, g, acc, l)
+        sync(space, g, acc, l)
     for j in range(space.n_coordinates):
         i = j * space.n_labels + l
         if t[i] != 0:
@@ -219,9 +239,14 @@ cdef inline void store(Space* space, state_t* g, state_t* acc, Py_ssize_t l,
     """Store the row's new g, what the coordinates were worth so far kept in acc."""
     cdef Py_ssize_t j, i
     cdef double Z = space.of.Z[l]
+    cdef int64_t flushes = space.of.flushes[l]
+    cdef const double* pending = space.pending + l * (FLUSHES + 1)
     for j in range(n_entries(space, nnz)):
         i = coordinate(space, columns, nnz, j, l)
         if space.averaged:
+            if flushes and space.synced[i] != flushes:
+                acc[i] += <state_t> (pending[space.synced[i]] * g[i])
+                space.synced[i] = <uint16_t> flushes
             acc[i] -= <state_t> (Z * (new_g[j] - g[i]))
         g[i] = <state_t> new_g[j]
 
@@ -407,6 +432,8 @@ cdef class LinearSpace:
         self.t = np.zeros(size, dtype)
         self.g = self.t if p == 2.0 else np.zeros(size, dtype)
         self.acc = np.zeros(size if averaged else 0, dtype)
+        self.synced = np.zeros(size if averaged else 0, np.uint16)
+        self.pending = np.zeros(n_labels * (FLUSHES + 1) if averaged else 0)
         self.floats = np.zeros((len(FLOATS), n_labels))
         self.counts = np.zeros((len(COUNTS), n_labels), dtype=np.int64)
         self.log = log
@@ -424,13 +451,17 @@ cdef class LinearSpace:
             real, real + n, real + 2 * n, real + 3 * n, real + 4 * n, real + 5 * n, real + 6 * n,
             real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
             whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
-            whole + 6 * n,
+            whole + 6 * n, whole + 7 * n,
         )
+        cdef uint16_t[::1] synced = self.synced
+        cdef double[::1] pending = self.pending
+        self.c.synced = &synced[0] if self.c.averaged else NULL
+        self.c.pending = &pending[0] if self.c.averaged else NULL
 
     def __getstate__(self):
         space = self.c
-        return (self.trials, self.t, None if self.g is self.t else self.g, self.acc, self.floats,
-                self.counts, self.log, space.p.exponent, space.n_labels, space.n_coordinates,
+        return (self.trials, self.t, None if self.g is self.t else self.g, self.acc, self.synced,
+                self.pending, self.floats, self.counts, self.log, space.p.exponent, space.n_labels, space.n_coordinates,
                 space.bias, space.slack, space.window, space.tracked, space.averaged,
                 space.normalized)
 
@@ -441,7 +472,8 @@ cdef class LinearSpace:
         # Arrays that came out of a memory map can't be written to.
         state = [np.require(part, requirements="W") if isinstance(part, np.ndarray) else part
                  for part in state]
-        (self.trials, self.t, self.g, self.acc, self.floats, self.counts, self.log, p,
+        (self.trials, self.t, self.g, self.acc, self.synced, self.pending, self.floats,
+         self.counts, self.log, p,
          self.c.n_labels, self.c.n_coordinates, self.c.bias, self.c.slack, self.c.window,
          self.c.tracked, self.c.averaged, self.c.normalized) = state
         if self.g is None:
@@ -509,7 +541,7 @@ cdef class LinearSpace:
         self.slack_view = None
 
     def mixture(self):
-        """The hypothesis as ``a * g + b * acc``.
+        """The hypothesis as ``a * g + b * acc``, acc with what it has not yet taken in.
 
         Returns
         -------
@@ -538,6 +570,9 @@ cdef class LinearSpace:
         result = np.multiply(self.g.reshape(shape), a).astype(self.t.dtype, copy=False)
         if self.c.averaged:
             result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
+            for l in np.flatnonzero(self.per_label("flushes")):
+                pending = self.pending.reshape(self.c.n_labels, -1)[l] * b[l]
+                result[:, l] += pending[self.synced.reshape(shape)[:, l]] * self.g.reshape(shape)[:, l]
         if not np.isfinite(result).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(result.T)
