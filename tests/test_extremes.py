@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from reference import ALMA, Perceptron, run_reference
+from sklearn.base import clone
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
@@ -89,3 +91,46 @@ def test_warm_start_takes_new_parameters_of_the_rule_and_no_others(X, y):
     assert model.n_corrections_ > patient > on_mistakes
     with pytest.raises(ValueError, match="warm_start can't go on with another p"):
         model.set_params(p=3).fit(X, y)
+
+
+@pytest.mark.parametrize("p", [21.5, 60, 100, 256])
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize(
+    ("estimator", "rule"),
+    [(PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(alpha=0.5))],
+)
+def test_steps_of_a_thousand_agree_with_the_reference(estimator, rule, hypothesis, p):
+    """Such steps take theta out of the window its powers allow; it is rescaled on the way."""
+    rng = np.random.RandomState(3)
+    rows, y = rng.normal(size=(40, 8)), rng.choice([-1, 1], 40)
+    weights = np.where(rng.uniform(size=40) < 0.2, 1000.0, 1.0)
+    run = run_reference(rows, y, rule, p, sample_weight=weights)
+    model = clone(estimator).set_params(p=p, hypothesis=hypothesis, shuffle=False, max_iter=1)
+    model.fit(sp.csr_matrix(rows), y, sample_weight=weights)
+    assert model.n_corrections_ == run.n_corrections
+    expected = np.asarray(getattr(run, hypothesis)(), dtype=float)
+    np.testing.assert_allclose(model.coef_[0], expected, rtol=0, atol=1e-10 * abs(expected).max())
+
+
+def test_what_is_left_of_two_rows_that_cancel():
+    X = sp.csr_matrix([[1.0, 0.01], [1.0, -0.01]])
+    model = PNormPerceptron(p=256, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
+    np.testing.assert_allclose(model.coef_, [[0, 0.02]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [PNormPerceptron(), ALMAClassifier(alpha=0.5)])
+@pytest.mark.parametrize("p", [6, 21.5, "log"])
+@pytest.mark.parametrize("stream", ["noise", "contradiction", "dominant feature"])
+def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
+    rng = np.random.RandomState(0)
+    m, n = 4000, 2000
+    rows = rng.uniform(0.2, 1, (m, n)) * (rng.uniform(size=(m, n)) < 0.01)
+    y = np.arange(m) % 2 if stream != "noise" else rng.randint(2, size=m)
+    if stream == "contradiction":
+        rows[1::2] = rows[::2]
+    if stream == "dominant feature":
+        rows[:, 0] = 10
+    model = clone(estimator).set_params(p=p, max_iter=1, shuffle=False)
+    model.fit(sp.csr_matrix(rows), y)
+    assert model.n_corrections_ > 1000
+    assert model._space.per_label("passes")[0] <= 10

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._sum cimport Sum
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 cdef enum:
@@ -15,8 +16,7 @@ cdef struct Labels:
     double* scale
     double* sigma
     double* norm  # ||theta||_p
-    double* S  # sum of |t|**p over the features, as an unevaluated sum S + S_low
-    double* S_low
+    Sum* S  # sum of |t|**p over the features
     double* S_peak  # largest S since it was last summed afresh
     double* S_slack  # the same sum over the soft-margin coordinates
     double* Z  # sum of c_k unit_k since the last flush
@@ -67,6 +67,7 @@ cdef class LinearSpace:
     cdef readonly object synced
     cdef readonly object pending
     cdef readonly object floats
+    cdef readonly object sums
     cdef readonly object counts
     cdef readonly CorrectionLog log
     cdef double[:, ::1] slack_view

@@ -15,6 +15,7 @@ class LinearSpace:
     synced: np.ndarray
     pending: np.ndarray
     floats: np.ndarray
+    sums: np.ndarray
     counts: np.ndarray
     log: CorrectionLog | None
     n_features: int
