@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sparsemargin.estimators import ALMAClassifier, PNormPerceptron
 from sparsemargin.estimators._first_order import FirstOrderClassifier
 
+Algorithm = Literal["perceptron", "pnorm", "alma"]
+
 #: Each name of an algorithm: its estimator, and the parameters the name fixes.
-ALGORITHMS: dict[str, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
+ALGORITHMS: dict[Algorithm, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
     "perceptron": (PNormPerceptron, {"p": 2.0, "normalize": False}),
     "pnorm": (PNormPerceptron, {}),
     "alma": (ALMAClassifier, {}),
 }
 
 #: What ``algo=None`` means.
-DEFAULT_ALGORITHM = "alma"
+DEFAULT_ALGORITHM: Algorithm = "alma"
 
 
 def fit_csr(
-    X: Any, y: Any, algo: str | None = None, *, sample_weight: Any = None, **params: Any
+    X: Any, y: Any, algo: Algorithm | None = None, *, sample_weight: Any = None, **params: Any
 ) -> FirstOrderClassifier:
     """Fit a classifier to a CSR matrix.
 

@@ -457,3 +457,10 @@ def test_zipf_needs_room_for_the_classes():
 def test_zipf_refuses_a_law_too_steep_for_mean_nnz():
     with pytest.raises(ValueError, match="lower mean_nnz or exponent"):
         make_zipf_text(10, 1000, mean_nnz=400, exponent=5)
+
+
+def test_text_as_an_array_holds_the_same_values():
+    X, y = make_zipf_text(30, 500, mean_nnz=20, random_state=0)
+    dense, labels = make_zipf_text(30, 500, mean_nnz=20, sparse=False, random_state=0)
+    np.testing.assert_array_equal(dense, X.toarray())
+    np.testing.assert_array_equal(labels, y)

@@ -9,6 +9,7 @@ Scores are sums of two doubles into which the same products are added and later 
 p > 2 they are summed afresh when the weights have shrunk so far that rounding would show.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
@@ -19,6 +20,10 @@ from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport Power, link, make_power
 from sparsemargin._engine._space cimport LinearSpace
 from sparsemargin._engine._sum cimport add_exactly
+
+# A replay can take long; Ctrl-C is heard between so many corrections.
+cdef enum:
+    CORRECTIONS_PER_CHECK = 1024
 
 cdef double STALE = ldexp(1.0, 40)
 
@@ -74,6 +79,9 @@ def votes(LinearSpace space, const double[::1] data, const int64_t[::1] points,
     cdef bint afresh
     with nogil:
         for e in range(<Py_ssize_t> log.corrections.size()):
+            if e % CORRECTIONS_PER_CHECK == 0:
+                with gil:
+                    PyErr_CheckSignals()
             entry = &log.corrections[e]
             l = entry.label
             if entry.shift_before:
@@ -165,6 +173,9 @@ def outputs_at(LinearSpace space, const double[::1] data, const int64_t[::1] ind
     cdef double[:, ::1] out = result
     with nogil:
         for e in range(<Py_ssize_t> log.corrections.size()):
+            if e % CORRECTIONS_PER_CHECK == 0:
+                with gil:
+                    PyErr_CheckSignals()
             entry = &log.corrections[e]
             l = entry.label
             while done[l] < n_rows and slices[by_time[done[l]]] < entry.start:

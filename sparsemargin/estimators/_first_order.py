@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -32,6 +32,8 @@ from sparsemargin.estimators import _validation as border
 _POINTS_PER_REPLAY = 1 << 16
 _LARGEST_SEED = 2**31 - 1
 
+
+Hypothesis = Literal["last", "average", "vote", "random"]
 
 _Classifier = TypeVar("_Classifier", bound="FirstOrderClassifier")
 
@@ -98,7 +100,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 2, MAX_P, closed="both"), StrOptions({"log"})],
-        "hypothesis": [StrOptions({"last", "average", "vote", "random"})],
+        "hypothesis": [StrOptions(set(get_args(Hypothesis)))],
         "normalize_hypotheses": ["boolean"],
         "max_iter": [Interval(Real, 0, None, closed="neither"), None],
         "max_corrections": [Interval(Integral, 1, None, closed="left"), None],
@@ -118,8 +120,8 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     }
 
     # Set by the constructors of the subclasses.
-    p: float | str
-    hypothesis: str
+    p: float | Literal["log"]
+    hypothesis: Hypothesis
     normalize_hypotheses: bool
     max_iter: float | None
     max_corrections: int | None

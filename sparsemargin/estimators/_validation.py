@@ -110,8 +110,8 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
         )
     values = np.abs(values[values != 0])
     raise ValueError(
-        f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a step "
-        "too far in magnitude from those before it for one floating-point vector to hold both. "
+        f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a "
+        "step too far in magnitude from those before it for one floating-point vector to hold. "
         "Bring X and sample_weight to a common scale, or pass a smaller p."
     )
 

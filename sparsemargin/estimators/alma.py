@@ -10,7 +10,11 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, Options
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import FirstOrderClassifier, with_common_sections
+from sparsemargin.estimators._first_order import (
+    FirstOrderClassifier,
+    Hypothesis,
+    with_common_sections,
+)
 
 
 @with_common_sections
@@ -88,12 +92,12 @@ class ALMAClassifier(FirstOrderClassifier):
     def __init__(
         self,
         *,
-        p: Any = 2.0,
+        p: float | Literal["log"] = 2.0,
         alpha: float = 0.9,
         B: float | None = None,
         C: float = sqrt(2.0),
         normalize: bool | Literal["running", "max"] = True,
-        hypothesis: str = "average",
+        hypothesis: Hypothesis = "average",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 5,
         max_corrections: int | None = None,

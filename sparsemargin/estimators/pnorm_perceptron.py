@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import FirstOrderClassifier, with_common_sections
+from sparsemargin.estimators._first_order import (
+    FirstOrderClassifier,
+    Hypothesis,
+    with_common_sections,
+)
 
 
 @with_common_sections
@@ -68,9 +72,9 @@ class PNormPerceptron(FirstOrderClassifier):
     def __init__(
         self,
         *,
-        p: Any = 2.0,
+        p: float | Literal["log"] = 2.0,
         normalize: bool = True,
-        hypothesis: str = "average",
+        hypothesis: Hypothesis = "average",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 5,
         max_corrections: int | None = None,
