@@ -11,6 +11,7 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport link
+from sparsemargin._engine._random cimport mixed, stepped
 from sparsemargin._engine._rows cimport (
     RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, score_alone,
     scores, two_norm
@@ -18,9 +19,7 @@ from sparsemargin._engine._rows cimport (
 from sparsemargin._engine._rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FirstOrderRule, Rule, Step, respond, threshold
 )
-from sparsemargin._engine._space cimport (
-    LinearSpace, Space, add_row, rescued_output, unit
-)
+from sparsemargin._engine._space cimport LinearSpace, Space, add_row, rescued_output, unit
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
@@ -289,17 +288,13 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
 def shuffle(int64_t[::1] order, uint64_t seed):
     """A random permutation, in place: Fisher and Yates's, driven by SplitMix64."""
     cdef Py_ssize_t i, n = order.shape[0]
-    cdef uint64_t z, j
+    cdef uint64_t j
     cdef int64_t kept
     with nogil:
         for i in range(n - 1, 0, -1):
-            seed += 0x9E3779B97F4A7C15u
-            z = seed
-            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u
-            z = (z ^ (z >> 27)) * 0x94D049BB133111EBu
-            z ^= z >> 31
+            seed = stepped(seed)
             # The high half of 32 bits times the range: biased by less than 2**-32 * n.
-            j = ((z >> 32) * <uint64_t> (i + 1)) >> 32
+            j = ((mixed(seed) >> 32) * <uint64_t> (i + 1)) >> 32
             kept = order[i]
             order[i] = order[j]
             order[j] = kept

@@ -2,27 +2,29 @@
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
 from libc.math cimport isfinite, ldexp
-from libc.stdlib cimport free, malloc
+from libcpp.vector cimport vector
 
 import numpy as np
 
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure, scores
-from sparsemargin._engine._space cimport FLUSHES, LinearSpace, Space
+from sparsemargin._engine._space cimport (
+    FLUSHES, LinearSpace, Space, coordinate, entry, n_entries
+)
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 
 cdef inline double one_score(const state_t* g, const state_t* acc, const Space* space,
                              Py_ssize_t l, const value_t* values, const index_t* columns,
-                             Py_ssize_t nnz, double factor) noexcept nogil:
+                             Py_ssize_t nnz, const RowScale* row) noexcept nogil:
     """Dot product of the scaled row with g or, unless acc is NULL, with acc brought up to date."""
     cdef Py_ssize_t j, i
     cdef double x, total = 0.0
     cdef const double* pending = NULL
     if acc != NULL:
         pending = space.pending + l * (FLUSHES + 1)
-    for j in range(nnz + (1 if space.bias else 0)):
-        x = (values[j] if j < nnz else space.bias) * factor
-        i = (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
+    for j in range(n_entries(space, nnz)):
+        x = entry(space, values, nnz, row, j)
+        i = coordinate(space, columns, nnz, j, l)
         total += x * (g[i] if acc == NULL else acc[i] + pending[space.synced[i]] * g[i])
     return total
 
@@ -56,9 +58,9 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
     cdef const double[::1] a = a_array, b = b_array
     result = np.empty((n_rows, K))
     cdef double[:, ::1] out = result
-    cdef double* part = <double*> malloc(2 * K * sizeof(double))
-    if part == NULL:
-        raise MemoryError()
+    cdef vector[double] parts
+    parts.resize(2 * K)
+    cdef double* part = parts.data()
     with nogil:
         for r in range(n_rows):
             values = &data[0] + indptr[r]
@@ -66,6 +68,8 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
             nnz = indptr[r + 1] - indptr[r]
             scores(part, gp, K, 0, K, values, columns, nnz, c.bias, c.n_coordinates - 1)
             extreme = False
+            row.exponent = 0
+            row.factor = 1.0
             for l in range(K):
                 extreme |= not is_safe(part[l])
             if c.averaged:
@@ -73,15 +77,14 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
                        c.n_coordinates - 1)
                 for l in range(K):
                     if c.of.flushes[l]:
-                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, 1.0)
+                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, &row)
                     extreme |= not is_safe(part[K + l])
-            row.exponent = 0
             if extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0):
                 for l in range(K):
                     part[l] = one_score(gp, <const state_t*> NULL, c, l, values, columns, nnz,
-                                        row.factor)
+                                        &row)
                     if c.averaged:
-                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, row.factor)
+                        part[K + l] = one_score(gp, accp, c, l, values, columns, nnz, &row)
             for l in range(K):
                 out[r, l] = a[l] * part[l]
                 if c.averaged:
@@ -89,5 +92,4 @@ def outputs(LinearSpace space, const state_t[::1] g, const state_t[::1] acc,
                 if not relative:
                     out[r, l] = ldexp(out[r, l], row.exponent)
                 finite &= isfinite(out[r, l])
-    free(part)
     return result, finite

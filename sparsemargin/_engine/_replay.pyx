@@ -18,6 +18,7 @@ import numpy as np
 
 from sparsemargin._engine._log cimport Correction, CorrectionLog
 from sparsemargin._engine._power cimport Power, link, make_power
+from sparsemargin._engine._random cimport mixed, stepped
 from sparsemargin._engine._space cimport LinearSpace
 from sparsemargin._engine._sum cimport add_exactly
 
@@ -49,6 +50,12 @@ cdef class _Replay:
         self.g = np.zeros(self.n * self.K)
         self.unit = np.zeros(self.K)
 
+    cdef Correction* correction(self, Py_ssize_t e) except NULL nogil:
+        if e % CORRECTIONS_PER_CHECK == 0:
+            with gil:
+                PyErr_CheckSignals()
+        return &self.log.corrections[e]
+
     cdef void shift(self, Py_ssize_t l, int by) noexcept nogil:
         cdef Py_ssize_t i
         cdef double factor = ldexp(1.0, by)
@@ -79,10 +86,7 @@ def votes(LinearSpace space, const double[::1] data, const int64_t[::1] points,
     cdef bint afresh
     with nogil:
         for e in range(<Py_ssize_t> log.corrections.size()):
-            if e % CORRECTIONS_PER_CHECK == 0:
-                with gil:
-                    PyErr_CheckSignals()
-            entry = &log.corrections[e]
+            entry = replay.correction(e)
             l = entry.label
             if entry.shift_before:
                 replay.shift(l, entry.shift_before)
@@ -126,12 +130,6 @@ def votes(LinearSpace space, const double[::1] data, const int64_t[::1] points,
     return result
 
 
-cdef inline uint64_t mixed(uint64_t z) noexcept nogil:
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu
-    return z ^ (z >> 31)
-
-
 def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_t[::1] indptr,
                 uint64_t seed, int64_t trials):
     """A time slice from 0..trials for every row, drawn from the seed and the row's content.
@@ -144,7 +142,7 @@ def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_
     cdef int64_t[::1] slices = result
     with nogil:
         for r in range(n_rows):
-            state = mixed(seed + 0x9E3779B97F4A7C15u)
+            state = mixed(stepped(seed))
             for j in range(indptr[r], indptr[r + 1]):
                 if data[j] == 0.0:
                     continue
@@ -173,10 +171,7 @@ def outputs_at(LinearSpace space, const double[::1] data, const int64_t[::1] ind
     cdef double[:, ::1] out = result
     with nogil:
         for e in range(<Py_ssize_t> log.corrections.size()):
-            if e % CORRECTIONS_PER_CHECK == 0:
-                with gil:
-                    PyErr_CheckSignals()
-            entry = &log.corrections[e]
+            entry = replay.correction(e)
             l = entry.label
             while done[l] < n_rows and slices[by_time[done[l]]] < entry.start:
                 out[by_time[done[l]], l] = output(replay, l, data, indices, indptr,

@@ -49,6 +49,21 @@ cdef struct Space:
     bint averaged
     bint normalized  # hypotheses count with norm 1
 
+cdef inline Py_ssize_t coordinate(const Space* space, const index_t* columns, Py_ssize_t nnz,
+                                  Py_ssize_t j, Py_ssize_t l) noexcept nogil:
+    """Where the j-th entry of the augmented row stands; the intercept's comes last."""
+    return (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
+
+
+cdef inline double entry(const Space* space, const value_t* values, Py_ssize_t nnz,
+                         const RowScale* row, Py_ssize_t j) noexcept nogil:
+    return (values[j] if j < nnz else space.bias) * row.factor
+
+
+cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept nogil:
+    return nnz + (1 if space.bias else 0)
+
+
 cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,

@@ -173,21 +173,6 @@ cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, P
     return OK
 
 
-cdef inline Py_ssize_t coordinate(const Space* space, const index_t* columns, Py_ssize_t nnz,
-                                  Py_ssize_t j, Py_ssize_t l) noexcept nogil:
-    """Where the j-th entry of the augmented row stands; the intercept's comes last."""
-    return (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
-
-
-cdef inline double entry(const Space* space, const value_t* values, Py_ssize_t nnz,
-                         const RowScale* row, Py_ssize_t j) noexcept nogil:
-    return (values[j] if j < nnz else space.bias) * row.factor
-
-
-cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept nogil:
-    return nnz + (1 if space.bias else 0)
-
-
 cdef inline void move_2(Space* space, const state_t* t, Py_ssize_t l, const value_t* values,
                         const index_t* columns, Py_ssize_t nnz, const RowScale* row, double step,
                         double* new_g) noexcept nogil:
@@ -288,6 +273,9 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     else:
         move_p(space, t, g, l, values, columns, nnz, row, step, new_g)
     of.S_peak[l] = max(of.S_peak[l], of.S[l].high)
+    if of.nonzero[l] == 0:
+        of.S[l] = Sum(0.0, 0.0, 0.0)
+        of.S_peak[l] = 0.0
     if space.slack:
         move_slack(space, l, slack_t, step * (space.slack * row.factor))
     refit(space, l, project)
@@ -310,12 +298,7 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
     cdef Labels* of = &space.of
     cdef double stale = STALE_2 if space.p.exponent == 2.0 else STALE_P
     cdef double total, largest
-    if not space.tracked:
-        return
-    if of.nonzero[l] == 0:
-        of.S[l] = Sum(0.0, 0.0, 0.0)
-        of.S_peak[l] = 0.0
-        refit(space, l, False)
+    if not space.tracked or of.nonzero[l] == 0:
         return
     if of.S[l].high < stale * of.S_peak[l]:
         sum_afresh(space, t, g, l)
@@ -336,7 +319,7 @@ cdef void refit(Space* space, Py_ssize_t l, bint project) noexcept nogil:
         of.sigma[l] = of.scale[l]
         return
     total = total_S(space, l)
-    if total <= 0.0 or (of.nonzero[l] == 0 and of.S_slack[l] == 0.0):
+    if total <= 0.0:
         of.norm[l] = of.sigma[l] = 0.0
         return
     root = p_root(space, total)

@@ -14,7 +14,7 @@ ctypedef fused index_t:  # column indices and row pointers of X
     int32_t
     int64_t
 
-cpdef enum Status:
+cdef enum Status:
     OK
     NOT_FINITE  # a NaN or an infinity in the row
     OUT_OF_RANGE  # a column index that is negative or not below n_features
