@@ -1,37 +1,19 @@
 """Published figures and real text; skipped where SPARSEMARGIN_DATA does not lead to the data."""
 
-import os
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from published_files import data_folder
 from sklearn.datasets import load_svmlight_file
 
 from sparsemargin import ALMAClassifier, fit_csr
-
-
-def data_file(name):
-    folder = os.environ.get("SPARSEMARGIN_DATA")
-    if not folder or not (Path(folder) / name).exists():
-        pytest.skip(f"SPARSEMARGIN_DATA names no folder with {name}")
-    return Path(folder) / name
-
-
-def aspect_angle_patterns(name):
-    """The starred patterns of one class of the sonar data, the training set of its first users."""
-    text = data_file(name).read_text()
-    blocks = re.findall(r"\*\S+:\s*\{([^}]*)\}", text)
-    return np.array([[float(value) for value in block.split()] for block in blocks])
+from sparsemargin.datasets import load_sonar
 
 
 @pytest.fixture(scope="module")
 def sonar():
-    mines, rocks = aspect_angle_patterns("sonar.mines"), aspect_angle_patterns("sonar.rocks")
-    X = np.vstack([mines, rocks])
-    assert X.shape == (104, 60)
-    return X, np.repeat([1, -1], [len(mines), len(rocks)])
+    """The training patterns of the aspect-angle experiments."""
+    return load_sonar(return_X_y=True, data_home=data_folder("sonar.mines", "sonar.rocks"))
 
 
 @pytest.mark.parametrize(
@@ -53,10 +35,10 @@ def test_alma_separates_sonar_in_the_published_number_of_updates(sonar, alpha, u
 
 def test_news_stories_as_the_svmlight_loader_returns_them():
     """64-bit indices are taken as they are, and GCAT is learned to the error of linear SVMs."""
-    names = data_file("rcv1_topics.txt").read_text().split()
-    X, labels = load_svmlight_file(
-        str(data_file("rcv1_subsets_topics.svm.bz2")), n_features=47236, multilabel=True
-    )
+    vectors, topics = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
+    folder = data_folder(vectors, topics)
+    names = (folder / topics).read_text().split()
+    X, labels = load_svmlight_file(str(folder / vectors), n_features=47236, multilabel=True)
     assert X.indices.dtype == np.int64
     y = np.array([names.index("GCAT") in row for row in labels])
     order = np.random.RandomState(0).permutation(len(y))

@@ -1,21 +1,25 @@
 """The registry of data files, the local copies it describes, and the generated sample."""
 
 import hashlib
-import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
+from published_files import data_folder
 from sklearn.datasets import load_svmlight_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "datasets"
-FILES = tomllib.loads((FOLDER / "registry.toml").read_text(encoding="utf-8"))["file"]
 SAMPLE = FOLDER / "alma_target_sample.svm"
+REGISTRY = tomllib.loads(
+    resources.files("sparsemargin.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
+)
+FILES = REGISTRY["file"]
 
 by_name = pytest.mark.parametrize("entry", FILES, ids=[entry["name"] for entry in FILES])
 
@@ -28,7 +32,7 @@ def test_names_and_hashes_are_distinct():
 @by_name
 def test_fields(entry):
     texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    assert set(entry) - {"classes"} == texts | {"shape", "bytes"}
+    assert set(entry) - {"classes", "url"} == texts | {"shape", "bytes"}
     assert all(isinstance(entry[field], str) and entry[field] for field in texts)
     assert Path(entry["name"]).name == entry["name"]
     assert re.fullmatch("[0-9a-f]{64}", entry["sha256"])
@@ -38,15 +42,26 @@ def test_fields(entry):
     assert all(type(size) is int and size > 0 for size in entry["shape"])
 
 
+@pytest.mark.parametrize("name", REGISTRY["dataset"])
+def test_data_sets(name):
+    """The download command can fetch every file of a data set, under its registered name."""
+    table = REGISTRY["dataset"][name]
+    assert set(table) == {"title", "citation", "files"}
+    assert table["title"]
+    assert table["citation"]
+    entries = {entry["name"]: entry for entry in FILES}
+    for file in table["files"]:
+        assert re.fullmatch(f"https://.*/{re.escape(file)}", entries[file]["url"])
+
+
+def test_each_file_that_can_be_fetched_belongs_to_one_data_set():
+    listed = [file for table in REGISTRY["dataset"].values() for file in table["files"]]
+    assert sorted(listed) == sorted(entry["name"] for entry in FILES if "url" in entry)
+
+
 @by_name
 def test_local_copy(entry):
-    folder = os.environ.get("SPARSEMARGIN_DATA")
-    if not folder:
-        pytest.skip("SPARSEMARGIN_DATA names no folder with the data files")
-    assert Path(folder).is_dir(), "SPARSEMARGIN_DATA does not name a folder"
-    path = Path(folder, entry["name"])
-    if not path.exists():
-        pytest.skip(f"{entry['name']} is not in the folder SPARSEMARGIN_DATA")
+    path = data_folder(entry["name"]) / entry["name"]
     content = path.read_bytes()
     assert len(content) == entry["bytes"]
     assert hashlib.sha256(content).hexdigest() == entry["sha256"]

@@ -1,4 +1,4 @@
-"""Argument checks and random streams shared by the generators."""
+"""Argument checks and random streams shared by generators and loaders."""
 
 import operator
 
@@ -42,6 +42,12 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise a ValueError that names the argument where `value` is none of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:

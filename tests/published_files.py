@@ -1,0 +1,18 @@
+"""The way of the tests to the public data files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def data_folder(*names):
+    """The folder that SPARSEMARGIN_DATA names; skips the test where a named file is absent."""
+    folder = os.environ.get("SPARSEMARGIN_DATA")
+    if not folder:
+        pytest.skip("SPARSEMARGIN_DATA names no folder with the data files")
+    assert Path(folder).is_dir(), "SPARSEMARGIN_DATA does not name a folder"
+    absent = [name for name in names if not Path(folder, name).exists()]
+    if absent:
+        pytest.skip(f"{', '.join(absent)} not in the folder SPARSEMARGIN_DATA")
+    return Path(folder)
