@@ -5,15 +5,26 @@ import importlib
 from pathlib import Path
 
 import pytest
+from published_files import data_folder
 
 README = Path(__file__).parent.parent / "README.md"
 MODULES = [
     "sparsemargin.api",
+    "sparsemargin.estimators._cramma_rate",
     "sparsemargin.estimators.alma",
     "sparsemargin.estimators.pnorm_perceptron",
+    "sparsemargin.evaluation.margins",
+    "sparsemargin.evaluation.theory.alma",
+    "sparsemargin.evaluation.theory.cramma",
+    "sparsemargin.evaluation.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
 ]
+# The loaders' examples read these files.
+LOADER_MODULES = {
+    "sparsemargin.datasets._sonar": ["sonar.mines", "sonar.rocks"],
+    "sparsemargin.datasets._wbc": ["breast-cancer-wisconsin.data"],
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -21,6 +32,12 @@ def test_examples_of_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0
     assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("name", LOADER_MODULES)
+def test_examples_of_loaders(name):
+    data_folder(*LOADER_MODULES[name])
+    test_examples_of_docstrings(name)
 
 
 def test_examples_of_the_readme():

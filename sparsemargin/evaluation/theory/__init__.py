@@ -1,0 +1,48 @@
+"""The papers' bounds as functions of numbers: what a run must keep to, whatever the data.
+
+One module for each paper. Margins, radii and deviations are in one unit, that of the rows the rule
+works on: rows divided by their p-norm for ALMA, rows as they are for the others.
+"""
+
+from sparsemargin.estimators._cramma_rate import automatic_rate, least_soft_margin
+from sparsemargin.evaluation.theory.alma import (
+    alma_constants,
+    alma_corrections,
+    alma_corrections_inseparable,
+    alma_corrections_repaired,
+    alma_margin_estimate,
+    alma_margin_reached,
+)
+from sparsemargin.evaluation.theory.cramma import (
+    cramma_corrections,
+    cramma_margin_fraction,
+    cramma_rate_limit,
+    geometric_margin_range,
+)
+from sparsemargin.evaluation.theory.perceptron import (
+    best_soft_margin,
+    deviations,
+    perceptron_mistakes,
+    tightest_mistake_bound,
+    voted_perceptron_error,
+)
+
+__all__ = [
+    "alma_constants",
+    "alma_corrections",
+    "alma_corrections_inseparable",
+    "alma_corrections_repaired",
+    "alma_margin_estimate",
+    "alma_margin_reached",
+    "automatic_rate",
+    "best_soft_margin",
+    "cramma_corrections",
+    "cramma_margin_fraction",
+    "cramma_rate_limit",
+    "deviations",
+    "geometric_margin_range",
+    "least_soft_margin",
+    "perceptron_mistakes",
+    "tightest_mistake_bound",
+    "voted_perceptron_error",
+]
