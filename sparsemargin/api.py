@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sparsemargin.estimators import ALMAClassifier, PNormPerceptron
+from sparsemargin.estimators import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    MarginPerceptron,
+    PNormPerceptron,
+    ROMMAClassifier,
+)
 from sparsemargin.estimators._first_order import FirstOrderClassifier
+from sparsemargin.estimators._weighted import WeightedClassifier
 
-Algorithm = Literal["perceptron", "pnorm", "alma"]
+Algorithm = Literal["perceptron", "pnorm", "alma", "margin", "cramma", "romma"]
 
 #: Each name of an algorithm: its estimator, and the parameters the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
     "perceptron": (PNormPerceptron, {"p": 2.0, "normalize": False}),
     "pnorm": (PNormPerceptron, {}),
     "alma": (ALMAClassifier, {}),
+    "margin": (MarginPerceptron, {}),
+    "cramma": (CRAMMAClassifier, {}),
+    "romma": (ROMMAClassifier, {}),
 }
 
 #: What ``algo=None`` means.
@@ -32,10 +42,12 @@ def fit_csr(
         take is taken here too.
     y : array-like of shape (n_samples,)
         Class labels, numbers or strings.
-    algo : {"perceptron", "pnorm", "alma"}, default=None
+    algo : {"perceptron", "pnorm", "alma", "margin", "cramma", "romma"}, default=None
         ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
-        ``"alma"`` is `ALMAClassifier`. None chooses ``"alma"``.
+        ``"alma"`` is `ALMAClassifier`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
+        `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`. None chooses ``"alma"``.
     sample_weight : array-like of shape (n_samples,), default=None
+        Refused by ``"cramma"`` and ``"romma"``, whose steps can't be weighted.
     **params
         Parameters of the estimator.
 
@@ -47,7 +59,8 @@ def fit_csr(
     Raises
     ------
     ValueError
-        If `algo` or a parameter is unknown; the message lists those that exist.
+        If `algo` or a parameter is unknown; the message lists those that exist. Whatever the
+        estimators raise.
 
     Examples
     --------
@@ -69,4 +82,11 @@ def fit_csr(
             f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}. "
             f"Known are: {', '.join(known)}."
         )
-    return estimator(**fixed, **params).fit(X, y, sample_weight=sample_weight)
+    model = estimator(**fixed, **params)
+    if isinstance(model, WeightedClassifier):
+        return model.fit(X, y, sample_weight=sample_weight)
+    if sample_weight is not None:
+        raise ValueError(
+            f"algo={name!r} can't weight its steps. Leave sample_weight out, or choose another."
+        )
+    return model.fit(X, y)

@@ -5,6 +5,10 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._types cimport index_t, value_t
 
+cdef enum:
+    FORGET = -(1 << 30)  # as `shift_before`: nothing of t is left
+
+
 cdef struct Correction:
     # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
     int64_t row  # its place in the pool of rows

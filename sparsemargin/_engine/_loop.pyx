@@ -9,48 +9,27 @@ from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine._log cimport Correction, CorrectionLog
+from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine._power cimport link
-from sparsemargin._engine._random cimport mixed, stepped
+from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport (
     RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, score_alone,
     scores, two_norm
 )
 from sparsemargin._engine._rules cimport (
-    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FirstOrderRule, Rule, Step, respond, threshold
+    BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, respond, starts_from_first_row,
+    threshold
 )
 from sparsemargin._engine._space cimport LinearSpace, Space, add_row, rescued_output, unit
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
+from sparsemargin._engine._units cimport raise_bar, scaled_step
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
 cdef enum:
     AHEAD = 4
-
-
-cdef inline double raise_bar(const Rule* rule, Space* space, Py_ssize_t l) noexcept nogil:
-    """The bar for the next correction, in the units the test is made in."""
-    cdef double tau = threshold(rule, space.of.corrections[l] + 1)
-    if rule.scaling == BY_RUNNING_MAX:
-        return tau * space.of.largest[l]
-    if rule.scaling == BY_RADIUS:
-        return tau * rule.radius
-    return tau
-
-
-cdef inline double scaled_step(const Rule* rule, Space* space, Py_ssize_t l, double size,
-                               const RowScale* row) noexcept nogil:
-    """The step for the row times row.factor, instances divided as the rule says."""
-    if rule.scaling == BY_ROW:
-        return size / row.norm
-    if rule.scaling == BY_RUNNING_MAX:
-        space.of.largest[l] = max(space.of.largest[l], ldexp(row.norm, row.exponent))
-        return ldexp(size, row.exponent) / space.of.largest[l]
-    if rule.scaling == BY_RADIUS:
-        return ldexp(size, row.exponent) / rule.radius
-    return ldexp(size, row.exponent)
 
 
 cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, Py_ssize_t l,
@@ -70,24 +49,31 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
     return y * rescued_output(space, t, l, values, columns, nnz, row, slack_t) <= bar * measured
 
 
-cdef int correct(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
-                 Py_ssize_t l, double y, double weight, int64_t trials,
-                 const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, double* scratch,
-                 Correction* entry) noexcept nogil:
-    """One correction of one label: the space moves as the rule says."""
-    cdef Step step = respond(rule, space.of.corrections[l] + 1)
-    cdef double size = y * scaled_step(rule, space, l, weight * step.size, row)
+cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
+              const Step* step, double length, int64_t trials, const value_t* values,
+              const index_t* columns, Py_ssize_t nnz, const RowScale* row, double* slack_t,
+              vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
+    """Let the space take the step, and log how it did."""
+    cdef Correction entry
     cdef int64_t shift = space.of.shift[l]
-    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, size,
-               step.project, scratch, &entry.coefficient, &entry.shift_before) != OK:
+    if <Py_ssize_t> scratch.size() <= nnz:
+        scratch.resize(2 * nnz + 1)
+    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, step, length,
+               scratch.data(), &entry.coefficient, &entry.shift_before) != OK:
         return TOO_WIDE
-    entry.shift_after = <int32_t> (space.of.shift[l] - shift - entry.shift_before)
-    space.of.corrections[l] += 1
-    space.of.bar[l] = raise_bar(rule, space, l)
+    if place == NULL:
+        return OK
+    if place[0] < 0:
+        place[0] = log.add_row(values, columns, nnz, space.bias, space.n_coordinates - 1,
+                               row.factor)
+    entry.row = place[0]
     entry.label = <int32_t> l
     entry.start = trials - space.of.idle[l]
     entry.unit = unit(space, l)
+    entry.shift_after = <int32_t> (space.of.shift[l] - shift)
+    if entry.shift_before != FORGET:
+        entry.shift_after -= entry.shift_before
+    log.corrections.push_back(entry)
     return OK
 
 
@@ -133,7 +119,7 @@ cdef inline double bound_of_norm(const Space* space, const value_t* values,
 
 
 cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
-                const double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
+                double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
                 int64_t positive_label, double weight, const double[:, ::1] class_weight,
                 int64_t trials, int64_t max_corrections, const value_t* values,
                 const index_t* columns, Py_ssize_t nnz, double* slack_t, vector[double]& scratch,
@@ -141,9 +127,10 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
     """The trial of one row: test every label, correct those whose test fires."""
     cdef Py_ssize_t l
     cdef RowScale row
-    cdef Correction entry
+    cdef Step step
+    cdef Trial trial
     cdef bint measured = False, positive
-    cdef double y, size
+    cdef double y, length, share
     for l in range(first_label, last_label):
         positive = l == positive_label
         y = 1.0 if positive else -1.0
@@ -153,25 +140,42 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
             if not measure(&row, &space.p, values, nnz, space.bias, space.slack):
                 return OK  # a zero row never corrects
             measured = True
-        size = weight * class_weight[positive, l]
-        if size == 0.0 or not fires(rule, space, t, l, y, out[l], values, columns, nnz, &row,
-                                    slack_t):
+        length = row.norm if rule.scaling == BY_ROW else row.factor
+        if starts_from_first_row(rule) and not space.of.started[l]:
+            step = Step(0.0, y / row.norm, ONTO_SPHERE)
+            if move(space, t, g, acc, l, &step, length, trials, values, columns, nnz, &row,
+                    slack_t, scratch, log, place) != OK:
+                return TOO_WIDE
+            out[l] = y * ldexp(row.norm, row.exponent) / space.of.sigma[l]
+        share = weight * class_weight[positive, l]
+        if share == 0.0 or not fires(rule, space, t, l, y, out[l], values, columns, nnz, &row,
+                                     slack_t):
             continue
-        if <Py_ssize_t> scratch.size() <= nnz:
-            scratch.resize(2 * nnz + 1)
-        if correct(rule, space, t, g, acc, l, y, size, trials, values, columns, nnz, &row,
-                   slack_t, scratch.data(), &entry) != OK:
+        trial = Trial(y * space.of.sigma[l] * out[l], space.of.norm[l],
+                      ldexp(row.norm, row.exponent))
+        step = respond(rule, space.of.corrections[l] + 1, &trial)
+        if step.size == 0.0:
+            space.of.infeasible[l] += 1
+            continue
+        step.size = y * scaled_step(rule, space, l, share * step.size, &row)
+        if move(space, t, g, acc, l, &step, length, trials, values, columns, nnz, &row, slack_t,
+                scratch, log, place) != OK:
             return TOO_WIDE
-        if place != NULL:
-            if place[0] < 0:
-                place[0] = log.add_row(values, columns, nnz, space.bias,
-                                       space.n_coordinates - 1, row.factor)
-            entry.row = place[0]
-            log.corrections.push_back(entry)
+        space.of.corrections[l] += 1
+        space.of.bar[l] = raise_bar(rule, space, l)
         if space.of.corrections[l] == max_corrections:
             space.of.stopped[l] = trials + 1
             space.of.bar[l] = -INFINITY
     return OK
+
+
+cdef inline int64_t corrections_of(const Space* space, Py_ssize_t first_label,
+                                   Py_ssize_t last_label) noexcept nogil:
+    cdef Py_ssize_t l
+    cdef int64_t total = 0
+    for l in range(first_label, last_label):
+        total += space.of.corrections[l]
+    return total
 
 
 cdef inline bint any_learning(const Space* space, Py_ssize_t first_label,
@@ -193,10 +197,11 @@ def set_bars(LinearSpace space, FirstOrderRule rule):
 def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
           state_t[::1] acc, const value_t[::1] data, const index_t[::1] indices,
           const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
-          const double[:, ::1] class_weight, const int64_t[::1] order, Py_ssize_t start,
-          Py_ssize_t stop, Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials,
-          int64_t max_corrections, bint check, int64_t[::1] place):
-    """Trials ``start`` to ``stop - 1`` of one epoch, for labels first_label..last_label-1.
+          const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
+          Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes, Py_ssize_t first_label,
+          Py_ssize_t last_label, int64_t trials, int64_t max_corrections, bint check,
+          int64_t[::1] place):
+    """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
     Parameters
     ----------
@@ -208,7 +213,10 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     class_weight : ndarray of shape (2, n_labels)
         Multiplies the step of each label's negative and positive rows.
     order : ndarray of shape (n_trials,) or None
-        Row of each trial; None: as they come.
+        Row of each trial; None: as they come. Shuffled before every pass but the first, with
+        `seed` plus the number of passes before it.
+    n_passes : int
+        How many to make, unless one of them makes no correction.
     trials : int
         ``space.trials`` before the call. Calls for other labels may be under way, and the one
         for label 0 brings ``space.trials`` up to date.
@@ -226,16 +234,21 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
         The row that stopped the loop, or -1.
     trials : int
         How many trials there were in all by then.
+    passes : int
+        Passes completed.
+    converged : bool
+        Whether the last of them made no correction.
     """
     cdef Space* c = &space.c
     cdef const Rule* r = &rule.rule
     cdef Py_ssize_t K = c.n_labels, n_features = space.n_features
-    cdef Py_ssize_t i, j, row = -1, next_row
+    cdef Py_ssize_t i, j, row = -1, next_row, passes = 0
+    cdef int64_t before
     cdef int64_t offset = 1 if K == 1 else 0
     cdef int status = OK
-    cdef bint normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
+    cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
     cdef double bound = 1.0
-    cdef const int64_t* rows = &order[0] if order is not None else NULL
+    cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef const double* row_weight = &weights[0] if weights is not None else NULL
     cdef double* slack_t = NULL
     cdef state_t* accp = &acc[0] if c.averaged else NULL
@@ -243,58 +256,56 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     cdef vector[int64_t] table
     out.resize(K)
     with nogil:
-        for i in range(start, stop):
-            if max_corrections >= 0 and not any_learning(c, first_label, last_label):
-                status = ALL_STOPPED
-                break
-            row = rows[i] if rows != NULL else i
-            next_row = min(i + AHEAD, stop - 1)
-            if rows != NULL:
-                prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
-                next_row = rows[next_row]
-            prefetch(&codes[0] + next_row)
-            if row_weight != NULL:
-                prefetch(row_weight + next_row)
-            j = indptr[row]
-            status = read_row(
-                out.data(), &g[0], c, first_label, last_label, &data[0] + j, &indices[0] + j,
-                indptr[row + 1] - j, n_features, check, table, &data[0] + indptr[next_row],
-                &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
-            )
-            if status != OK:
-                break
-            if row_weight != NULL and row_weight[row] == 0.0:
-                continue
-            if c.slack:
-                slack_t = c.slack_t + row * K
-                add_slack(out.data(), c, slack_t, first_label, last_label)
-            if normed:
-                bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
-            status = decide(
-                r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
-                codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
-                class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
-                indptr[row + 1] - j, slack_t, scratch, space.log,
-                &place[row] if place is not None else NULL,
-            )
-            if status != OK:
-                break
-            trials += 1
+        while passes < n_passes and not converged and status == OK:
+            if passes > 0 and rows != NULL:
+                shuffle_rows(rows, order.shape[0], seed + passes)
+            before = corrections_of(c, first_label, last_label)
+            for i in range(start, stop):
+                if max_corrections >= 0 and not any_learning(c, first_label, last_label):
+                    status = ALL_STOPPED
+                    break
+                row = rows[i] if rows != NULL else i
+                next_row = min(i + AHEAD, stop - 1)
+                if rows != NULL:
+                    prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
+                    next_row = rows[next_row]
+                prefetch(&codes[0] + next_row)
+                if row_weight != NULL:
+                    prefetch(row_weight + next_row)
+                j = indptr[row]
+                status = read_row(
+                    out.data(), &g[0], c, first_label, last_label, &data[0] + j, &indices[0] + j,
+                    indptr[row + 1] - j, n_features, check, table, &data[0] + indptr[next_row],
+                    &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
+                )
+                if status != OK:
+                    break
+                if row_weight != NULL and row_weight[row] == 0.0:
+                    continue
+                if c.slack:
+                    slack_t = c.slack_t + row * K
+                    add_slack(out.data(), c, slack_t, first_label, last_label)
+                if normed:
+                    bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
+                status = decide(
+                    r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
+                    codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
+                    class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
+                    indptr[row + 1] - j, slack_t, scratch, space.log,
+                    &place[row] if place is not None else NULL,
+                )
+                if status != OK:
+                    break
+                trials += 1
+            if status == OK:
+                passes += 1
+                converged = corrections_of(c, first_label, last_label) == before
     if first_label == 0:
         space.trials = trials
-    return status, (row if status not in (OK, ALL_STOPPED) else -1), trials
+    return status, (row if status not in (OK, ALL_STOPPED) else -1), trials, passes, converged
 
 
 def shuffle(int64_t[::1] order, uint64_t seed):
-    """A random permutation, in place: Fisher and Yates's, driven by SplitMix64."""
-    cdef Py_ssize_t i, n = order.shape[0]
-    cdef uint64_t j
-    cdef int64_t kept
+    """A random permutation, in place."""
     with nogil:
-        for i in range(n - 1, 0, -1):
-            seed = stepped(seed)
-            # The high half of 32 bits times the range: biased by less than 2**-32 * n.
-            j = ((mixed(seed) >> 32) * <uint64_t> (i + 1)) >> 32
-            kept = order[i]
-            order[i] = order[j]
-            order[j] = kept
+        shuffle_rows(&order[0], order.shape[0], seed)

@@ -3,14 +3,21 @@
 from libc.stdint cimport int64_t
 
 cdef enum Kind:
-    PERCEPTRON
+    PERCEPTRON  # with a margin, or with margin 0
     ALMA
+    CRAMMA
+    ROMMA
 
 cdef enum Scaling:  # the norm an instance is divided by
     BY_ROW  # its own
     UNSCALED
     BY_RUNNING_MAX  # the largest among the corrections, this one included
     BY_RADIUS  # a fixed one
+
+cdef enum Projection:  # of theta' after the step
+    FREE
+    ONTO_BALL  # divided by max(1, ||theta'||_p)
+    ONTO_SPHERE  # divided by ||theta'||_p
 
 cdef struct Rule:
     Kind kind
@@ -20,13 +27,23 @@ cdef struct Rule:
     double B
     double C
     double radius
+    double margin
+    double rate
+    double epsilon
 
-cdef struct Step:
-    double size  # theta' = theta + size * y * x
-    bint project  # then theta = theta' / max(1, ||theta'||_p)
+cdef struct Trial:
+    double output  # y w.x
+    double length  # ||w||_2
+    double norm  # ||x||_2
 
-cdef Step respond(const Rule* rule, int64_t k) noexcept nogil
+cdef struct Step:  # theta' = keep * theta + size * y * x; size 0: no correction after all
+    double keep
+    double size
+    Projection projection
+
+cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil
 cdef double threshold(const Rule* rule, int64_t k) noexcept nogil
+cdef bint starts_from_first_row(const Rule* rule) noexcept nogil
 
 cdef class FirstOrderRule:
     cdef Rule rule

@@ -1,9 +1,11 @@
 from typing import Literal
 
 class FirstOrderRule:
-    needs_norm: bool
+    measures_rows: bool
     @staticmethod
-    def perceptron(p: float, normalize: bool) -> FirstOrderRule: ...
+    def perceptron(
+        p: float, normalize: bool, margin: float = 0.0, eta: float = 1.0
+    ) -> FirstOrderRule: ...
     @staticmethod
     def alma(
         p: float,
@@ -13,3 +15,7 @@ class FirstOrderRule:
         C: float,
         radius: float,
     ) -> FirstOrderRule: ...
+    @staticmethod
+    def cramma(beta: float, eta_eff: float, epsilon: float, radius: float) -> FirstOrderRule: ...
+    @staticmethod
+    def romma(aggressive: bool) -> FirstOrderRule: ...

@@ -5,61 +5,120 @@ A rule speaks only at corrections. For correction number k (from 1) it gives the
 threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
 SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
 
+# Below it, w and x point the same way, or opposite ways, as far as rounding lets one tell.
+cdef double PARALLEL = ldexp(1.0, -40)
 
-# The p-norm Perceptron: correct on a mistake, by the instance itself.
 
-cdef inline Step perceptron_step() noexcept nogil:
-    return Step(1.0, False)
+# The p-norm Perceptron, with or without a margin: correct by the instance itself.
+
+cdef inline Step perceptron_step(const Rule* rule) noexcept nogil:
+    return Step(1.0, rule.rate, FREE)
 
 
 # ALMA_p(alpha; B, C), Gentile (2001), Figure 1.
 
 cdef inline Step alma_step(const Rule* rule, int64_t k) noexcept nogil:
-    return Step(rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), True)
+    return Step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL)
 
 
 cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
     return (1.0 - rule.alpha) * rule.B * sqrt(rule.p - 1.0) / sqrt(<double> k)
 
 
-cdef Step respond(const Rule* rule, int64_t k) noexcept nogil:
+# CRAMMA^epsilon, Tsampouka & Shawe-Taylor (2006), section 3; t = k, since the start is t = 1.
+
+cdef inline Step cramma_step(const Rule* rule) noexcept nogil:
+    return Step(1.0, rule.rate, ONTO_SPHERE)
+
+
+cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
+    if rule.epsilon == 0.5:
+        return rule.margin / sqrt(<double> k)
+    return rule.margin / pow(<double> k, rule.epsilon)
+
+
+# ROMMA, Li & Long (2002): the shortest w with y w.x >= 1 in the half-space {v: v.w >= ||w||^2}.
+
+cdef inline Step romma_step(const Trial* trial) noexcept nogil:
+    cdef double cosine, relaxed, across
+    cdef Step restart = Step(0.0, 1.0 / trial.norm / trial.norm, FREE)
+    if trial.length == 0.0:
+        return restart
+    relaxed = 1.0 / (trial.norm * trial.length)
+    cosine = trial.output * relaxed
+    across = 1.0 - cosine * cosine
+    if across <= PARALLEL:
+        return Step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
+    if cosine * relaxed >= 1.0:  # the half-space takes no part
+        return restart
+    return Step((1.0 - cosine * relaxed) / across,
+                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
+
+
+cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:
     if rule.kind == ALMA:
         return alma_step(rule, k)
-    return perceptron_step()
+    if rule.kind == CRAMMA:
+        return cramma_step(rule)
+    if rule.kind == ROMMA:
+        return romma_step(trial)
+    return perceptron_step(rule)
 
 
 cdef double threshold(const Rule* rule, int64_t k) noexcept nogil:
     if rule.kind == ALMA:
         return alma_threshold(rule, k)
-    return 0.0
+    if rule.kind == CRAMMA:
+        return cramma_threshold(rule, k)
+    return rule.margin
+
+
+cdef bint starts_from_first_row(const Rule* rule) noexcept nogil:
+    return rule.kind == CRAMMA
+
+
+cdef dict NOTHING_SET = dict.fromkeys(
+    ("p", "alpha", "B", "C", "radius", "margin", "rate", "epsilon"), 0.0
+)
 
 
 cdef class FirstOrderRule:
     """A rule with its parameters, ready for the loop; immutable."""
 
     @staticmethod
-    def perceptron(double p, normalize):
-        return FirstOrderRule(PERCEPTRON, SCALINGS[normalize], p, 1.0, 0.0, 0.0, 0.0)
+    def perceptron(double p, normalize, double margin=0.0, double eta=1.0):
+        return FirstOrderRule({"kind": PERCEPTRON, "scaling": SCALINGS[normalize], "p": p,
+                               "margin": margin, "rate": eta})
 
     @staticmethod
     def alma(double p, normalize, double alpha, double B, double C, double radius):
-        return FirstOrderRule(ALMA, SCALINGS[normalize], p, alpha, B, C, radius)
+        return FirstOrderRule({"kind": ALMA, "scaling": SCALINGS[normalize], "p": p,
+                               "alpha": alpha, "B": B, "C": C, "radius": radius})
 
-    def __init__(self, int kind, int scaling, double p, double alpha, double B, double C,
-                 double radius):
-        self.rule = Rule(<Kind> kind, <Scaling> scaling, p, alpha, B, C, radius)
+    @staticmethod
+    def cramma(double beta, double eta_eff, double epsilon, double radius):
+        return FirstOrderRule({"kind": CRAMMA, "scaling": UNSCALED, "p": 2.0,
+                               "margin": beta * radius, "rate": eta_eff / radius,
+                               "epsilon": epsilon})
+
+    @staticmethod
+    def romma(bint aggressive):
+        # Less than 1, as a bound that may be reached.
+        margin = 1.0 - ldexp(1.0, -53) if aggressive else 0.0
+        return FirstOrderRule({"kind": ROMMA, "scaling": UNSCALED, "p": 2.0, "margin": margin})
+
+    def __init__(self, dict fields):
+        self.rule = {**NOTHING_SET, **fields}
 
     def __reduce__(self):
-        cdef Rule rule = self.rule
-        return FirstOrderRule, (rule.kind, rule.scaling, rule.p, rule.alpha, rule.B, rule.C,
-                                rule.radius)
+        return FirstOrderRule, (self.rule,)
 
     @property
-    def needs_norm(self):
-        """Whether a step depends on ``||theta||_p``."""
-        return self.rule.kind == ALMA
+    def measures_rows(self):
+        """Whether margins are those of instances divided by their own norm."""
+        return self.rule.scaling == BY_ROW

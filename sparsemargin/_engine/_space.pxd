@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._rules cimport Projection, Step
 from sparsemargin._engine._sum cimport Sum
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
@@ -23,6 +24,8 @@ cdef struct Labels:
     double* unit_peak  # largest unit since the last flush
     double* bar  # a trial corrects where y w.x <= bar (times the row's norm)
     double* largest  # largest norm among the corrections
+    double* mass  # L: theta is a sum of y x with multipliers that add up to it
+    double* bound  # least ||theta||_p / L so far
     int64_t* corrections
     int64_t* begin  # trials before the one that made the current vector
     int64_t* stopped  # trials when the label used up its corrections; -1: still learning
@@ -31,6 +34,8 @@ cdef struct Labels:
     int64_t* passes  # sweeps over all coordinates so far
     int64_t* shift  # power of two t has been rescaled by in all
     int64_t* flushes  # since the last sweep that brought acc up to date
+    int64_t* started  # whether theta has left 0
+    int64_t* infeasible  # corrections that no finite step could make
 
 cdef struct Space:
     Labels of
@@ -45,7 +50,6 @@ cdef struct Space:
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     int window  # 2**-window < S < 2**window
-    bint tracked  # whether S, norm and sigma are kept up to date
     bint averaged
     bint normalized  # hypotheses count with norm 1
 
@@ -67,8 +71,15 @@ cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept no
 cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, double step, bint project,
+                 const RowScale* row, double* slack_t, const Step* step, double length,
                  double* new_g, double* coefficient, int32_t* shifted) noexcept nogil
+cdef void refit(Space* space, Py_ssize_t label, Projection projection) noexcept nogil
+cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc,
+                 Py_ssize_t label) noexcept nogil
+cdef void take_over(Space* space, state_t* t, Py_ssize_t label, Py_ssize_t n_rows,
+                    const double* multipliers, const value_t* data, const index_t* indices,
+                    const index_t* indptr) noexcept nogil
+cdef void tighten(Space* space, Py_ssize_t label) noexcept nogil
 cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t label,
                            const value_t* values, const index_t* columns, Py_ssize_t nnz,
                            const RowScale* row, const double* slack_t) noexcept nogil

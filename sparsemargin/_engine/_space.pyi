@@ -23,6 +23,7 @@ class LinearSpace:
     p: float
     bias: float
     slack: float
+    averages: bool
     trials_per_label: np.ndarray
     def __init__(
         self,
@@ -33,7 +34,6 @@ class LinearSpace:
         *,
         bias: float,
         slack: float,
-        tracked: bool,
         averaged: bool,
         normalized: bool,
         log: CorrectionLog | None,
@@ -47,4 +47,7 @@ class LinearSpace:
     def weights(self) -> np.ndarray: ...
     def theta(self) -> np.ndarray: ...
     def theta_norm(self) -> np.ndarray: ...
+    def visible_norm(self) -> np.ndarray: ...
+    def slack_outputs(self, start: int, stop: int) -> np.ndarray | float: ...
+    def stop(self, which: np.ndarray) -> None: ...
     def __setstate__(self, state: tuple[Any, ...]) -> None: ...

@@ -30,15 +30,18 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine._log cimport CorrectionLog
+from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, make_power, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 
 # Named in the order of the pointers in `Labels`.
-FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest")
-COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes")
+FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
+          "mass", "bound")
+COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
+          "started", "infeasible")
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
@@ -137,7 +140,47 @@ cdef void rescale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t
         space.of.S_slack[l] *= pow(factor, space.p.exponent)
     space.of.shift[l] += shift
     sum_afresh(space, t, g, l)
-    refit(space, l, False)
+    refit(space, l, FREE)
+
+
+cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l) noexcept nogil:
+    """theta <- 0; what the average has counted stays."""
+    cdef Py_ssize_t i, j
+    if space.averaged:
+        flush(space, g, acc, l)
+        sync(space, g, acc, l)
+    for j in range(space.n_coordinates):
+        i = j * space.n_labels + l
+        t[i] = g[i] = 0
+    for j in range(space.n_slack):
+        space.slack_t[j * space.n_labels + l] = 0.0
+    space.of.S[l] = Sum(0.0, 0.0, 0.0)
+    space.of.S_peak[l] = space.of.S_slack[l] = space.of.mass[l] = 0.0
+    space.of.nonzero[l] = 0
+    space.of.passes[l] += 1
+
+
+cdef void take_over(Space* space, state_t* t, Py_ssize_t l, Py_ssize_t n_rows,
+                    const double* multipliers, const value_t* data, const index_t* indices,
+                    const index_t* indptr) noexcept nogil:
+    """t += the rows times their multipliers, for p = 2; S and its kin summed afresh."""
+    cdef Py_ssize_t i, a, K = space.n_labels
+    for i in range(n_rows):
+        if multipliers[i] == 0.0:
+            continue
+        for a in range(indptr[i], indptr[i + 1]):
+            t[indices[a] * K + l] += <state_t> (multipliers[i] * data[a])
+        if space.bias:
+            t[(space.n_coordinates - 1) * K + l] += <state_t> (multipliers[i] * space.bias)
+        if space.slack:
+            space.slack_t[i * K + l] += multipliers[i] * space.slack
+    sum_afresh(space, t, t, l)
+    if space.slack:
+        space.of.S_slack[l] = 0.0
+        for i in range(n_rows):
+            space.of.S_slack[l] += space.slack_t[i * K + l] * space.slack_t[i * K + l]
+    refit(space, l, FREE)
+    keep_in_window(space, t, t, <state_t*> NULL, l)
 
 
 cdef double largest_coordinate(const Space* space, const state_t* t,
@@ -154,22 +197,30 @@ cdef double largest_coordinate(const Space* space, const state_t* t,
 # ---------------------------------------------------------------------------------- a correction
 
 cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
-                           double smallest, double* step) noexcept nogil:
-    """Bring the step, given in units of theta, to the scale of t; TOO_WIDE if none fits both."""
+                           double smallest, const Step* step, double* size) noexcept nogil:
+    """theta <- keep * theta, and the step's size at the scale of t; TOO_WIDE if none fits both."""
     cdef int shift
-    if step[0] == 0.0 or not isfinite(step[0]):
+    cdef double scale
+    if step.size == 0.0 or not isfinite(step.size):
         return TOO_WIDE
-    if space.of.corrections[l] == 0:
-        space.of.scale[l] = ldexp(1.0, ilogb(step[0]))
-    step[0] /= space.of.scale[l]
-    if step[0] == 0.0 or not isfinite(step[0]):
+    if step.keep == 0.0 or not space.of.started[l]:
+        scale = ldexp(1.0, ilogb(step.size))
+    else:
+        scale = step.keep * space.of.scale[l]
+    size[0] = step.size / scale
+    if size[0] == 0.0 or not isfinite(size[0]):
         return TOO_WIDE
-    shift = ilogb(step[0])
-    if shift > WIDEST_SHIFT or shift < -WIDEST_SHIFT or step[0] * smallest == 0.0:
+    shift = ilogb(size[0])
+    if shift > WIDEST_SHIFT or shift < -WIDEST_SHIFT or size[0] * smallest == 0.0:
         return TOO_WIDE
+    if step.keep == 0.0 and space.of.started[l]:
+        forget(space, t, g, acc, l)
+    space.of.mass[l] *= step.keep
+    space.of.scale[l] = scale
+    space.of.started[l] = 1
     if shift * space.p.exponent > space.window:
         rescale(space, t, g, acc, l, -shift)
-        step[0] = ldexp(step[0], -shift)
+        size[0] = ldexp(size[0], -shift)
     return OK
 
 
@@ -249,36 +300,40 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, double* slack_t,
 
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, double step, bint project,
+                 const RowScale* row, double* slack_t, const Step* step, double length,
                  double* new_g, double* coefficient, int32_t* shifted) noexcept nogil:
-    """theta += step * (the augmented row times row.factor), the old vector counted first.
+    """The step by the augmented row times row.factor, the old vector counted first.
 
-    `coefficient` is the step in units of t, and `shifted` the power of two by which t was rescaled
-    to take it. TOO_WIDE leaves all as it was, but where sigma left its range.
+    `length` is that of the row in the units its multiplier is counted in. `coefficient` is the
+    step in units of t, and `shifted` the power of two by which t was rescaled to take it. TOO_WIDE
+    leaves all as it was, but where sigma left its range.
     """
     cdef Labels* of = &space.of
-    cdef double counted
+    cdef double counted, size
+    cdef bint restarts = step.keep == 0.0 and of.started[l]
     cdef int64_t shift = of.shift[l]
     counted = unit(space, l)
     if space.averaged:
         of.Z[l] += (trials - of.begin[l]) * counted
         of.unit_peak[l] = max(of.unit_peak[l], counted)
     of.begin[l] = trials
-    if open_scale(space, t, g, acc, l, row.smallest, &step) != OK:
+    if open_scale(space, t, g, acc, l, row.smallest, step, &size) != OK:
         return TOO_WIDE
-    coefficient[0] = step
-    shifted[0] = <int32_t> (of.shift[l] - shift)
+    coefficient[0] = size
+    shifted[0] = FORGET if restarts else <int32_t> (of.shift[l] - shift)
+    of.mass[l] += fabs(step.size) * length
     if space.p.exponent == 2.0:
-        move_2(space, t, l, values, columns, nnz, row, step, new_g)
+        move_2(space, t, l, values, columns, nnz, row, size, new_g)
     else:
-        move_p(space, t, g, l, values, columns, nnz, row, step, new_g)
+        move_p(space, t, g, l, values, columns, nnz, row, size, new_g)
     of.S_peak[l] = max(of.S_peak[l], of.S[l].high)
     if of.nonzero[l] == 0:
         of.S[l] = Sum(0.0, 0.0, 0.0)
         of.S_peak[l] = 0.0
     if space.slack:
-        move_slack(space, l, slack_t, step * (space.slack * row.factor))
-    refit(space, l, project)
+        move_slack(space, l, slack_t, size * (space.slack * row.factor))
+    refit(space, l, step.projection)
+    tighten(space, l)
     if space.averaged:
         # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
         counted = min(counted, unit(space, l))
@@ -287,7 +342,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     store(space, g, acc, l, columns, nnz, new_g)
     keep_in_window(space, t, g, acc, l)
     # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
-    if of.nonzero[l] and not LEAST_SIGMA < of.sigma[l] < 1.0 / LEAST_SIGMA and space.tracked:
+    if of.nonzero[l] and not LEAST_SIGMA < of.sigma[l] < 1.0 / LEAST_SIGMA:
         return TOO_WIDE
     return OK
 
@@ -298,11 +353,11 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
     cdef Labels* of = &space.of
     cdef double stale = STALE_2 if space.p.exponent == 2.0 else STALE_P
     cdef double total, largest
-    if not space.tracked or of.nonzero[l] == 0:
+    if of.nonzero[l] == 0:
         return
     if of.S[l].high < stale * of.S_peak[l]:
         sum_afresh(space, t, g, l)
-        refit(space, l, False)
+        refit(space, l, FREE)
     total = total_S(space, l)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
         return
@@ -311,25 +366,29 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
         rescale(space, t, g, acc, l, -ilogb(largest))
 
 
-cdef void refit(Space* space, Py_ssize_t l, bint project) noexcept nogil:
-    """norm and sigma after a correction; with project, theta <- theta / max(1, ||theta||_p)."""
+cdef void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
+    """Project theta, and bring norm and sigma up to date."""
     cdef Labels* of = &space.of
-    cdef double total, root
-    if not space.tracked:
-        of.sigma[l] = of.scale[l]
-        return
-    total = total_S(space, l)
+    cdef double root, total = total_S(space, l)
     if total <= 0.0:
         of.norm[l] = of.sigma[l] = 0.0
         return
     root = p_root(space, total)
     of.norm[l] = of.scale[l] * root
-    if project and of.norm[l] > 1.0:
+    if projection == ONTO_SPHERE or (projection != FREE and of.norm[l] > 1.0):
         of.scale[l] /= of.norm[l]
+        of.mass[l] /= of.norm[l]
         of.norm[l] = 1.0
     of.sigma[l] = of.scale[l]
     if space.p.exponent != 2.0:
         of.sigma[l] *= root * root / total
+
+
+cdef void tighten(Space* space, Py_ssize_t l) noexcept nogil:
+    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
+    cdef double bound = space.of.norm[l] / space.of.mass[l]
+    if bound < space.of.bound[l]:
+        space.of.bound[l] = bound
 
 
 # ----------------------------------------------------------------------------- outputs in extremis
@@ -396,13 +455,14 @@ cdef class LinearSpace:
         Type of the coordinates; p > 2 always takes float64.
     bias, slack : float
         Values of the intercept's and of the soft margin's coordinates; 0 for none.
-    tracked, averaged, normalized, logged : bool
-        Whether ``||theta||_p`` is kept up to date though the link does not need it; whether the
-        sum of the hypotheses is; whether they count with norm 1; whether corrections are logged.
+    averaged, normalized : bool
+        Whether the sum of the hypotheses is kept; whether they count with norm 1.
+    log : CorrectionLog or None
+        Where the corrections are logged.
     """
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
-                 double bias, double slack, bint tracked, bint averaged, bint normalized, log):
+                 double bias, double slack, bint averaged, bint normalized, log):
         dtype = np.dtype(dtype if p == 2.0 else np.float64)
         self.c.p = make_power(p)
         self.c.link = make_power(p - 1.0)
@@ -411,7 +471,6 @@ cdef class LinearSpace:
         self.c.bias = bias
         self.c.slack = slack
         self.c.window = 600 if dtype == np.float64 else 100
-        self.c.tracked = tracked or p != 2.0 or normalized or slack > 0.0
         self.c.averaged = averaged
         self.c.normalized = normalized
         if self.c.n_coordinates > sys.maxsize // (n_labels * dtype.itemsize):
@@ -429,6 +488,7 @@ cdef class LinearSpace:
         self.bind()
         self.counts[COUNTS.index("stopped")] = -1
         self.floats[FLOATS.index("scale")] = 1.0
+        self.floats[FLOATS.index("bound")] = np.inf
 
     cdef bind(self):
         cdef double[:, ::1] floats = self.floats
@@ -439,9 +499,9 @@ cdef class LinearSpace:
         cdef int64_t* whole = &counts[0, 0]
         self.c.of = Labels(
             real, real + n, real + 2 * n, <Sum*> &sums[0, 0], real + 3 * n, real + 4 * n,
-            real + 5 * n, real + 6 * n, real + 7 * n, real + 8 * n,
+            real + 5 * n, real + 6 * n, real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
             whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
-            whole + 6 * n, whole + 7 * n,
+            whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n,
         )
         cdef uint16_t[::1] synced = self.synced
         cdef double[::1] pending = self.pending
@@ -451,9 +511,9 @@ cdef class LinearSpace:
     def __getstate__(self):
         space = self.c
         return (self.trials, self.t, None if self.g is self.t else self.g, self.acc, self.synced,
-                self.pending, self.floats, self.sums, self.counts, self.log, space.p.exponent, space.n_labels, space.n_coordinates,
-                space.bias, space.slack, space.window, space.tracked, space.averaged,
-                space.normalized)
+                self.pending, self.floats, self.sums, self.counts, self.log, space.p.exponent,
+                space.n_labels, space.n_coordinates, space.bias, space.slack, space.window,
+                space.averaged, space.normalized)
 
     def __reduce__(self):
         return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
@@ -465,7 +525,7 @@ cdef class LinearSpace:
         (self.trials, self.t, self.g, self.acc, self.synced, self.pending, self.floats,
          self.sums, self.counts, self.log, p,
          self.c.n_labels, self.c.n_coordinates, self.c.bias, self.c.slack, self.c.window,
-         self.c.tracked, self.c.averaged, self.c.normalized) = state
+         self.c.averaged, self.c.normalized) = state
         if self.g is None:
             self.g = self.t
         self.c.p = make_power(p)
@@ -491,6 +551,10 @@ cdef class LinearSpace:
     @property
     def slack(self):
         return self.c.slack
+
+    @property
+    def averages(self):
+        return self.c.averaged
 
     def per_label(self, name):
         """The scalars called `name`, a view of shape (n_labels,)."""
@@ -562,7 +626,8 @@ cdef class LinearSpace:
             result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
             for l in np.flatnonzero(self.per_label("flushes")):
                 pending = self.pending.reshape(self.c.n_labels, -1)[l] * b[l]
-                result[:, l] += pending[self.synced.reshape(shape)[:, l]] * self.g.reshape(shape)[:, l]
+                synced = self.synced.reshape(shape)[:, l]
+                result[:, l] += pending[synced] * self.g.reshape(shape)[:, l]
         if not np.isfinite(result).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(result.T)
@@ -574,6 +639,22 @@ cdef class LinearSpace:
 
     def theta_norm(self):
         """``||theta||_p`` of each label, soft-margin coordinates included."""
-        if self.c.tracked:
-            return self.per_label("norm").copy()
-        return np.linalg.norm(self.theta(), axis=1)
+        return self.per_label("norm").copy()
+
+    def visible_norm(self):
+        """``||theta||_p`` of each label without the soft-margin coordinates."""
+        return self.per_label("scale") * self.sums[:, :2].sum(axis=1) ** (1.0 / self.p)
+
+    def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
+        """What their soft-margin coordinates add to ``y w.x`` of the rows start..stop-1 of the
+        task at hand, shape (n_rows, n_labels); 0 without a soft margin."""
+        if not self.c.slack:
+            return 0.0
+        return (np.abs(self.slack_view[start:stop]) ** (self.p - 1.0)
+                * (self.per_label("sigma") * self.c.slack))
+
+    def stop(self, which):
+        """Let the labels for which the boolean array `which` holds learn no more."""
+        ending = which & (self.per_label("stopped") < 0)
+        self.per_label("stopped")[ending] = self.trials
+        self.per_label("bar")[ending] = -np.inf

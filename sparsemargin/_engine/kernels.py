@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine._gram import fill_gram, run_passes
 from sparsemargin._engine._loop import train
 from sparsemargin._engine._outputs import outputs
 from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
@@ -23,6 +24,7 @@ INDEX_TYPES = tuple(_INTEGERS)
 _BY_ROWS = {
     (value, index): SimpleNamespace(
         bad_pointer=bad_pointer[_INTEGERS[index]],
+        fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
         first_bad_row=first_bad_row[_FLOATS[value], _INTEGERS[index]],
         row_norms=row_norms[_FLOATS[value], _INTEGERS[index]],
     )
@@ -32,9 +34,19 @@ _BY_STATE = {
     (value, index, state): SimpleNamespace(
         train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
+        run_passes=run_passes[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
     )
     for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)
 }
+
+
+class BadRow(Exception):
+    """A kernel met a row it can't learn from."""
+
+    def __init__(self, status: int, row: int):
+        super().__init__(status, row)
+        self.status = status
+        self.row = row
 
 
 def for_rows(rows: Any) -> Any:

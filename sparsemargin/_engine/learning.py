@@ -1,32 +1,33 @@
-"""Epochs: order, stopping, progress and interruption, over the compiled loop."""
+"""Epochs: order, stopping, progress and interruption, over the compiled loops."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine import kernels
 from sparsemargin._engine._loop import set_bars, shuffle
+from sparsemargin._engine.certificate import Certificate
+from sparsemargin._engine.gram import GramLoop
+from sparsemargin._engine.progress import Progress
 
-# Between two calls of the compiled loop, some 20 ms apart, Python can hear Ctrl-C.
+# Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
 
 MAX_TRIALS = 1 << 62
 
+# Once the plain loop has cost so many times what the matrix of dot products would, it is made.
+PATIENCE = 4
 
-class BadRow(Exception):
-    """The loop met a row it can't learn from."""
-
-    def __init__(self, status, row):
-        super().__init__(status, row)
-        self.status = status
-        self.row = row
+# A certificate takes a pass over the rows; towards `tol` one is made when the passes since the
+# last are this share of all, so that none of them can cost more than a part of the fit.
+PASSES_BETWEEN_CERTIFICATES = 0.1
 
 
 @dataclass
@@ -66,13 +67,14 @@ class _Loop:
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
         cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
         self.slices = list(pairwise(cuts))
+        self.part = 0.0  # of the pass under way
 
-    def _run_labels(self, labels, order, start, stop, trials, check):
+    def _run_labels(self, labels, order, seed, start, stop, n_passes, trials, check):
         space, task, rows = self.space, self.task, self.task.rows
         return self.train(
             space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
-            task.codes, task.weights, task.class_weight, order, start, stop, *labels, trials,
-            self.limit, check, self.place,
+            task.codes, task.weights, task.class_weight, order, seed, start, stop, n_passes,
+            *labels, trials, self.limit, check, self.place,
         )  # fmt: skip
 
     @property
@@ -80,31 +82,56 @@ class _Loop:
         weights = self.task.weights
         return len(self.task.codes) if weights is None else np.count_nonzero(weights)
 
+    @property
+    def products(self):
+        """Multiplications in a pass without a correction."""
+        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
+
     def calls(self, stop):
         """Cut the first `stop` trials of a pass into calls of the compiled loop."""
-        n_rows = len(self.task.codes)
-        products = max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
-        length = max(1, PRODUCTS_PER_CALL * n_rows // products)
+        length = max(1, PRODUCTS_PER_CALL * len(self.task.codes) // self.products)
         for start in range(0, stop, length):
             yield start, min(start + length, stop)
 
-    def run(self, order, start, stop, check):
-        """Trials of rows start..stop-1 of the order; whether any label is still learning."""
+    def run(self, order, seed, stop, n_passes, check):
+        """Make passes over the first `stop` rows of the order.
+
+        Returns
+        -------
+        learning : bool
+            Whether any label has not used up its corrections.
+        passes : float
+            Those made.
+        converged : bool
+            Whether the last made no correction.
+        """
+        if n_passes > 1:
+            learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
+            return learning, passes if learning else passes + 1, converged
+        before = self.space.per_label("corrections").sum()
+        for start, end in self.calls(stop):
+            learning, *_ = self._call(order, seed, start, end, 1, check)
+            self.part = end / len(self.task.codes)
+            if not learning:
+                break
+        passes, self.part = self.part, 0.0
+        return learning, passes, bool(self.space.per_label("corrections").sum() == before)
+
+    def _call(self, order, seed, start, stop, n_passes, check):
         trials = self.space.trials
+        args = order, seed, start, stop, n_passes, trials, check
         if len(self.slices) == 1:
-            ends = [self._run_labels(self.slices[0], order, start, stop, trials, check)]
+            ends = [self._run_labels(self.slices[0], *args)]
         else:
             with ThreadPoolExecutor(len(self.slices)) as pool:
-                runs = [
-                    pool.submit(self._run_labels, labels, order, start, stop, trials, check)
-                    for labels in self.slices
-                ]
+                runs = [pool.submit(self._run_labels, labels, *args) for labels in self.slices]
             ends = [run.result() for run in runs]
             self.space.count_trials(max(end[2] for end in ends))
-        for status, row, _ in ends:
+        for status, row, *_ in ends:
             if status not in (kernels.OK, kernels.ALL_STOPPED):
-                raise BadRow(status, row)
-        return any(status == kernels.OK for status, _, _ in ends)
+                raise kernels.BadRow(status, row)
+        learning = any(end[0] == kernels.OK for end in ends)
+        return learning, max(end[3] for end in ends), all(end[4] for end in ends)
 
 
 @contextmanager
@@ -124,66 +151,215 @@ def _opened(space, rule, task):
 def learn_once(space, rule, task):
     """One pass over checked rows in the given order."""
     with _opened(space, rule, task) as loop:
-        loop.run(None, 0, len(task.codes), False)
+        loop.run(None, 0, len(task.codes), 1, False)
 
 
-def learn(space, rule, task, *, max_iter, seed=None, verbose=0):
-    """Epochs until `max_iter`, until a pass makes no correction, or until interrupted.
+@dataclass
+class Aim:
+    """When a fit is done, and what it then tells.
 
-    Parameters
+    Attributes
     ----------
     max_iter : float or None
         Epochs, fractions included; None: until a pass makes no correction.
-    seed : int or None
-        Of the shuffling; None: rows come in the given order.
-    verbose : int
-        Whether a line is printed for every epoch.
+    tol : float or None
+        Stop where the margin is proven to be at least 1 - tol of the largest.
+    certified : bool
+        Whether the margin is taken at the end.
+    history : bool
+        Whether it is taken after every epoch.
+    """
 
-    Returns
-    -------
+    max_iter: float | None
+    tol: float | None = None
+    certified: bool = False
+    history: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came of a fit.
+
+    Attributes
+    ----------
     n_iter : float
         Epochs swept. Epochs after a pass without a correction would change nothing; they are
         counted in the averages, not swept.
+    converged : bool
+        Whether a pass made no correction, or all labels came within `tol`.
+    interrupted : bool
+        By Ctrl-C.
+    margin : ndarray of shape (n_labels,) or None
+    soft_margin : SoftMargin or None
+    history : list of tuple
+        Epochs, and of each label the corrections, the margin and its bound, by then.
+    """
+
+    n_iter: float = 0.0
+    converged: bool = False
+    interrupted: bool = False
+    margin: np.ndarray | None = None
+    soft_margin: Any = None
+    history: list = field(default_factory=list)
+
+
+def learn(space, rule, task, aim, *, seed=None, verbose=0):
+    """Learn until the aim is reached, or until interrupted.
+
+    Parameters
+    ----------
+    aim : Aim
+    seed : int or None
+        Of the shuffling; None: rows come in the given order.
+    verbose : int
+        Whether lines are printed on the way.
+
+    Returns
+    -------
+    Outcome
 
     Raises
     ------
     BadRow
         The state is then of no use if rows were learned from before.
     """
-    m = len(task.codes)
-    goal = _count_trials(max_iter, m)
-    order = None if seed is None else np.arange(m)
-    corrections = space.per_label("corrections")
-    swept, epoch, learning = 0, 0, True
-    started = time.perf_counter()
+    goal = _count_trials(aim.max_iter, len(task.codes))
     with _opened(space, rule, task) as loop:
+        fit = _Fit(loop, aim, goal, seed, verbose)
         try:
-            while learning and swept < goal:
-                before = corrections.sum()
-                if order is not None:
-                    shuffle(order, (seed + epoch) % 2**64)
-                stop = int(min(m, goal - swept))
-                for rows in loop.calls(stop):
-                    learning = loop.run(order, *rows, task.check and epoch == 0)
-                    swept += rows[1] - rows[0]
-                    if not learning:
-                        break
-                epoch += 1
-                made = corrections.sum() - before
-                if verbose:
-                    took = time.perf_counter() - started
-                    print(f"epoch {swept / m:g}: {made} corrections, {took:.2f} s in all")
-                if learning and made == 0 and stop == m:
-                    if max_iter is not None:
-                        left = (goal - swept) / m * loop.trials_per_pass
-                        space.count_trials(space.trials + round(left))
-                    break
+            fit.run()
         except KeyboardInterrupt:
+            fit.swept += loop.part
+            fit.outcome.interrupted = True
             warnings.warn(
-                f"Interrupted after {swept / m:.3g} epochs: the model keeps what it had learned.",
-                stacklevel=5,
+                f"Interrupted after {fit.swept:.3g} epochs: the model keeps what it had learned.",
+                stacklevel=6,
             )
-    return swept / m
+        return fit.conclude()
+
+
+class _Fit:
+    """One fit under way."""
+
+    def __init__(self, loop, aim, goal, seed, verbose):
+        self.loop, self.aim, self.goal, self.seed, self.verbose = loop, aim, goal, seed, verbose
+        self.space, self.task = loop.space, loop.task
+        self.n_rows = len(self.task.codes)
+        self.order = None if seed is None else np.arange(self.n_rows)
+        self.swept = 0
+        self.gram = None
+        self.gram_suits = GramLoop.suits(self.space, self.task)
+        self.certificate = None
+        self.next_certificate = 1
+        self.outcome = Outcome()
+        endless = aim.max_iter is None and self.task.max_corrections is None
+        self.progress = Progress(verbose, endless)
+
+    @property
+    def corrections(self):
+        return int(self.space.per_label("corrections").sum())
+
+    def run(self):
+        learning = True
+        self.next_choice = self.first_choice = self._passes_before_choice()
+        first = self.corrections
+        while learning and self.swept * self.n_rows < self.goal:
+            if self.swept >= self.next_choice:
+                self._choose((self.corrections - first) / self.swept)
+            learning, converged = self._advance()
+            self.progress.tell(self.swept, self.corrections)
+            if learning and converged:
+                self.outcome.converged = True
+                self._count_the_rest()
+                break
+            if learning and self._certify_on_the_way():
+                self.outcome.converged = True
+                break
+
+    def _advance(self):
+        """Some passes; whether any label is learning, and whether the last made no correction."""
+        left = self.goal / self.n_rows - self.swept
+        stop = min(self.n_rows, round(min(1.0, left) * self.n_rows))
+        n_passes = self._passes_per_call(left)
+        seed = 0
+        if self.order is not None:
+            seed = (self.seed + int(self.swept)) % 2**64
+            shuffle(self.order, seed)
+        if self.gram is not None and stop == self.n_rows:
+            learning, passes, converged = self.gram.run(self.order, seed, n_passes)
+        else:
+            check = self.task.check and self.swept == 0
+            learning, passes, converged = self.loop.run(self.order, seed, stop, n_passes, check)
+        self.swept += passes
+        return learning, converged and stop == self.n_rows
+
+    def _passes_per_call(self, left):
+        """How many passes to make before Python has anything to do."""
+        if self.swept == 0 or self.aim.history or (self.verbose and self.swept < 10):
+            return 1
+        cost = self.loop.products
+        if self.gram is not None:
+            cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.n_rows)
+        elif self.space.n_labels > 1:
+            return 1
+        n_passes = min(max(1, PRODUCTS_PER_CALL // cost), max(1, left))
+        if self.gram_suits:
+            n_passes = min(n_passes, self.next_choice - self.swept)
+        if self.aim.tol is not None:
+            n_passes = min(n_passes, self.next_certificate - self.swept)
+        return int(max(1, n_passes))
+
+    # The choice between the loops is made by counts alone, at epochs that depend on nothing else:
+    # the two round differently.
+
+    def _passes_before_choice(self):
+        if not self.gram_suits:
+            return np.inf
+        return max(1, -(-PATIENCE * GramLoop.cost_of_matrix(self.task) // self.loop.products))
+
+    def _choose(self, corrections_per_pass):
+        """Take the loop that costs less at this rate of corrections, for as long again."""
+        plain = self.loop.products * (1 + 2 * corrections_per_pass / self.n_rows)
+        by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, corrections_per_pass)
+        if by_gram >= plain:
+            self.gram = None
+        elif self.gram is None:
+            self.gram = GramLoop(self.space, self.loop.rule, self.task)
+        self.next_choice = self.swept + max(self.first_choice, self.swept)
+
+    def _count_the_rest(self):
+        """Count the trials that would have followed without a correction."""
+        if self.aim.max_iter is not None:
+            left = self.goal / self.n_rows - self.swept
+            self.space.count_trials(self.space.trials + round(left * self.loop.trials_per_pass))
+
+    def _certify_on_the_way(self):
+        """Whether all labels have come within `tol`."""
+        if not self.aim.history and (self.aim.tol is None or self.swept < self.next_certificate):
+            return False
+        self.next_certificate = max(self.swept + 1, self.swept * (1 + PASSES_BETWEEN_CERTIFICATES))
+        margin, bound = self._margin(), self.space.per_label("bound").copy()
+        if self.aim.history:
+            corrections = self.space.per_label("corrections").copy()
+            self.outcome.history.append((self.swept, corrections, margin, bound))
+        if self.aim.tol is None:
+            return False
+        self.space.stop((margin > 0) & (margin >= (1.0 - self.aim.tol) * bound))
+        return bool((self.space.per_label("stopped") >= 0).all())
+
+    def _margin(self):
+        if self.certificate is None:
+            self.certificate = Certificate(self.space, self.loop.rule, self.task)
+        return self.certificate.margin()
+
+    def conclude(self):
+        outcome = self.outcome
+        outcome.n_iter = self.swept
+        if self.aim.certified:
+            outcome.margin = self._margin()
+            if self.space.slack and self.space.p == 2.0:
+                outcome.soft_margin = self.certificate.soft_margin()
+        return outcome
 
 
 def _count_trials(max_iter, n_rows):

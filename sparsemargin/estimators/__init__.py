@@ -1,6 +1,15 @@
 """scikit-learn classifiers over the engine."""
 
 from sparsemargin.estimators.alma import ALMAClassifier
+from sparsemargin.estimators.cramma import CRAMMAClassifier
+from sparsemargin.estimators.margin_perceptron import MarginPerceptron
 from sparsemargin.estimators.pnorm_perceptron import PNormPerceptron
+from sparsemargin.estimators.romma import ROMMAClassifier
 
-__all__ = ["ALMAClassifier", "PNormPerceptron"]
+__all__ = [
+    "ALMAClassifier",
+    "CRAMMAClassifier",
+    "MarginPerceptron",
+    "PNormPerceptron",
+    "ROMMAClassifier",
+]

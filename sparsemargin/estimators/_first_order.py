@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array, csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -25,7 +28,8 @@ from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._replay import draw_slices, outputs_at, votes
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import MAX_P, LinearSpace
-from sparsemargin._engine.learning import BadRow, Task, learn, learn_once
+from sparsemargin._engine.kernels import BadRow
+from sparsemargin._engine.learning import Aim, Outcome, Task, learn, learn_once
 from sparsemargin.estimators import _validation as border
 
 # Test points a vote is replayed over at once.
@@ -35,69 +39,28 @@ _LARGEST_SEED = 2**31 - 1
 
 Hypothesis = Literal["last", "average", "vote", "random"]
 
-_Classifier = TypeVar("_Classifier", bound="FirstOrderClassifier")
 
-_COMMON_SECTIONS = {
-    "    {common parameters}": """\
-    hypothesis : {"average", "last", "vote", "random"}, default="average"
-        What predicts: the average of all weight vectors, each counted for the trials it lasted;
-        the last one; their weighted majority vote; the one of a random moment [2]_. The last two
-        log the corrections (48 bytes each, and 16 bytes a nonzero of every row that made one)
-        and replay them to predict.
-    normalize_hypotheses : bool, default=False
-        Whether each weight vector is divided by its dual norm before it counts.
-    max_iter : float or None, default=5
-        Epochs, fractions included. On RCV1 topics the test error of the average stops falling
-        after three to five (``benchmarks/defaults.py``). None: until a pass makes no correction,
-        which data that are not separable never reach.
-    max_corrections : int or None, default=None
-        Stop learning after that many corrections; with many classes each label by itself, whose
-        averages then count no further trials.
-    shuffle : bool, default=True
-        Whether rows come in a new random order every epoch; False: in the given order.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling and of ``hypothesis="random"``.
-    fit_intercept : bool, default=False
-        Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
-    intercept_scaling : float, default=1.0
-        Value of that coordinate.
-    soft_margin : float, default=0.0
-        Delta: every example gets a coordinate of its own of that value while learning, which
-        makes any data separable [2]_.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the step for rows of each class. With more than two classes each label's
-        positive rows are so weighted, its negative ones weigh 1.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the model of the last one.
-    n_jobs : int or None, default=None
-        Threads that share the labels of a many-class problem; the model is the same for any
-        number.
-    verbose : int, default=0
-        Whether a line is printed for every epoch.""",
-    "    {common attributes}": """\
+@dataclass
+class Sample:
+    """What a rule may ask about the data of a fit.
+
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_corrections_ : int or ndarray of shape (n_classes,)
-    n_iter_ : float
-        Epochs swept.
-    n_features_in_ : int
-    theta_, theta_norm_ : ndarray
-        The dual vectors of the last hypothesis, and their p-norms.""",
-}
+    n_rows : int
+        Rows that are trials.
+    largest_norm : callable
+        Their largest p-norm.
+    """
 
-
-def with_common_sections(cls: type[_Classifier]) -> type[_Classifier]:
-    """Fill in the sections that the docstrings of all first-order classifiers share."""
-    for place, text in _COMMON_SECTIONS.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(place, text)
-    return cls
+    n_rows: int
+    largest_norm: Callable[[], float]
 
 
 class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers whose trials test ``y w.x <= threshold``; not for use by itself."""
+
+    # Whether a fit is meant to reach a margin, and says so where it did not.
+    _seeks_margin: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "p": [Interval(Real, 2, MAX_P, closed="both"), StrOptions({"log"})],
@@ -105,12 +68,12 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         "normalize_hypotheses": ["boolean"],
         "max_iter": [Interval(Real, 0, None, closed="neither"), None],
         "max_corrections": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, 1, closed="neither"), None],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "soft_margin": [Interval(Real, 0, None, closed="left")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
@@ -118,23 +81,25 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             None,
         ],
         "verbose": ["verbose"],
+        "keep_history": ["boolean"],
     }
 
-    # Set by the constructors of the subclasses.
-    p: float | Literal["log"]
+    # Set by the constructors of the subclasses; those without a p have 2.
+    p: float | Literal["log"] = 2.0
     hypothesis: Hypothesis
     normalize_hypotheses: bool
     max_iter: float | None
     max_corrections: int | None
+    tol: float | None
     shuffle: bool
     random_state: Any
     fit_intercept: bool
     intercept_scaling: float
     soft_margin: float
-    class_weight: Any
     warm_start: bool
     n_jobs: int | None
     verbose: int
+    keep_history: bool
 
     classes_: np.ndarray
     n_iter_: float
@@ -146,14 +111,20 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     _structure: dict[str, Any]
     _class_weight: np.ndarray
     _coef: np.ndarray | None
+    _outcome: Outcome | None
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Set what the constructor was given."""
+        for name in self._get_param_names():
+            setattr(self, name, arguments[name])
 
     @abstractmethod
-    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
-        """The engine's rule; `largest_norm()` is that of the data, None in a stream."""
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        """The engine's rule; `sample` is None in a stream."""
 
     # ------------------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from X and y, from scratch unless `warm_start`.
 
         Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
@@ -165,8 +136,6 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             and memory-mapped included; anything else is converted to it.
         y : array-like of shape (n_samples,)
             Class labels, numbers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies the step of a correction; 0 leaves the row out.
 
         Returns
         -------
@@ -175,11 +144,14 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter, X, y or sample_weight can't be used; says where, and what helps. The
-            model is then as it was, unless under `warm_start` a row's magnitudes are to blame:
-            the rows before it have been learned.
+            If a parameter, X or y can't be used; says where, and what helps. The model is then as
+            it was, unless under `warm_start` a row's magnitudes are to blame: the rows before it
+            have been learned.
         """
-        self._validate_params()
+        return self._fit(X, y, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._check_parameters()
         self._coef = None
         with self._all_or_nothing():
             resumed = self.warm_start and hasattr(self, "classes_")
@@ -199,6 +171,17 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
                 )
             self.classes_, self._slice_seed = classes, random.randint(_LARGEST_SEED)
             return self._learn_afresh(X, codes, weights, seed)
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        if self.hypothesis == "last":
+            return
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
+                    f"certificate is for; got hypothesis={self.hypothesis!r}."
+                )
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Open a space and learn; rows are checked as they are first used, if all will be."""
@@ -245,11 +228,32 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             rows, codes, weights, self._class_weight, check=check,
             max_corrections=self.max_corrections, n_threads=self._n_threads(),
         )  # fmt: skip
-        self.n_iter_ = learn(
-            self._space, self._rule, task,
-            max_iter=self.max_iter, seed=seed, verbose=int(self.verbose),
+        aim = Aim(
+            self.max_iter, self.tol, history=self.keep_history,
+            certified=self.hypothesis == "last" and self._has_aim(),
         )  # fmt: skip
+        self._outcome = learn(
+            self._space, self._rule, task, aim, seed=seed, verbose=int(self.verbose)
+        )
+        self.n_iter_ = self._outcome.n_iter
+        if self._has_aim() and not (self._outcome.converged or self._outcome.interrupted):
+            self._warn_of_limits()
         return self
+
+    def _has_aim(self) -> bool:
+        """Whether a fit is to end by itself, not only by `max_iter`."""
+        return self._seeks_margin or self.max_iter is None or self.tol is not None
+
+    def _warn_of_limits(self) -> None:
+        aim = "a pass made no correction" if self.tol is None else f"tol={self.tol:g} was reached"
+        warnings.warn(
+            f"Stopped after {self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections, "
+            f"before {aim}. Raise max_iter={self.max_iter} or "
+            f"max_corrections={self.max_corrections}; data that are not separable need "
+            "soft_margin.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -261,13 +265,13 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Take the rows of X as the next trials, once, in the given order.
 
         Any split of the same rows into batches gives the same model to the bit, and the one of
         a single epoch of `fit` with ``shuffle=False``. With `soft_margin`, every row of every
-        call gets a new coordinate of its own. `max_iter`, `max_corrections` and `shuffle` do not
-        apply; parameters changed since the first call take effect with the next `fit`.
+        call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol` and `shuffle`
+        do not apply; parameters changed since the first call take effect with the next `fit`.
 
         Parameters
         ----------
@@ -277,8 +281,6 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             Labels, all among `classes`.
         classes : array-like of shape (n_classes,), default=None
             All classes there will ever be; needed in the first call, optional later.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As for `fit`.
 
         Returns
         -------
@@ -290,11 +292,14 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             As for `fit`, or if a label is not among the classes. The model is then as it was,
             unless a row's magnitudes are to blame: the rows before it have been learned.
         """
+        return self._partial_fit(X, y, classes, None)
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._coef = None
         if hasattr(self, "classes_"):
             return self._take(X, y, classes, sample_weight)
         with self._all_or_nothing():
-            self._validate_params()
+            self._check_parameters()
             return self._take(X, y, classes, sample_weight)
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
@@ -311,6 +316,7 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             self._space = self._open_space(rows)
             self._structure = self._get_structure()
             self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
+        self._outcome = None
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:
             learn_once(self._space, self._rule, task)
@@ -327,6 +333,8 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     def _open_rule(self, rows: border.Rows, X: Any = None, weights: Any = None) -> FirstOrderRule:
         """The rule; X is None in a stream."""
         p = self._p(rows.n_features)
+        if X is None:
+            return self._make_rule(p, None)
 
         def largest_norm() -> float:
             checked = border.check_rows(X, rows)
@@ -335,13 +343,14 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
             )
             return float(norms.max() if weights is None else norms[weights > 0].max())
 
-        return self._make_rule(p, None if X is None else largest_norm)
+        n_rows = X.shape[0] if weights is None else int(np.count_nonzero(weights))
+        return self._make_rule(p, Sample(n_rows, largest_norm))
 
     def _open_space(self, rows: border.Rows) -> LinearSpace:
         """An empty space."""
         return LinearSpace(
             rows.n_features, self._n_labels(), self._p(rows.n_features), rows.data.dtype,
-            bias=self._bias(), slack=float(self.soft_margin), tracked=self._rule.needs_norm,
+            bias=self._bias(), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
@@ -393,25 +402,8 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
 
     def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
         """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
-        in a stream.
-
-        With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest.
-        """
-        classes = self.classes_
-        if self.class_weight is None:
-            return np.ones((2, self._n_labels()))
-        if self.class_weight == "balanced" and codes is None:
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once and can't be used with "
-                "partial_fit. Pass the weights as a dict."
-            )
-        y = classes if codes is None else classes[codes]
-        weight = compute_class_weight(self.class_weight, classes=classes, y=y).astype(np.float64)
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
-        if len(classes) == 2:
-            return weight[:, np.newaxis]
-        return np.vstack([np.ones_like(weight), weight])
+        in a stream."""
+        return np.ones((2, self._n_labels()))
 
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
@@ -526,9 +518,93 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     @property
     def n_corrections_(self) -> int | np.ndarray:
         """Corrections made: an int for two classes, else an array of shape (n_classes,)."""
+        return self._counts("corrections")
+
+    def _counts(self, name: str) -> int | np.ndarray:
         check_is_fitted(self)
-        corrections = self._space.per_label("corrections")
-        return int(corrections[0]) if len(corrections) == 1 else corrections.copy()
+        counts = self._space.per_label(name)
+        return int(counts[0]) if len(counts) == 1 else counts.copy()
+
+    # ---------------------------------------------------------------------------- the certificate
+
+    def _by_label(self, values: np.ndarray) -> float | np.ndarray:
+        return float(values[0]) if len(values) == 1 else values.copy()
+
+    @property
+    def margin_upper_bound_(self) -> float | np.ndarray:
+        """What no vector's margin can exceed on the rows learned from: a float for two classes,
+        else an array of shape (n_classes,).
+
+        The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
+        made. With the last hypothesis only. Units are those of `margin_`.
+        """
+        check_is_fitted(self)
+        if self._structure["hypothesis"] != "last":
+            raise AttributeError("margin_upper_bound_ needs hypothesis='last'.")
+        return self._by_label(self._space.per_label("bound"))
+
+    def _certified(self) -> Any:
+        check_is_fitted(self)
+        if self._outcome is None or self._outcome.margin is None:
+            raise AttributeError(
+                "The margin was not taken: that needs fit with hypothesis='last' and, for "
+                "classifiers not made to seek a margin, tol or max_iter=None. "
+                "sparsemargin.evaluation.margins gives the margins of any model on any rows."
+            )
+        return self._outcome
+
+    @property
+    def margin_(self) -> float | np.ndarray:
+        """The least ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
+        classes, else an array of shape (n_classes,).
+
+        Rows are divided by their own p-norm where the algorithm does so; otherwise the margin is
+        in the units of X. With `soft_margin`, rows have their own coordinates. Rows that are zero
+        or of weight 0 are left out.
+        """
+        return self._by_label(self._certified().margin)
+
+    def _softened(self) -> Any:
+        soft_margin = self._certified().soft_margin
+        if soft_margin is None:
+            raise AttributeError("Defined for p = 2 with a soft_margin.")
+        return soft_margin
+
+    @property
+    def objective_(self) -> float | np.ndarray:
+        """What the soft margin minimises, for p = 2: ``J = 1 / gamma^2 + (D / (Delta gamma))^2``.
+
+        With u the unit weight vector in the instance space, gamma the margin aimed at there and D
+        the root of ``sum_i max(0, gamma - y_i u.x_i)^2``: Tsampouka & Shawe-Taylor (2006),
+        section 4, eq. 18. Rows that the algorithm divides by their norms have slacks times those.
+        """
+        return self._by_label(self._softened().objective)
+
+    @property
+    def relative_deviation_(self) -> float | np.ndarray:
+        """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
+        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum."""
+        return self._by_label(self._softened().deviation)
+
+    @property
+    def history_(self) -> dict[str, np.ndarray]:
+        """What every epoch came to: arrays ``n_iter`` of shape (n_epochs,), ``n_corrections``,
+        ``margin`` and ``margin_upper_bound`` of shape (n_epochs,) or (n_epochs, n_classes)."""
+        history = self._certified().history
+        if not history:
+            raise AttributeError("history_ needs fit with keep_history=True.")
+        names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
+        columns = (np.array(column) for column in zip(*history, strict=True))
+        return {
+            name: column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+            for name, column in zip(names, columns, strict=True)
+        }
+
+    @property
+    def p_(self) -> float:
+        """The p of the norm that instances are measured with."""
+        check_is_fitted(self)
+        return self._space.p
 
     @property
     def theta_(self) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -10,15 +9,13 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, Options
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import (
-    FirstOrderClassifier,
-    Hypothesis,
-    with_common_sections,
-)
+from sparsemargin.estimators._common_sections import with_common_sections
+from sparsemargin.estimators._first_order import Hypothesis, Sample
+from sparsemargin.estimators._weighted import WeightedClassifier
 
 
 @with_common_sections
-class ALMAClassifier(FirstOrderClassifier):
+class ALMAClassifier(WeightedClassifier):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
     With k the corrections so far plus one, a trial corrects where
@@ -83,7 +80,7 @@ class ALMAClassifier(FirstOrderClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
+        **WeightedClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="right")],
         "B": [Interval(Real, 0, None, closed="neither"), None],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -102,6 +99,7 @@ class ALMAClassifier(FirstOrderClassifier):
         normalize_hypotheses: bool = False,
         max_iter: float | None = 5,
         max_corrections: int | None = None,
+        tol: float | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         fit_intercept: bool = False,
@@ -111,35 +109,19 @@ class ALMAClassifier(FirstOrderClassifier):
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
+        keep_history: bool = False,
     ):
-        self.p = p
-        self.alpha = alpha
-        self.B = B
-        self.C = C
-        self.normalize = normalize
-        self.hypothesis = hypothesis
-        self.normalize_hypotheses = normalize_hypotheses
-        self.max_iter = max_iter
-        self.max_corrections = max_corrections
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.soft_margin = soft_margin
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
-    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         radius = 0.0
         if self.normalize == "max":
-            if largest_norm is None:
+            if sample is None:
                 raise ValueError(
                     "normalize='max' needs the largest norm of all the data, which partial_fit "
                     "can't know. Use normalize='running', or call fit first."
                 )
-            radius = largest_norm()
+            radius = sample.largest_norm()
         B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)
         return FirstOrderRule.alma(p, self.normalize, float(self.alpha), B, float(self.C), radius)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin.estimators._first_order import (
-    FirstOrderClassifier,
-    Hypothesis,
-    with_common_sections,
-)
+from sparsemargin.estimators._common_sections import with_common_sections
+from sparsemargin.estimators._first_order import Hypothesis, Sample
+from sparsemargin.estimators._weighted import WeightedClassifier
 
 
 @with_common_sections
-class PNormPerceptron(FirstOrderClassifier):
+class PNormPerceptron(WeightedClassifier):
     r"""p-norm Perceptron.
 
     On a mistake, ``y w.x <= 0``, the dual vector moves by the instance, and the weights follow
@@ -65,7 +62,7 @@ class PNormPerceptron(FirstOrderClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
+        **WeightedClassifier._parameter_constraints,
         "normalize": ["boolean"],
     }
 
@@ -78,6 +75,7 @@ class PNormPerceptron(FirstOrderClassifier):
         normalize_hypotheses: bool = False,
         max_iter: float | None = 5,
         max_corrections: int | None = None,
+        tol: float | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         fit_intercept: bool = False,
@@ -87,22 +85,9 @@ class PNormPerceptron(FirstOrderClassifier):
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
+        keep_history: bool = False,
     ):
-        self.p = p
-        self.normalize = normalize
-        self.hypothesis = hypothesis
-        self.normalize_hypotheses = normalize_hypotheses
-        self.max_iter = max_iter
-        self.max_corrections = max_corrections
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.soft_margin = soft_margin
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
-    def _make_rule(self, p: float, largest_norm: Callable[[], float] | None) -> FirstOrderRule:
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.perceptron(p, bool(self.normalize))

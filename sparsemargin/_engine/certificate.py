@@ -1,0 +1,113 @@
+"""The margin reached, and what bounds the largest one there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+
+# Rows whose outputs are held at once.
+_ROWS_PER_CALL = 1 << 16
+
+
+@dataclass
+class SoftMargin:
+    """How near to optimal a soft margin is, Tsampouka & Shawe-Taylor (2006), section 4.
+
+    Attributes
+    ----------
+    objective : ndarray of shape (n_labels,)
+        J = 1 / gamma^2 + (D / (Delta gamma))^2.
+    deviation : ndarray of shape (n_labels,)
+        (D' - D) / D.
+    """
+
+    objective: np.ndarray
+    deviation: np.ndarray
+
+
+class Certificate:
+    """Margins of the last vectors over a task's rows.
+
+    Theta is a sum of ``y x`` with nonnegative multipliers, so no vector has a margin larger
+    than ``||theta||_p`` over the sum L of the multipliers; the space keeps the least such bound.
+
+    Parameters
+    ----------
+    space : LinearSpace
+        Its soft-margin coordinates open.
+    rule : FirstOrderRule
+    task : Task
+        Its rows have been checked.
+    """
+
+    def __init__(self, space, rule, task):
+        self.space, self.task = space, task
+        rows = task.rows
+        self.norms = kernels.for_rows(rows).row_norms(
+            rows.data, rows.indptr, space.p, space.bias, space.slack
+        )
+        self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
+
+    def _signed_outputs(self):
+        """Blocks of rows with ``y w.x`` of each label, in the instance space; infinite where a
+        row counts for nothing."""
+        space, task, rows = self.space, self.task, self.task.rows
+        outputs = kernels.for_state(rows, space).outputs
+        first = 1 if space.n_labels == 1 else 0
+        labels = np.arange(first, first + space.n_labels)
+        for start in range(0, len(task.codes), _ROWS_PER_CALL):
+            block = slice(start, min(start + _ROWS_PER_CALL, len(task.codes)))
+            result, _ = outputs(
+                space, space.g, space.acc, rows.data, rows.indices,
+                rows.indptr[block.start : block.stop + 1], False,
+            )  # fmt: skip
+            positive = task.codes[block, np.newaxis] == labels
+            result *= np.where(positive, 1.0, -1.0)
+            idle = (self.norms[block] == 0)[:, np.newaxis]
+            if task.weights is not None:
+                idle = idle | (task.weights[block] == 0)[:, np.newaxis]
+            result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
+            yield block, result
+
+    def margin(self):
+        """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_labels,)
+            Zero for a zero vector.
+        """
+        space = self.space
+        least = np.full(space.n_labels, np.inf)
+        for block, result in self._signed_outputs():
+            result += space.slack_outputs(block.start, block.stop)
+            result /= self.measured[block, np.newaxis]
+            least = np.minimum(least, result.min(axis=0))
+        norm = space.theta_norm()
+        return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
+
+    def bound(self):
+        """The least upper bound found so far, shape (n_labels,)."""
+        return self.space.per_label("bound").copy()
+
+    def soft_margin(self):
+        """How near to optimal the vector is, for p = 2.
+
+        Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
+        row then counts times its norm.
+        """
+        space = self.space
+        norm = space.visible_norm()
+        ratio = space.theta_norm() / norm
+        gamma = self.margin() * ratio
+        squares = np.zeros(space.n_labels)
+        for block, result in self._signed_outputs():
+            slack = gamma * self.measured[block, np.newaxis] - result / norm
+            squares += (np.maximum(slack, 0.0) ** 2).sum(axis=0)
+        D = np.sqrt(squares)
+        other = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
+        deviation = np.divide(other - D, D, out=np.full_like(D, np.inf), where=D > 0)
+        return SoftMargin((1.0 + (D / space.slack) ** 2) / gamma**2, deviation)

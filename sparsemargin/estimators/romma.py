@@ -1,0 +1,98 @@
+"""ROMMA, the relaxed online maximum margin algorithm."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin.estimators._common_sections import with_common_sections
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Hypothesis, Sample
+
+
+@with_common_sections
+class ROMMAClassifier(FirstOrderClassifier):
+    r"""Relaxed online maximum margin algorithm [1]_.
+
+    On a mistake the weights become the shortest vector that gives the row a margin of 1,
+    :math:`y\, w' \cdot x \ge 1`, and lies in the half-space
+    :math:`\{v : v \cdot w \ge \|w\|^2\}`, which holds all that was asked for before:
+
+    .. math::
+
+        w \leftarrow
+        \frac{\|x\|^2 \|w\|^2 - y\, w \cdot x}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, w +
+        \frac{\|w\|^2 (y - w \cdot x)}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, x,
+
+    and :math:`y x / \|x\|^2` from :math:`w = 0`. The aggressive variant also moves where
+    :math:`0 < y\, w \cdot x < 1`, and then starts again from :math:`y x / \|x\|^2` where that
+    alone does.
+
+    For p = 2. Steps can't be weighted: neither `fit` nor the constructor takes weights.
+
+    Parameters
+    ----------
+    aggressive : bool, default=False
+        Whether margins below 1 are mistakes too. It then tends to the largest margin, which a
+        fit seldom reaches exactly: pass `tol`.
+    {common parameters}
+
+    {common attributes}
+    n_infeasible_ : int or ndarray of shape (n_classes,)
+        Trials passed over because x and -y w point the same way, so that no vector gives x a
+        margin of 1 and stays in the half-space.
+
+    See Also
+    --------
+    CRAMMAClassifier : Comes as near to the largest margin as one likes.
+
+    References
+    ----------
+    .. [1] Y. Li and P. M. Long. The relaxed online maximum margin algorithm. Machine Learning 46,
+       2002: section 2.
+
+    Examples
+    --------
+    >>> from sparsemargin import ROMMAClassifier
+    >>> X, y = [[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0]
+    >>> model = ROMMAClassifier(aggressive=True, tol=0.01).fit(X, y)
+    >>> bool(model.margin_ >= 0.99 * model.margin_upper_bound_)
+    True
+    """
+
+    _seeks_margin = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FirstOrderClassifier._parameter_constraints,
+        "aggressive": ["boolean"],
+    }
+
+    aggressive: bool
+
+    def __init__(
+        self,
+        *,
+        aggressive: bool = False,
+        hypothesis: Hypothesis = "last",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 1000,
+        max_corrections: int | None = None,
+        tol: float | None = None,
+        shuffle: bool = False,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        soft_margin: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        keep_history: bool = False,
+    ):
+        self._keep(locals())
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.romma(bool(self.aggressive))
+
+    @property
+    def n_infeasible_(self) -> Any:
+        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
+        return self._counts("infeasible")
