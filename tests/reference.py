@@ -5,7 +5,10 @@ hypothesis is made of can be read off directly. Nothing here is incremental, spa
 
 Sources: ALMA_p is Figure 1 of Gentile (JMLR 2, 2001), its Remark 7 the running norm and its Remark
 6 ``p="log"``; the p-norm Perceptron is that of Grove, Littlestone & Schuurmans (2001) and Gentile
-& Littlestone (1999); the hypotheses are those of Freund & Schapire (1999), Figure 1 and section 5.
+& Littlestone (1999); the Perceptron with margin is in the form of Krauth & Mezard (1987) and of
+section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA; ROMMA is that of Li & Long
+(Machine Learning 46, 2002); the hypotheses are those of Freund & Schapire (1999), Figure 1 and
+section 5; the soft margin is Theorem 2 of Tsampouka & Shawe-Taylor.
 
 The arithmetic is that of the given dtype, by default ``numpy.longdouble``, which is 80 bits wide
 on x86 and carries about three more digits than the float64 it checks. `Run.smallest_gap` tells
@@ -14,6 +17,7 @@ two may rightly decide differently, and only there.
 """
 
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -54,11 +58,21 @@ def augment(X, *, rho=None, delta=0.0, dtype=np.longdouble):
     return np.hstack(blocks)
 
 
-@dataclass
-class Perceptron:
-    """The p-norm Perceptron: a correction at every mistake, with a constant step."""
+class Rule:
+    """What the algorithms have in common.
 
-    normalize: bool = True
+    They correct where ``y score <= threshold(k)``, k being the corrections so far plus one, and
+    most of them by ``theta <- (theta + step(k) y x) / divisor``. Below, ``yx`` is the instance
+    times its label, in the units of `normalize`.
+    """
+
+    normalize = False
+    # What normalize="max" divides by; None: the largest norm among the rows.
+    radius = None
+    # Whether the threshold itself is no reason to correct.
+    strict = False
+    # Whether the direction of the first row is there before any trial.
+    starts_at_first_row = False
 
     def threshold(self, k, p):
         return 0
@@ -69,9 +83,25 @@ class Perceptron:
     def divisor(self, theta, p):
         return 1
 
+    def update(self, theta, yx, weight, k, p):
+        """Return a, b and the loss of ``theta <- a theta + b yx``; None for no correction.
+
+        The loss is by how much the correction may magnify the relative error of theta.
+        """
+        step = theta.dtype.type(weight * self.step(k, p))
+        divisor = self.divisor(theta + step * yx, p)
+        return 1 / divisor, step / divisor, 1
+
 
 @dataclass
-class ALMA:
+class Perceptron(Rule):
+    """The p-norm Perceptron: a correction at every mistake, with a constant step."""
+
+    normalize: bool = True
+
+
+@dataclass
+class ALMA(Rule):
     """ALMA_p(alpha; B, C): Gentile (2001), Figure 1; defaults from Theorem 3, part 1."""
 
     alpha: float = 0.9
@@ -91,6 +121,83 @@ class ALMA:
     def divisor(self, theta, p):
         # ||w||_q = ||theta||_p and the link is homogeneous, so w may be projected through theta.
         return max(1, p_norm(theta, p))
+
+
+@dataclass
+class MarginPerceptron(Rule):
+    """The Perceptron with margin b = `margin`: correct where ``y w.x <= b``, by ``eta y x``."""
+
+    margin: float
+    eta: float = 1.0
+    normalize: bool = False
+
+    def threshold(self, k, p):
+        return self.margin
+
+    def step(self, k, p):
+        return self.eta
+
+
+@dataclass
+class CRAMMA(Rule):
+    """CRAMMA^epsilon: Tsampouka & Shawe-Taylor (2006), Figure 1; `beta` is their beta_1 = beta/R.
+
+    The rows are divided by R, and the weights have length 1 from the first row on, whose direction
+    they start from.
+    """
+
+    beta: float
+    eta_eff: float
+    epsilon: float = 0.5
+    radius: float | None = None
+
+    normalize = "max"
+    starts_at_first_row = True
+
+    def threshold(self, k, p):
+        return self.beta / np.longdouble(k) ** np.longdouble(self.epsilon)
+
+    def step(self, k, p):
+        return self.eta_eff
+
+    def divisor(self, theta, p):
+        # A vector that cancels exactly has no direction, and stays zero.
+        return p_norm(theta, p) or 1
+
+
+@dataclass
+class ROMMA(Rule):
+    """ROMMA: the shortest w' with ``y w'.x >= 1`` and ``w'.w >= ||w||^2`` (Li & Long).
+
+    It corrects mistakes; `aggressive`, whatever falls short of 1. Where the first constraint alone
+    gives the w' of both, w' is the shortest with ``y w'.x = 1``. Two (nearly) opposite half-spaces
+    have no point in common: no correction.
+    """
+
+    aggressive: bool = False
+
+    parallel = np.longdouble(2) ** -40
+
+    @property
+    def strict(self):
+        return self.aggressive
+
+    def threshold(self, k, p):
+        return 1 if self.aggressive else 0
+
+    def update(self, theta, yx, weight, k, p):
+        Q, W, ys = yx @ yx, theta @ theta, theta @ yx
+        restart = 0, 1 / Q, 1
+        if W == 0:
+            return restart
+        determinant = Q * W - ys**2
+        if determinant <= self.parallel * Q * W:
+            return None if ys <= 0 else restart
+        if ys >= Q * W:
+            return restart
+        # The intersection of the two hyperplanes moves the farther, the flatter they meet.
+        loss = np.sqrt(Q * W / determinant)
+        return (Q * W - ys) / determinant, W * (1 - ys) / determinant, loss
 
 
 def weight_sizes(theta, history, p):
@@ -113,13 +220,21 @@ class Run:
     Attributes
     ----------
     weights : list of ndarray of shape (n_extended,)
-        w_1 = 0, w_2, ...: soft-margin coordinates last, before them the intercept's.
+        w_1 = 0, w_2, ...: soft-margin coordinates last, before them the intercept's. Of a rule
+        that starts at the first row, w_2 is the start.
     survivals : list of int
         c_k: after how many trials w_k was the current vector.
     correcting_trials : list of int
-        The trial, counted from 0, which made w_2, w_3, ...
+        The trial, counted from 0, of each correction.
     theta : ndarray of shape (n_extended,)
         The dual vector of the last weights.
+    rows : ndarray of shape (n_rows, n_extended)
+        The rows of an epoch, each times its label; divided by its own norm if the rule does so,
+        else as it is.
+    multipliers : ndarray of shape (n_rows,)
+        lambda: theta is ``multipliers @ rows``, and none is negative.
+    bounds : list of float
+        ``||theta||_p / sum(multipliers)`` of w_2, w_3, ..., each at least the largest margin.
     sizes : list of ndarray of shape (n_extended,)
         What the rounding errors of the weights are proportional to; see `weight_sizes`.
     smallest_gap : float
@@ -131,13 +246,37 @@ class Run:
     p: float
     n_features: int
     rho: float | None
+    delta: float
     dtype: type
+    rows: np.ndarray
     weights: list = field(default_factory=list)
     sizes: list = field(default_factory=list)
     survivals: list = field(default_factory=list)
     correcting_trials: list = field(default_factory=list)
-    theta: np.ndarray | None = None
+    bounds: list = field(default_factory=list)
     smallest_gap: float = np.inf
+
+    def __post_init__(self):
+        zero = np.zeros(self.rows.shape[1], dtype=self.dtype)
+        self.multipliers = np.zeros(len(self.rows), dtype=self.dtype)
+        self.adopt(zero, zero)
+
+    def adopt(self, theta, history):
+        """Make theta the current dual vector; `history` is as for `weight_sizes`."""
+        self.theta, self.history = theta, history
+        self.weights.append(link(theta, self.p))
+        self.sizes.append(weight_sizes(theta, history, self.p))
+        self.survivals.append(0)
+        if self.multipliers.any():
+            self.bounds.append(p_norm(theta, self.p) / self.multipliers.sum())
+
+    def correct(self, i, a, b, loss=1):
+        """Make ``a theta + b rows[i]`` the current dual vector; `loss` is as for `Rule.update`."""
+        step = b * self.rows[i]
+        theta = a * self.theta + step
+        self.multipliers *= a
+        self.multipliers[i] += b
+        self.adopt(theta, loss * np.max([a * self.history, np.abs(step), np.abs(theta)], axis=0))
 
     @property
     def n_corrections(self):
@@ -151,20 +290,37 @@ class Run:
     def theta_norm(self):
         return p_norm(self.theta, self.p)
 
+    @property
+    def visible_theta(self):
+        return self._visible(self.theta)
+
+    @property
+    def q(self):
+        return self.dtype(self.p) / (self.dtype(self.p) - 1)
+
+    @property
+    def margin(self):
+        """The least ``y w.x / ||w||_q`` of the last vector, over the `rows` that are not zero."""
+        rows = self.rows[self.rows.any(axis=1)]
+        return (rows @ self.weights[-1]).min() / p_norm(self.weights[-1], self.q)
+
+    @property
+    def margin_upper_bound(self):
+        return min(self.bounds)
+
     def hypotheses(self, normalized=False):
         """Return the w_k, each divided by its own q-norm where asked."""
         if not normalized:
             return self.weights
-        q = self.dtype(self.p) / (self.dtype(self.p) - 1)
-        return [w / p_norm(w, q) if w.any() else w for w in self.weights]
+        return [w / p_norm(w, self.q) if w.any() else w for w in self.weights]
 
     @property
     def smallest_norm(self):
         """The least ``||w_k||_q`` relative to what went into w_k; the direction of a w_k that has
         cancelled, and so the normalised vector, is made of rounding errors alone."""
-        q = self.dtype(self.p) / (self.dtype(self.p) - 1)
         pairs = zip(self.weights, self.sizes, strict=True)
-        return min([p_norm(w, q) / p_norm(s, q) for w, s in pairs if s.any()], default=np.inf)
+        norms = [p_norm(w, self.q) / p_norm(s, self.q) for w, s in pairs if s.any()]
+        return min(norms, default=np.inf)
 
     def last(self, normalized=False):
         return self._visible(self.hypotheses(normalized)[-1])
@@ -207,6 +363,22 @@ class Run:
         return np.array([self._visible(v) for v in vectors]).T
 
 
+def soft_margin_objective(run):
+    """Return J and (D' - D)/D of Tsampouka & Shawe-Taylor (2006), Theorem 2, for p = 2.
+
+    Where the rows have been divided by their norms, so has been each one's own coordinate, and what
+    a row falls short by is measured in it. The deviation is infinite where D is zero.
+    """
+    a_ext, a = run.weights[-1], run._visible(run.weights[-1])
+    own = np.abs(run.rows[:, len(a) :]).sum(axis=1)
+    stretch = p_norm(a_ext, 2) / p_norm(a, 2)
+    gamma = run.margin * stretch
+    outputs = run.rows[:, : len(a)] @ (a / p_norm(a, 2))
+    D = p_norm(run.delta * np.maximum(0, gamma - outputs) / own, 2)
+    D_prime = run.delta * np.sqrt(stretch**2 - 1)
+    return (1 + (D / run.delta) ** 2) / gamma**2, (D_prime - D) / D if D > 0 else np.inf
+
+
 def run_reference(
     X,
     y,
@@ -214,6 +386,8 @@ def run_reference(
     p=2.0,
     *,
     n_epochs=1,
+    max_corrections=np.inf,
+    tol=None,
     order=None,
     sample_weight=None,
     rho=None,
@@ -226,10 +400,15 @@ def run_reference(
     ----------
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), entries in {-1, +1}
-    rule : Perceptron or ALMA
+    rule : Rule
     p : float or "log"
-    n_epochs : int
-        All are run, whether or not a pass makes a correction.
+    n_epochs : int or None
+        All are run, whether or not a pass makes a correction; None: until one makes none.
+    max_corrections : int
+        The trial that makes the last of so many ends the run.
+    tol : float, optional
+        The epoch after which ``margin >= (1 - tol) margin_upper_bound`` ends the run; the margin
+        of a zero vector never does.
     order : array-like of int, optional
         The rows of one epoch; by default all of them as given.
     sample_weight : array-like of shape (n_samples,), optional
@@ -245,48 +424,64 @@ def run_reference(
     Run
     """
     X = np.asarray(X)
-    run = Run(p=resolve_p(p, X.shape[1]), n_features=X.shape[1], rho=rho, dtype=dtype)
-    rows = augment(X, rho=rho, delta=delta, dtype=dtype)
-    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)
-    order = np.arange(len(rows)) if order is None else np.asarray(order)
-    trials = np.tile(order[weight[order] > 0], n_epochs)
-    _run_trials(run, rule, rows, np.asarray(y), weight, trials)
+    p = resolve_p(p, X.shape[1])
+    weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
+    order = np.arange(len(X)) if order is None else np.asarray(order)
+    order = order[weight[order] > 0]
+    signs = np.asarray(y)[order, None]
+    rows = signs * augment(X, rho=rho, delta=delta, dtype=dtype)[order]
+    norms = np.array([p_norm(yx, p) for yx in rows], dtype)
+    if rule.normalize is True:
+        rows = rows / np.where(norms > 0, norms, 1)[:, None]
+    run = Run(p=p, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows)
+    _run_trials(run, rule, norms, weight[order], _epochs(run, n_epochs, tol), max_corrections)
     return run
 
 
-def _run_trials(run, rule, rows, y, weight, trials):
-    p = run.p
-    norms = np.array([p_norm(x, p) for x in rows])
-    max_norm = norms[trials].max(initial=0)
-    running_norm = run.dtype(0)
-    theta = history = np.zeros(rows.shape[1], dtype=run.dtype)
-    run.weights.append(theta)
-    run.sizes.append(history)
-    run.survivals.append(0)
+def _run_trials(run, rule, norms, weight, trials, max_corrections):
+    largest = norms.max(initial=0) if rule.radius is None else rule.radius
+    scale = run.dtype({"running": 0, "max": largest}.get(rule.normalize, 1))
     for trial, i in enumerate(trials):
-        x, norm, k = rows[i], norms[i], len(run.weights)
-        if rule.normalize == "running":
-            test_scale, step_scale = running_norm, max(running_norm, norm)
-        else:
-            test_scale = step_scale = {True: norm, False: 1, "max": max_norm}[rule.normalize]
-        score = y[i] * (run.weights[-1] @ x)
-        threshold = run.dtype(rule.threshold(k, p)) * test_scale
-        if norm > 0:
-            run.smallest_gap = min(run.smallest_gap, _gap(score, threshold, x, run.sizes[-1]))
-        if norm > 0 and score <= threshold:
-            eta = run.dtype(weight[i]) * run.dtype(rule.step(k, p))
-            step = eta * y[i] * x / step_scale
-            divisor = rule.divisor(theta + step, p)
-            history = np.max([history, np.abs(step), np.abs(theta + step)], axis=0) / divisor
-            theta = (theta + step) / divisor
-            running_norm = step_scale
-            run.weights.append(link(theta, p))
-            run.sizes.append(weight_sizes(theta, history, p))
-            run.survivals.append(1)
-            run.correcting_trials.append(trial)
-        else:
-            run.survivals[-1] += 1
-    run.theta = theta
+        if run.n_corrections == max_corrections:
+            break
+        if norms[i] > 0:
+            if rule.starts_at_first_row and len(run.weights) == 1:
+                run.correct(i, 0, 1 / norms[i])
+            step_scale = max(scale, norms[i]) if rule.normalize == "running" else scale
+            if _corrects(run, rule, i, weight[i], scale, step_scale):
+                run.correcting_trials.append(trial)
+                scale = step_scale
+        run.survivals[-1] += 1
+
+
+def _epochs(run, n_epochs, tol):
+    for _ in count() if n_epochs is None else range(n_epochs):
+        before = run.n_corrections
+        yield from range(len(run.rows))
+        if n_epochs is None and run.n_corrections == before:
+            return
+        if tol is not None and run.theta.any():
+            least = (1 - tol) * run.margin_upper_bound
+            gap = abs(run.margin - least) / np.abs(run.rows).max()
+            run.smallest_gap = min(run.smallest_gap, gap)
+            if run.margin >= max(least, 0):
+                return
+
+
+def _corrects(run, rule, i, weight, scale, step_scale):
+    """Try row i, correct where that is due, and return whether it was."""
+    k, yx = run.n_corrections + 1, run.rows[i]
+    score = run.weights[-1] @ yx
+    threshold = run.dtype(rule.threshold(k, run.p)) * scale
+    run.smallest_gap = min(run.smallest_gap, _gap(score, threshold, yx, run.sizes[-1]))
+    if score > threshold or (rule.strict and score == threshold):
+        return False
+    correction = rule.update(run.theta, yx / step_scale, weight, k, run.p)
+    if correction is None:
+        return False
+    a, b, loss = correction
+    run.correct(i, a, b / step_scale, loss)
+    return True
 
 
 def _gap(score, threshold, x, sizes):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from reference import (
     ALMA,
+    CRAMMA,
+    ROMMA,
+    MarginPerceptron,
     Perceptron,
     augment,
     link,
@@ -11,6 +14,7 @@ from reference import (
     resolve_p,
     run_one_versus_rest,
     run_reference,
+    soft_margin_objective,
 )
 
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5]
@@ -299,3 +303,267 @@ def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():
     run = run_reference(HAND_X, HAND_Y, Perceptron(normalize=False))
     # The last of (1,0), (1,1), (0,2) was made of numbers up to 1 and 2.
     assert run.smallest_norm == pytest.approx(2 / np.sqrt(5), rel=1e-15)
+
+
+def test_margin_perceptron_by_hand():
+    # b = 2. Passes: (1,0), a tie and so (3,0), (3,1) | (3,2) | another tie, (3,3) | nothing.
+    X, y = [[1, 0], [2, 0], [0, -1]], [1, 1, -1]
+    run = run_reference(X, y, MarginPerceptron(2), n_epochs=None)
+    np.testing.assert_array_equal(run.weights, [[0, 0], [1, 0], [3, 0], [3, 1], [3, 2], [3, 3]])
+    assert run.correcting_trials == [0, 1, 2, 5, 8]
+    assert run.n_trials == 12
+    np.testing.assert_array_equal(run.multipliers, [1, 1, 3])
+    bounds = [1, 3 / 2, np.sqrt(10) / 3, np.sqrt(13) / 4, np.sqrt(18) / 5]
+    np.testing.assert_allclose(run.bounds, bounds, rtol=1e-15)
+    assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
+    # The second vector's bound is no news.
+    cut = run_reference(X, y, MarginPerceptron(2), n_epochs=None, max_corrections=2)
+    assert cut.margin_upper_bound == 1
+    with_half_steps = run_reference(X, y, MarginPerceptron(1, eta=0.5), n_epochs=None)
+    np.testing.assert_array_equal(with_half_steps.theta, run.theta / 2)
+    assert with_half_steps.bounds == run.bounds
+
+
+def test_margin_perceptron_at_p_3_by_hand():
+    # w_2 = (1,0), scoring 2 on (2,1): a tie at b = 2. Then theta = (3,1), ||theta||_3^3 = 28.
+    run = run_reference([[1, 0], [2, 1]], [1, 1], MarginPerceptron(2), p=3)
+    np.testing.assert_allclose(run.last(), np.array([9, 1]) / 28 ** (1 / 3), rtol=1e-15)
+    np.testing.assert_allclose(run.bounds, [1, 28 ** (1 / 3) / 2], rtol=1e-15)
+    # ||w||_q = ||theta||_p.
+    assert run.margin == pytest.approx(9 / 28 ** (2 / 3), rel=1e-15)
+
+
+def test_margin_perceptron_on_unit_rows():
+    X, y = noisy_problem()
+    X = X[np.abs(X).sum(axis=1) > 0]
+    for p in (2.0, 6.0):
+        unit = np.array([x / p_norm(x, p) for x in X])
+        on_unit = run_reference(unit, y[: len(X)], MarginPerceptron(0.5), p, n_epochs=3)
+        run = run_reference(X, y[: len(X)], MarginPerceptron(0.5, normalize=True), p, n_epochs=3)
+        np.testing.assert_allclose(run.theta, on_unit.theta, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(run.multipliers, on_unit.multipliers)
+
+
+def test_cramma_by_hand():
+    # R = 5, thresholds 2.5/t. u_1 = (3,4)/5 scores 5, then 0; u_2 is along (0.6,0.8) + (0.4,-0.3).
+    X, y = [[3, 4], [-4, 3]], [1, -1]
+    run = run_reference(X, y, CRAMMA(0.5, 0.5, epsilon=1.0), n_epochs=None)
+    length = np.sqrt(1.25)
+    np.testing.assert_allclose(run.weights[1:], [[0.6, 0.8], [1 / length, 0.5 / length]])
+    assert run.correcting_trials == [1]
+    assert run.survivals == [0, 1, 3]
+    np.testing.assert_allclose(run.multipliers, [0.2 / length, 0.1 / length], rtol=1e-15)
+    np.testing.assert_allclose(run.bounds, [5, length / 0.3], rtol=1e-15)
+    assert run.margin == pytest.approx(2.5 / length, rel=1e-15)
+    # In units of 20 the first threshold is 10 instead of 2.5, and the steps are a quarter.
+    coarse = run_reference(X, y, CRAMMA(0.5, 0.5, epsilon=1.0, radius=20))
+    assert coarse.correcting_trials == [0, 1]
+    second = np.array([0.6, 0.8]) + 0.125 * np.array([0.8, -0.6])
+    np.testing.assert_allclose(coarse.last(), second / np.hypot(*second), rtol=1e-15)
+
+
+def test_cramma_relaxes_its_threshold_with_the_power_epsilon():
+    assert CRAMMA(3.0, 0.1).threshold(4, 2) == 1.5
+    assert CRAMMA(3.0, 0.1, epsilon=2.0).threshold(4, 2) == 3 / 16
+
+
+def test_cramma_starts_at_the_first_row_that_has_a_direction():
+    run = run_reference([[0, 0], [0, 2], [1, 0]], [1, -1, 1], CRAMMA(0.1, 0.5))
+    np.testing.assert_allclose(run.weights[:2], [[0, 0], [0, -1]])
+    assert run.correcting_trials == [2]
+    assert run.survivals == [1, 1, 1]
+    # The start is there from slice 1 on.
+    assert [run.slice_index(r) for r in range(4)] == [0, 1, 2, 2]
+
+
+def test_romma_by_hand():
+    # From (1/2,0), with s = -1/2, Q = 2, W = 1/4: a = 4, b = 3/2. (2,0) still scores 1.
+    run = run_reference([[2, 0], [1, -1]], [1, -1], ROMMA(), n_epochs=None)
+    np.testing.assert_allclose(run.weights, [[0, 0], [0.5, 0], [0.5, 1.5]], rtol=1e-15)
+    assert run.correcting_trials == [0, 1]
+    assert run.n_trials == 4
+    np.testing.assert_allclose(run.multipliers, [1, 1.5], rtol=1e-15)
+    # For two rows ROMMA finds the largest margin: the bracket closes.
+    np.testing.assert_allclose(run.bounds, [2, np.sqrt(0.4)], rtol=1e-15)
+    assert run.margin == pytest.approx(np.sqrt(0.4), rel=1e-15)
+
+
+def test_aggressive_romma_by_hand():
+    # All three later rows are right. (1,3) scores 1/2, less than 1: a = 8/9, b = 1/18.
+    # (4,0) then scores 2. (2,0) scores exactly 1, and is left alone.
+    X, y = [[2, 0], [1, 3], [4, 0], [2, 0]], [1, 1, 1, 1]
+    run = run_reference(X, y, ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.weights, [[0, 0], [0.5, 0], [0.5, 1 / 6]], rtol=1e-15)
+    assert run.correcting_trials == [0, 1]
+    assert run_reference(X, y, ROMMA()).correcting_trials == [0]
+    tied = run_reference([[2, 0], [2, 0]], [1, 1], ROMMA(aggressive=True))
+    assert tied.correcting_trials == [0]
+    assert tied.smallest_gap == 0
+
+
+def test_aggressive_romma_restarts_where_the_row_alone_decides():
+    # (1,1) scores 1/2 = Q W, and (1,1)/2 meets both constraints: the first row is forgotten.
+    run = run_reference([[2, 0], [1, 1]], [1, 1], ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.last(), [0.5, 0.5], rtol=1e-15)
+    np.testing.assert_allclose(run.multipliers, [0, 0.5], rtol=1e-15)
+    # The same of a shorter row in the same direction, where the determinant is zero.
+    run = run_reference([[2, 0], [1, 0]], [1, 1], ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.last(), [1, 0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_romma_passes_over_opposite_half_spaces(aggressive):
+    run = run_reference([[2, 0], [-2, 1e-7], [-1, 0]], [1, 1, 1], ROMMA(aggressive))
+    assert run.correcting_trials == [0]
+    assert run.survivals == [0, 3]
+    parted = run_reference([[2, 0], [-2, 1e-4]], [1, 1], ROMMA(aggressive))
+    assert parted.correcting_trials == [0, 1]
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_romma_solves_its_quadratic_program(aggressive):
+    # Of the shortest w' with yx.w' >= 1, w.w' >= W: it is a combination of w and yx, not negative,
+    # in which neither takes part unless its constraint is tight.
+    rng = np.random.RandomState(0)
+    n_restarts = 0
+    for _ in range(300):
+        w, yx = rng.standard_normal((2, 3)).astype(np.longdouble) * rng.choice([0.3, 1, 3], (2, 1))
+        if w @ yx >= aggressive:
+            continue
+        a, b, _ = ROMMA(aggressive).update(w, yx, 1, 2, 2.0)
+        new = a * w + b * yx
+        slack = np.array([new @ w - w @ w, new @ yx - 1])
+        assert min(a, b) >= 0
+        assert slack.min() > -1e-13
+        assert np.abs(slack * [a, b]).max() < 1e-13
+        n_restarts += a == 0
+    assert (n_restarts > 10) == aggressive
+
+
+RULES_AND_POWERS = [
+    *[(rule, p) for rule in (Perceptron(), Perceptron(False)) for p in POWERS],
+    *[(ALMA(0.5, normalize=n), p) for n in (True, False, "running", "max") for p in POWERS],
+    *[(MarginPerceptron(0.5, 0.3, n), p) for n in (True, False) for p in POWERS],
+    (CRAMMA(0.5, 0.1), 2.0),
+    (CRAMMA(0.5, 0.1, radius=30), 2.0),
+    (ROMMA(), 2.0),
+    (ROMMA(aggressive=True), 2.0),
+]
+
+
+@pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
+def test_the_dual_vector_is_a_nonnegative_combination_of_the_rows(rule, p):
+    X, y = noisy_problem()
+    weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
+    run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)
+    assert run.n_corrections > 10
+    assert run.multipliers.min() >= 0
+    size = np.abs(run.rows).T @ run.multipliers
+    np.testing.assert_array_less(np.abs(run.multipliers @ run.rows - run.theta), 1e-15 * size)
+
+
+def lifted_problem(p):
+    """Return rows that a hyperplane separates by a margin of at least 0.2 in the dual norm."""
+    X, _ = noisy_problem()
+    margins = (X[:, 0] - X[:, 1]) / p_norm(np.array([1.0, -1.0]), p / (p - 1))
+    wide = np.abs(margins) > 0.2
+    return X[wide], np.sign(margins[wide])
+
+
+@pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
+def test_every_bound_lies_above_a_margin_that_exists(rule, p):
+    X, y = lifted_problem(p)
+    run = run_reference(X, y, rule, p, n_epochs=None, max_corrections=100)
+    if rule.normalize is True:
+        X = np.array([x / p_norm(x, p) for x in X])
+    exists = (y * (X[:, 0] - X[:, 1])).min() / p_norm(np.array([1.0, -1.0]), p / (p - 1))
+    assert run.margin_upper_bound >= max(exists, run.margin)
+    assert len(run.bounds) == run.n_corrections + rule.starts_at_first_row
+
+
+@pytest.mark.parametrize(
+    ("rule", "p", "share"),
+    [
+        (ALMA(0.3), 4.0, 0.95),
+        (ALMA(0.3, normalize="max"), 2.0, 0.95),
+        # In theory the Perceptron is sure of one half only.
+        (MarginPerceptron(20.0), 4.0, 0.7),
+        (CRAMMA(6.0, 0.03), 2.0, 0.95),
+        (ROMMA(aggressive=True), 2.0, 0.95),
+    ],
+)
+def test_the_bracket_closes(rule, p, share):
+    X, y = lifted_problem(p)
+    run = run_reference(X, y, rule, p, n_epochs=None, max_corrections=2000)
+    assert share * run.margin_upper_bound < run.margin <= run.margin_upper_bound
+
+
+def test_runs_end_at_a_pass_without_corrections_or_at_their_limit():
+    X, y = lifted_problem(2)
+    full = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None)
+    n_passes, rest = divmod(full.n_trials, len(X))
+    assert rest == 0
+    assert (n_passes - 2) * len(X) <= full.correcting_trials[-1] < (n_passes - 1) * len(X)
+    assert full.margin > 0
+    going_on = run_reference(X, y, MarginPerceptron(1.0), n_epochs=n_passes + 3)
+    assert going_on.n_trials == full.n_trials + 3 * len(X)
+    cut = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None, max_corrections=7)
+    assert cut.correcting_trials == full.correcting_trials[:7]
+    assert cut.n_trials == full.correcting_trials[6] + 1
+
+
+def test_runs_end_at_the_epoch_that_certifies_the_tolerance():
+    X, y = lifted_problem(2)
+
+    def reached(n_epochs):
+        run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=n_epochs)
+        return run.margin / run.margin_upper_bound
+
+    run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=None, tol=0.1)
+    n_epochs, rest = divmod(run.n_trials, len(X))
+    assert rest == 0
+    assert n_epochs > 2
+    assert reached(n_epochs - 1) < 0.9 <= reached(n_epochs)
+    assert 0 < run.smallest_gap <= reached(n_epochs) - 0.9
+
+
+def test_the_margin_leaves_out_zero_rows_and_weightless_ones():
+    X, y = [[0, 0], [3, 0], [-9, 0]], [1, 1, 1]
+    run = run_reference(X, y, Perceptron(normalize=False), sample_weight=[1, 1, 0])
+    assert run.margin == run.margin_upper_bound == 3
+
+
+def test_soft_margin_objective_by_hand():
+    # The rows (2|2,0) and (-1|0,2) in the extended space, w = their sum = (1|2,2) of length 3:
+    # Gamma = 3/3, gamma = 3, D^2 = (3-2)^2 + (3+1)^2, D'^2 = 4 (9-1).
+    run = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=2.0)
+    assert run.margin == 1
+    objective, deviation = soft_margin_objective(run)
+    assert objective == pytest.approx(1 / 9 + 17 / (4 * 9), rel=1e-15)
+    assert deviation == pytest.approx(np.sqrt(32 / 17) - 1, rel=1e-14)
+
+
+def test_soft_margin_objective_of_unit_rows_by_hand():
+    # The rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared length 2: the outputs
+    # are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5 and 1 the rows fall
+    # short by (5/3 - 3/5) 5/4 = 4/3 and 5/3, which is what w has there: (4/5)/|a| and 1/|a|.
+    run = run_reference([[3], [0]], [1, 1], Perceptron(), delta=4.0)
+    assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
+    objective, deviation = soft_margin_objective(run)
+    assert objective == pytest.approx((1 + 16 / 9 + 25 / 9) * 9 / 25, rel=1e-15)
+    assert objective == pytest.approx(run.margin**-2, rel=1e-15)
+    assert abs(deviation) < 1e-15
+
+
+def test_soft_margin_objective_lies_between_the_margins():
+    X, y = noisy_problem()
+    deviations = []
+    for beta in (0.5, 1.0, 2.0, 4.0):
+        rule = CRAMMA(beta, 0.1 / beta)
+        run = run_reference(X, y, rule, rho=1.0, delta=1.0, n_epochs=None)
+        objective, deviation = soft_margin_objective(run)
+        assert run.margin_upper_bound**-2 <= objective <= run.margin**-2
+        deviations.append(deviation)
+    # Towards the largest margin the two deviations become one.
+    assert deviations == sorted(deviations, reverse=True)
+    assert 0 < deviations[-1] < 0.1
