@@ -7,6 +7,7 @@ from sparsemargin.estimators import (
     ALMAClassifier,
     CRAMMAClassifier,
     MarginPerceptron,
+    MaxMarginClassifier,
     PNormPerceptron,
     ROMMAClassifier,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "ALMAClassifier",
     "CRAMMAClassifier",
     "MarginPerceptron",
+    "MaxMarginClassifier",
     "PNormPerceptron",
     "ROMMAClassifier",
     "fit_csr",

@@ -8,13 +8,14 @@ from sparsemargin.estimators import (
     ALMAClassifier,
     CRAMMAClassifier,
     MarginPerceptron,
+    MaxMarginClassifier,
     PNormPerceptron,
     ROMMAClassifier,
 )
 from sparsemargin.estimators._first_order import FirstOrderClassifier
 from sparsemargin.estimators._weighted import WeightedClassifier
 
-Algorithm = Literal["perceptron", "pnorm", "alma", "margin", "cramma", "romma"]
+Algorithm = Literal["perceptron", "pnorm", "alma", "margin", "cramma", "romma", "maxmargin"]
 
 #: Each name of an algorithm: its estimator, and the parameters the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
@@ -24,6 +25,7 @@ ALGORITHMS: dict[Algorithm, tuple[type[FirstOrderClassifier], dict[str, Any]]] =
     "margin": (MarginPerceptron, {}),
     "cramma": (CRAMMAClassifier, {}),
     "romma": (ROMMAClassifier, {}),
+    "maxmargin": (MaxMarginClassifier, {}),
 }
 
 #: What ``algo=None`` means.
@@ -42,12 +44,13 @@ def fit_csr(
         take is taken here too.
     y : array-like of shape (n_samples,)
         Class labels, numbers or strings.
-    algo : {"perceptron", "pnorm", "alma", "margin", "cramma", "romma"}, default=None
+    algo : {"perceptron", "pnorm", "alma", "margin", "cramma", "romma", "maxmargin"}, default=None
         ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
         ``"alma"`` is `ALMAClassifier`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
-        `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`. None chooses ``"alma"``.
+        `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
+        `MaxMarginClassifier`. None chooses ``"alma"``.
     sample_weight : array-like of shape (n_samples,), default=None
-        Refused by ``"cramma"`` and ``"romma"``, whose steps can't be weighted.
+        Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
         Parameters of the estimator.
 

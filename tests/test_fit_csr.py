@@ -94,8 +94,8 @@ def test_parameters_are_given_by_name(problem):
 
 def test_public_names():
     assert set(sparsemargin.__all__) == {
-        "ALMAClassifier", "CRAMMAClassifier", "MarginPerceptron", "PNormPerceptron",
-        "ROMMAClassifier", "fit_csr",
+        "ALMAClassifier", "CRAMMAClassifier", "MarginPerceptron",
+        "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "fit_csr",
     }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__

@@ -14,11 +14,13 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport RowScale, scores
-from sparsemargin._engine._rules cimport BY_ROW, FirstOrderRule, Rule, Step, Trial, respond
+from sparsemargin._engine._rules cimport (
+    FirstOrderRule, Rule, Step, Trial, keeps_multipliers, respond
+)
 from sparsemargin._engine._space cimport LinearSpace, Space, forget, refit, take_over, tighten
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
-from sparsemargin._engine._units cimport raise_bar, scaled_step
+from sparsemargin._engine._units cimport multiplier, raise_bar, scaled_step
 
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16
@@ -57,12 +59,15 @@ cdef struct Problem:
     const double* signs
     const double* shares
     double* scores  # t.x, augmented and extended
-    double* multipliers  # of the rows, in units of t, not yet added to it
+    double* pending  # of the rows, in units of t, not yet added to it
+    double* multipliers  # of the rows, where the rule keeps them, else zeros
+    Py_ssize_t stride  # from one row's to the next
 
 
 cdef inline bint due(const Problem* problem, Py_ssize_t i, double sigma,
                      double bar) noexcept nogil:
-    return problem.signs[i] * sigma * problem.scores[i] <= bar * problem.measured[i]
+    return ((problem.signs[i] * sigma * problem.scores[i] <= bar * problem.measured[i])
+            | (problem.multipliers[i * problem.stride] > 0.0))
 
 
 cdef inline Py_ssize_t next_due(const Problem* problem, const int64_t* order, Py_ssize_t i,
@@ -88,12 +93,12 @@ cdef inline Py_ssize_t next_due(const Problem* problem, const int64_t* order, Py
 
 cdef void refresh(const Problem* problem, Space* space, state_t* t, const value_t* data,
                   const index_t* indices, const index_t* indptr) noexcept nogil:
-    """Add to t what the multipliers hold, and take the scores from it."""
+    """Add to t what is pending, and take the scores from it."""
     cdef Py_ssize_t i
     cdef Py_ssize_t l = problem.label, K = space.n_labels
-    take_over(space, t, l, problem.n_rows, problem.multipliers, data, indices, indptr)
+    take_over(space, t, l, problem.n_rows, problem.pending, data, indices, indptr)
     for i in range(problem.n_rows):
-        problem.multipliers[i] = 0.0
+        problem.pending[i] = 0.0
         scores(problem.scores + i, t + l, K, 0, 1, data + indptr[i],
                indices + indptr[i], indptr[i + 1] - indptr[i], space.bias,
                space.n_coordinates - 1)
@@ -107,28 +112,32 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     cdef Py_ssize_t i, l = problem.label
     cdef const double* products = problem.gram + j * problem.n_rows
     cdef RowScale row = RowScale(0, 1.0, problem.norms[j], 0.0)
-    cdef double y = problem.signs[j], size
-    cdef Trial trial = Trial(y * space.of.sigma[l] * problem.scores[j], space.of.norm[l], row.norm)
+    cdef double y = problem.signs[j], size, mass
+    cdef double* kept = problem.multipliers + j * problem.stride
+    cdef Trial trial = Trial(y * space.of.sigma[l] * problem.scores[j] / problem.measured[j],
+                             space.of.norm[l], row.norm / problem.measured[j], kept[0])
     cdef Step step = respond(rule, space.of.corrections[l] + 1, &trial)
-    if step.size == 0.0:
-        space.of.infeasible[l] += 1
+    if step.size == 0.0 and step.keep == 1.0:
+        space.of.unmoved[l] += 1
         return OK
     if step.keep == 0.0:
         forget(space, t, t, <state_t*> NULL, l)
         for i in range(problem.n_rows):
-            problem.scores[i] = problem.multipliers[i] = 0.0
+            problem.scores[i] = problem.pending[i] = 0.0
         step.keep = 1.0
     space.of.scale[l] *= step.keep
-    step.size = scaled_step(rule, space, l, problem.shares[j] * step.size, &row)
-    space.of.mass[l] = step.keep * space.of.mass[l] + step.size * (
-        row.norm if rule.scaling == BY_ROW else 1.0)
-    size = y * step.size / space.of.scale[l]
+    step.size *= problem.shares[j]
+    size = y * scaled_step(rule, space, l, step.size, &row) / space.of.scale[l]
+    mass = multiplier(rule, space, l, step.size)
+    space.of.mass[l] = step.keep * space.of.mass[l] + mass
+    if keeps_multipliers(rule):
+        kept[0] += mass
     if not isfinite(size) or size == 0.0:
         return TOO_WIDE
     add(&space.of.S[l], size * (2.0 * problem.scores[j] + size * products[j]))
     tidy(&space.of.S[l])
     space.of.S_peak[l] = max(space.of.S_peak[l], space.of.S[l].high)
-    problem.multipliers[j] += size
+    problem.pending[j] += size
     for i in range(problem.n_rows):
         problem.scores[i] += size * products[i]
     refit(space, l, step.projection)
@@ -177,11 +186,17 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef int status = OK
     cdef bint converged = False
-    cdef vector[double] scores_of, multipliers
+    cdef vector[double] scores_of, pending, none
     scores_of.resize(m)
-    multipliers.resize(m)
+    pending.resize(m)
+    cdef bint keeps = keeps_multipliers(&rule.rule)
+    cdef double* kept = c.multipliers + label
+    if not keeps:
+        none.resize(m)
+        kept = none.data()
     cdef Problem problem = Problem(m, label, &gram[0, 0], &norms[0], &measured[0], &signs[0],
-                                   &shares[0], scores_of.data(), multipliers.data())
+                                   &shares[0], scores_of.data(), pending.data(), kept,
+                                   c.n_labels if keeps else 1)
     with nogil:
         refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])
         refreshed = c.of.corrections[label]

@@ -24,7 +24,7 @@ from sparsemargin._engine._space cimport LinearSpace, Space, add_row, rescued_ou
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
-from sparsemargin._engine._units cimport raise_bar, scaled_step
+from sparsemargin._engine._units cimport multiplier, raise_bar, scaled_step
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
@@ -50,7 +50,7 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
 
 
 cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
-              const Step* step, double length, int64_t trials, const value_t* values,
+              const Step* step, double mass, int64_t trials, const value_t* values,
               const index_t* columns, Py_ssize_t nnz, const RowScale* row, double* slack_t,
               vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
     """Let the space take the step, and log how it did."""
@@ -58,7 +58,7 @@ cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
     cdef int64_t shift = space.of.shift[l]
     if <Py_ssize_t> scratch.size() <= nnz:
         scratch.resize(2 * nnz + 1)
-    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, step, length,
+    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, step, mass,
                scratch.data(), &entry.coefficient, &entry.shift_before) != OK:
         return TOO_WIDE
     if place == NULL:
@@ -122,45 +122,56 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
                 double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
                 int64_t positive_label, double weight, const double[:, ::1] class_weight,
                 int64_t trials, int64_t max_corrections, const value_t* values,
-                const index_t* columns, Py_ssize_t nnz, double* slack_t, vector[double]& scratch,
-                CorrectionLog log, int64_t* place) except -1 nogil:
+                const index_t* columns, Py_ssize_t nnz, double* slack_t, double* multipliers,
+                vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires."""
     cdef Py_ssize_t l
     cdef RowScale row
     cdef Step step
     cdef Trial trial
     cdef bint measured = False, positive
-    cdef double y, length, share
+    cdef double y, share, scaled, mass
+    cdef bint kept
     for l in range(first_label, last_label):
         positive = l == positive_label
         y = 1.0 if positive else -1.0
-        if y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound and is_safe(out[l]):
+        kept = multipliers != NULL and multipliers[l] > 0.0 and space.of.stopped[l] < 0
+        if (y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound and is_safe(out[l])
+                and not kept):
             continue
         if not measured:
             if not measure(&row, &space.p, values, nnz, space.bias, space.slack):
                 return OK  # a zero row never corrects
             measured = True
-        length = row.norm if rule.scaling == BY_ROW else row.factor
         if starts_from_first_row(rule) and not space.of.started[l]:
             step = Step(0.0, y / row.norm, ONTO_SPHERE)
-            if move(space, t, g, acc, l, &step, length, trials, values, columns, nnz, &row,
+            mass = 1.0 / ldexp(row.norm, row.exponent)
+            if move(space, t, g, acc, l, &step, mass, trials, values, columns, nnz, &row,
                     slack_t, scratch, log, place) != OK:
                 return TOO_WIDE
             out[l] = y * ldexp(row.norm, row.exponent) / space.of.sigma[l]
         share = weight * class_weight[positive, l]
-        if share == 0.0 or not fires(rule, space, t, l, y, out[l], values, columns, nnz, &row,
-                                     slack_t):
+        if share == 0.0 or not (kept or fires(rule, space, t, l, y, out[l], values, columns, nnz,
+                                              &row, slack_t)):
             continue
         trial = Trial(y * space.of.sigma[l] * out[l], space.of.norm[l],
-                      ldexp(row.norm, row.exponent))
+                      ldexp(row.norm, row.exponent), multipliers[l] if kept else 0.0)
+        if rule.scaling == BY_ROW:
+            trial.output /= trial.norm
+            trial.norm = 1.0
         step = respond(rule, space.of.corrections[l] + 1, &trial)
-        if step.size == 0.0:
-            space.of.infeasible[l] += 1
+        if step.size == 0.0 and step.keep == 1.0:
+            space.of.unmoved[l] += 1
             continue
-        step.size = y * scaled_step(rule, space, l, share * step.size, &row)
-        if move(space, t, g, acc, l, &step, length, trials, values, columns, nnz, &row, slack_t,
+        step.size *= share
+        scaled = scaled_step(rule, space, l, step.size, &row)
+        mass = multiplier(rule, space, l, step.size)
+        step.size = y * scaled
+        if move(space, t, g, acc, l, &step, mass, trials, values, columns, nnz, &row, slack_t,
                 scratch, log, place) != OK:
             return TOO_WIDE
+        if multipliers != NULL:
+            multipliers[l] += mass
         space.of.corrections[l] += 1
         space.of.bar[l] = raise_bar(rule, space, l)
         if space.of.corrections[l] == max_corrections:
@@ -291,7 +302,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                     r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
                     codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
                     class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
-                    indptr[row + 1] - j, slack_t, scratch, space.log,
+                    indptr[row + 1] - j, slack_t,
+                    c.multipliers + row * K if c.multipliers != NULL else NULL, scratch, space.log,
                     &place[row] if place is not None else NULL,
                 )
                 if status != OK:

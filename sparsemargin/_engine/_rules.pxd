@@ -7,6 +7,7 @@ cdef enum Kind:
     ALMA
     CRAMMA
     ROMMA
+    ASCENT  # dual coordinate ascent
 
 cdef enum Scaling:  # the norm an instance is divided by
     BY_ROW  # its own
@@ -31,12 +32,13 @@ cdef struct Rule:
     double rate
     double epsilon
 
-cdef struct Trial:
+cdef struct Trial:  # x as the rule divides it
     double output  # y w.x
-    double length  # ||w||_2
-    double norm  # ||x||_2
+    double length  # ||w||_q
+    double norm  # ||x||_p
+    double multiplier  # of the row by now, where the rule keeps multipliers
 
-cdef struct Step:  # theta' = keep * theta + size * y * x; size 0: no correction after all
+cdef struct Step:  # theta' = keep * theta + size * y * x; keep 1 and size 0: no correction
     double keep
     double size
     Projection projection
@@ -44,6 +46,7 @@ cdef struct Step:  # theta' = keep * theta + size * y * x; size 0: no correction
 cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil
 cdef double threshold(const Rule* rule, int64_t k) noexcept nogil
 cdef bint starts_from_first_row(const Rule* rule) noexcept nogil
+cdef bint keeps_multipliers(const Rule* rule) noexcept nogil
 
 cdef class FirstOrderRule:
     cdef Rule rule

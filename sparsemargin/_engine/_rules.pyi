@@ -2,6 +2,7 @@ from typing import Literal
 
 class FirstOrderRule:
     measures_rows: bool
+    keeps_multipliers: bool
     @staticmethod
     def perceptron(
         p: float, normalize: bool, margin: float = 0.0, eta: float = 1.0
@@ -19,3 +20,5 @@ class FirstOrderRule:
     def cramma(beta: float, eta_eff: float, epsilon: float, radius: float) -> FirstOrderRule: ...
     @staticmethod
     def romma(aggressive: bool) -> FirstOrderRule: ...
+    @staticmethod
+    def ascent(p: float, normalize: bool) -> FirstOrderRule: ...

@@ -60,6 +60,14 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
                 (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
 
 
+# Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
+# lambda >= 0. ||.||_p^2 / 2 curves by no more than (p - 1) ||x||_p^2 along x, for p = 2 by just that.
+
+cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
+    cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
+    return Step(1.0, max(size, -trial.multiplier), FREE)
+
+
 cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:
     if rule.kind == ALMA:
         return alma_step(rule, k)
@@ -67,6 +75,8 @@ cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogi
         return cramma_step(rule)
     if rule.kind == ROMMA:
         return romma_step(trial)
+    if rule.kind == ASCENT:
+        return ascent_step(rule, trial)
     return perceptron_step(rule)
 
 
@@ -80,6 +90,11 @@ cdef double threshold(const Rule* rule, int64_t k) noexcept nogil:
 
 cdef bint starts_from_first_row(const Rule* rule) noexcept nogil:
     return rule.kind == CRAMMA
+
+
+cdef bint keeps_multipliers(const Rule* rule) noexcept nogil:
+    """Whether a step may take back what the row has added, so that each row's sum is kept."""
+    return rule.kind == ASCENT
 
 
 cdef dict NOTHING_SET = dict.fromkeys(
@@ -112,6 +127,11 @@ cdef class FirstOrderRule:
         margin = 1.0 - ldexp(1.0, -53) if aggressive else 0.0
         return FirstOrderRule({"kind": ROMMA, "scaling": UNSCALED, "p": 2.0, "margin": margin})
 
+    @staticmethod
+    def ascent(double p, normalize):
+        return FirstOrderRule({"kind": ASCENT, "scaling": SCALINGS[normalize], "p": p,
+                               "margin": 1.0})
+
     def __init__(self, dict fields):
         self.rule = {**NOTHING_SET, **fields}
 
@@ -122,3 +142,8 @@ cdef class FirstOrderRule:
     def measures_rows(self):
         """Whether margins are those of instances divided by their own norm."""
         return self.rule.scaling == BY_ROW
+
+    @property
+    def keeps_multipliers(self):
+        """Whether each row's multiplier is kept, since it may fall."""
+        return keeps_multipliers(&self.rule)

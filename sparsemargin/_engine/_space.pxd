@@ -35,7 +35,7 @@ cdef struct Labels:
     int64_t* shift  # power of two t has been rescaled by in all
     int64_t* flushes  # since the last sweep that brought acc up to date
     int64_t* started  # whether theta has left 0
-    int64_t* infeasible  # corrections that no finite step could make
+    int64_t* unmoved  # tests that fired and led to no step
 
 cdef struct Space:
     Labels of
@@ -49,6 +49,7 @@ cdef struct Space:
     double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
+    double* multipliers  # n_rows x n_labels, where the rule keeps them
     int window  # 2**-window < S < 2**window
     bint averaged
     bint normalized  # hypotheses count with norm 1
@@ -71,7 +72,7 @@ cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept no
 cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, const Step* step, double length,
+                 const RowScale* row, double* slack_t, const Step* step, double mass,
                  double* new_g, double* coefficient, int32_t* shifted) noexcept nogil
 cdef void refit(Space* space, Py_ssize_t label, Projection projection) noexcept nogil
 cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc,
@@ -97,4 +98,5 @@ cdef class LinearSpace:
     cdef readonly object counts
     cdef readonly CorrectionLog log
     cdef double[:, ::1] slack_view
+    cdef readonly object multipliers
     cdef bind(self)

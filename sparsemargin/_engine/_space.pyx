@@ -41,7 +41,7 @@ from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
           "mass", "bound")
 COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-          "started", "infeasible")
+          "started", "unmoved")
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
@@ -300,13 +300,13 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, double* slack_t,
 
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 const RowScale* row, double* slack_t, const Step* step, double length,
+                 const RowScale* row, double* slack_t, const Step* step, double mass,
                  double* new_g, double* coefficient, int32_t* shifted) noexcept nogil:
     """The step by the augmented row times row.factor, the old vector counted first.
 
-    `length` is that of the row in the units its multiplier is counted in. `coefficient` is the
-    step in units of t, and `shifted` the power of two by which t was rescaled to take it. TOO_WIDE
-    leaves all as it was, but where sigma left its range.
+    `mass` is what the row's multiplier gains. `coefficient` is the step in units of t, and
+    `shifted` the power of two by which t was rescaled to take it. TOO_WIDE leaves all as it was,
+    but where sigma left its range.
     """
     cdef Labels* of = &space.of
     cdef double counted, size
@@ -321,7 +321,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
         return TOO_WIDE
     coefficient[0] = size
     shifted[0] = FORGET if restarts else <int32_t> (of.shift[l] - shift)
-    of.mass[l] += fabs(step.size) * length
+    of.mass[l] += mass
     if space.p.exponent == 2.0:
         move_2(space, t, l, values, columns, nnz, row, size, new_g)
     else:
@@ -587,6 +587,17 @@ cdef class LinearSpace:
         self.slack_view = np.zeros((n_rows, self.c.n_labels))
         self.c.n_slack = n_rows
         self.c.slack_t = &self.slack_view[0, 0] if n_rows else NULL
+
+    def open_multipliers(self, Py_ssize_t n_rows):
+        """Give each of the next n_rows rows a multiplier, 0 to begin with."""
+        self.multipliers = np.zeros((n_rows, self.c.n_labels))
+        cdef double[:, ::1] view = self.multipliers
+        self.c.multipliers = &view[0, 0] if n_rows else NULL
+
+    def close_multipliers(self):
+        """Forget them; what the rows have added to theta stays."""
+        self.c.multipliers = NULL
+        self.multipliers = None
 
     def close_slack(self):
         """Forget the rows' coordinates; their part of ``||theta||_p`` stays."""

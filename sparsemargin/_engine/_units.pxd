@@ -30,3 +30,14 @@ cdef inline double scaled_step(const Rule* rule, Space* space, Py_ssize_t l, dou
     if rule.scaling == BY_RADIUS:
         return ldexp(size, row.exponent) / rule.radius
     return ldexp(size, row.exponent)
+
+
+cdef inline double multiplier(const Rule* rule, const Space* space, Py_ssize_t l,
+                              double size) noexcept nogil:
+    """What a step of that size adds to the row's multiplier: of the instance divided by its own
+    norm, or of the row as it is."""
+    if rule.scaling == BY_RUNNING_MAX:
+        return size / space.of.largest[l]
+    if rule.scaling == BY_RADIUS:
+        return size / rule.radius
+    return size

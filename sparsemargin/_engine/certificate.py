@@ -8,6 +8,11 @@ import numpy as np
 
 from sparsemargin._engine import kernels
 
+# How far above 1 an output must be, relative to how far the worst is below, for its row to be
+# left out of the next passes.
+_REACH = 2.0
+_LEAST_REACH = 0.02
+
 # Rows whose outputs are held at once.
 _ROWS_PER_CALL = 1 << 16
 
@@ -50,6 +55,10 @@ class Certificate:
             rows.data, rows.indptr, space.p, space.bias, space.slack
         )
         self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
+        # Of all rows, where passes may leave some out.
+        self.outputs = None
+        if rule.keeps_multipliers:
+            self.outputs = np.empty((len(self.norms), space.n_labels))
 
     def _signed_outputs(self):
         """Blocks of rows with ``y w.x`` of each label, in the instance space; infinite where a
@@ -72,6 +81,20 @@ class Certificate:
             result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
             yield block, result
 
+    def active_rows(self):
+        """Rows that a pass may yet correct, by the outputs that the last `margin` came to.
+
+        Those whose multiplier is not 0, and those whose output is not far above 1, for a label
+        that is still learning. Other rows' outputs will move as far as the worst is wrong now.
+        """
+        space = self.space
+        learning = space.per_label("stopped") < 0
+        outputs = self.outputs[:, learning]
+        reach = np.maximum(_LEAST_REACH, _REACH * (1.0 - outputs.min(axis=0)))
+        near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
+        active = near.any(axis=1)
+        return None if active.all() or not active.any() else active
+
     def margin(self):
         """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
 
@@ -85,6 +108,8 @@ class Certificate:
         for block, result in self._signed_outputs():
             result += space.slack_outputs(block.start, block.stop)
             result /= self.measured[block, np.newaxis]
+            if self.outputs is not None:
+                self.outputs[block] = result
             least = np.minimum(least, result.min(axis=0))
         norm = space.theta_norm()
         return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
@@ -97,17 +122,21 @@ class Certificate:
         """How near to optimal the vector is, for p = 2.
 
         Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
-        row then counts times its norm.
+        row then counts times its norm. A vector without a positive margin is infinitely far.
         """
         space = self.space
-        norm = space.visible_norm()
-        ratio = space.theta_norm() / norm
-        gamma = self.margin() * ratio
+        norm, margin = space.visible_norm(), self.margin()
+        sound = (norm > 0) & (margin > 0)
+        ratio = np.divide(space.theta_norm(), norm, out=np.ones_like(norm), where=sound)
+        gamma = np.where(sound, margin * ratio, np.inf)
         squares = np.zeros(space.n_labels)
         for block, result in self._signed_outputs():
-            slack = gamma * self.measured[block, np.newaxis] - result / norm
+            outputs = np.divide(result, norm, out=np.zeros_like(result), where=sound)
+            slack = gamma * self.measured[block, np.newaxis] - outputs
             squares += (np.maximum(slack, 0.0) ** 2).sum(axis=0)
         D = np.sqrt(squares)
         other = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
-        deviation = np.divide(other - D, D, out=np.full_like(D, np.inf), where=D > 0)
-        return SoftMargin((1.0 + (D / space.slack) ** 2) / gamma**2, deviation)
+        deviation = np.divide(other - D, D, out=np.full_like(D, np.inf), where=sound & (D > 0))
+        J = np.divide(1.0, gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
+        J += np.divide(D, space.slack * gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
+        return SoftMargin(J, deviation)

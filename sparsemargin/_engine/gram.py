@@ -73,6 +73,7 @@ class GramLoop:
         shares = task.class_weight[positive.astype(np.intp), label]
         if task.weights is not None:
             shares = shares * task.weights
+        shares = np.where(self.norms > 0, shares, 0.0)  # a zero row never corrects
         order = None if order is None else order.copy()
         result = self.run_passes(
             space, self.rule, space.t, rows.data, rows.indices, rows.indptr, label, self.gram,

@@ -114,7 +114,7 @@ class _Loop:
             self.part = end / len(self.task.codes)
             if not learning:
                 break
-        passes, self.part = self.part, 0.0
+        passes, self.part = end / stop, 0.0
         return learning, passes, bool(self.space.per_label("corrections").sum() == before)
 
     def _call(self, order, seed, start, stop, n_passes, check):
@@ -141,11 +141,13 @@ def _opened(space, rule, task):
     set_bars(space, rule)
     if space.slack:
         space.open_slack(len(task.codes))
+    if rule.keeps_multipliers:
+        space.open_multipliers(len(task.codes))
     try:
         yield _Loop(space, rule, task)
     finally:
-        if space.slack:
-            space.close_slack()
+        space.close_slack()
+        space.close_multipliers()
 
 
 def learn_once(space, rule, task):
@@ -245,8 +247,9 @@ class _Fit:
         self.loop, self.aim, self.goal, self.seed, self.verbose = loop, aim, goal, seed, verbose
         self.space, self.task = loop.space, loop.task
         self.n_rows = len(self.task.codes)
-        self.order = None if seed is None else np.arange(self.n_rows)
-        self.swept = 0
+        self._take_rows(None)
+        self.swept = 0  # epochs
+        self.passes = 0
         self.gram = None
         self.gram_suits = GramLoop.suits(self.space, self.task)
         self.certificate = None
@@ -259,41 +262,56 @@ class _Fit:
     def corrections(self):
         return int(self.space.per_label("corrections").sum())
 
+    @property
+    def trials_left(self):
+        return self.goal - round(self.swept * self.n_rows)
+
     def run(self):
         learning = True
         self.next_choice = self.first_choice = self._passes_before_choice()
         first = self.corrections
-        while learning and self.swept * self.n_rows < self.goal:
+        while learning and self.trials_left > 0:
             if self.swept >= self.next_choice:
                 self._choose((self.corrections - first) / self.swept)
             learning, converged = self._advance()
             self.progress.tell(self.swept, self.corrections)
+            proven = self._certify_on_the_way()
             if learning and converged:
-                self.outcome.converged = True
                 self._count_the_rest()
-                break
-            if learning and self._certify_on_the_way():
+            if learning and (converged or proven):
                 self.outcome.converged = True
                 break
 
+    def _take_rows(self, active):
+        """Make passes over the rows that the boolean array holds for; None: over all."""
+        self.n_active = self.n_rows if active is None else np.count_nonzero(active)
+        if active is not None:
+            self.order = np.flatnonzero(active)
+        else:
+            self.order = None if self.seed is None else np.arange(self.n_rows)
+
     def _advance(self):
-        """Some passes; whether any label is learning, and whether the last made no correction."""
-        left = self.goal / self.n_rows - self.swept
-        stop = min(self.n_rows, round(min(1.0, left) * self.n_rows))
-        n_passes = self._passes_per_call(left)
+        """Some passes; whether any label is learning, and whether the last, over all rows, made
+        no correction."""
+        stop = min(self.n_active, self.trials_left)
+        n_passes = self._passes_per_call()
         seed = 0
-        if self.order is not None:
-            seed = (self.seed + int(self.swept)) % 2**64
+        if self.seed is not None:
+            seed = (self.seed + self.passes) % 2**64
             shuffle(self.order, seed)
         if self.gram is not None and stop == self.n_rows:
             learning, passes, converged = self.gram.run(self.order, seed, n_passes)
         else:
             check = self.task.check and self.swept == 0
             learning, passes, converged = self.loop.run(self.order, seed, stop, n_passes, check)
-        self.swept += passes
+        self.passes += int(passes)
+        self.swept += passes * stop / self.n_rows
+        if converged and self.n_active < self.n_rows:
+            self._take_rows(None)
+            return learning, False
         return learning, converged and stop == self.n_rows
 
-    def _passes_per_call(self, left):
+    def _passes_per_call(self):
         """How many passes to make before Python has anything to do."""
         if self.swept == 0 or self.aim.history or (self.verbose and self.swept < 10):
             return 1
@@ -302,12 +320,12 @@ class _Fit:
             cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.n_rows)
         elif self.space.n_labels > 1:
             return 1
-        n_passes = min(max(1, PRODUCTS_PER_CALL // cost), max(1, left))
+        epochs = min(PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows)
         if self.gram_suits:
-            n_passes = min(n_passes, self.next_choice - self.swept)
+            epochs = min(epochs, self.next_choice - self.swept)
         if self.aim.tol is not None:
-            n_passes = min(n_passes, self.next_certificate - self.swept)
-        return int(max(1, n_passes))
+            epochs = min(epochs, self.next_certificate - self.swept)
+        return max(1, int(epochs * self.n_rows / self.n_active))
 
     # The choice between the loops is made by counts alone, at epochs that depend on nothing else:
     # the two round differently.
@@ -325,12 +343,13 @@ class _Fit:
             self.gram = None
         elif self.gram is None:
             self.gram = GramLoop(self.space, self.loop.rule, self.task)
+            self._take_rows(None)
         self.next_choice = self.swept + max(self.first_choice, self.swept)
 
     def _count_the_rest(self):
         """Count the trials that would have followed without a correction."""
         if self.aim.max_iter is not None:
-            left = self.goal / self.n_rows - self.swept
+            left = self.trials_left / self.n_rows
             self.space.count_trials(self.space.trials + round(left * self.loop.trials_per_pass))
 
     def _certify_on_the_way(self):
@@ -345,6 +364,8 @@ class _Fit:
         if self.aim.tol is None:
             return False
         self.space.stop((margin > 0) & (margin >= (1.0 - self.aim.tol) * bound))
+        if self.space.multipliers is not None and self.gram is None:
+            self._take_rows(self.certificate.active_rows())
         return bool((self.space.per_label("stopped") >= 0).all())
 
     def _margin(self):

@@ -3,6 +3,7 @@
 from sparsemargin.estimators.alma import ALMAClassifier
 from sparsemargin.estimators.cramma import CRAMMAClassifier
 from sparsemargin.estimators.margin_perceptron import MarginPerceptron
+from sparsemargin.estimators.max_margin import MaxMarginClassifier
 from sparsemargin.estimators.pnorm_perceptron import PNormPerceptron
 from sparsemargin.estimators.romma import ROMMAClassifier
 
@@ -10,6 +11,7 @@ __all__ = [
     "ALMAClassifier",
     "CRAMMAClassifier",
     "MarginPerceptron",
+    "MaxMarginClassifier",
     "PNormPerceptron",
     "ROMMAClassifier",
 ]

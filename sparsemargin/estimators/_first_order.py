@@ -349,7 +349,9 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
     def _open_space(self, rows: border.Rows) -> LinearSpace:
         """An empty space."""
         return LinearSpace(
-            rows.n_features, self._n_labels(), self._p(rows.n_features), rows.data.dtype,
+            rows.n_features, self._n_labels(), self._p(rows.n_features),
+            # What is added and taken back must not be rounded to half the digits.
+            np.float64 if self._rule.keeps_multipliers else rows.data.dtype,
             bias=self._bias(), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
@@ -536,7 +538,8 @@ class FirstOrderClassifier(ClassifierMixin, BaseEstimator):
         else an array of shape (n_classes,).
 
         The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
-        made. With the last hypothesis only. Units are those of `margin_`.
+        made. With the last hypothesis only. Units are those of `margin_`. After `partial_fit`,
+        and under `warm_start`, for the rows of all calls together.
         """
         check_is_fitted(self)
         if self._structure["hypothesis"] != "last":

@@ -95,4 +95,4 @@ class ROMMAClassifier(FirstOrderClassifier):
     @property
     def n_infeasible_(self) -> Any:
         """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
-        return self._counts("infeasible")
+        return self._counts("unmoved")
