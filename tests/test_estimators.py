@@ -3,6 +3,7 @@
 import copy
 import pickle
 import tracemalloc
+from functools import partial
 from itertools import pairwise
 
 import joblib
@@ -18,9 +19,20 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    MarginPerceptron,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    ROMMAClassifier,
+)
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
+ALL_ESTIMATORS = [
+    *ESTIMATORS, MarginPerceptron, partial(CRAMMAClassifier, radius=10.0, eta0=0.001),
+    ROMMAClassifier, partial(ROMMAClassifier, aggressive=True), MaxMarginClassifier,
+]  # fmt: skip
 HYPOTHESES = ["last", "average", "vote", "random"]
 
 ONLINE = "An online algorithm makes one correction where a row of weight 2 stands for two rows."
@@ -31,8 +43,10 @@ NOT_EQUIVALENT = {
 
 
 @parametrize_with_checks(
-    [E(fit_intercept=intercept) for E in ESTIMATORS for intercept in (False, True)],
-    expected_failed_checks=lambda estimator: NOT_EQUIVALENT,
+    [E(fit_intercept=intercept) for E in ALL_ESTIMATORS for intercept in (False, True)],
+    expected_failed_checks=lambda estimator: (
+        NOT_EQUIVALENT if "class_weight" in estimator.get_params() else {}
+    ),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -50,6 +50,8 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     if trial.length == 0.0:
         return restart
     relaxed = 1.0 / (trial.norm * trial.length)
+    if relaxed <= PARALLEL:  # ||w|| never exceeds 1 / gamma*: no margin that rounding can tell
+        return restart
     cosine = trial.output * relaxed
     across = 1.0 - cosine * cosine
     if across <= PARALLEL:

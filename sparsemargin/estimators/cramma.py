@@ -13,7 +13,7 @@ from sparsemargin.estimators._cramma_rate import automatic_rate
 from sparsemargin.estimators._first_order import FirstOrderClassifier, Hypothesis, Sample
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
-HARD_RATE = 0.01
+HARD_RATE = 0.001
 
 
 @with_common_sections
@@ -42,7 +42,7 @@ class CRAMMAClassifier(FirstOrderClassifier):
         The paper's beta/R: the larger, the more corrections and the larger the margin.
     eta0 : float or None, default=None
         The rate at ``beta=1``. None: by the margin that `soft_margin` guarantees, eq. 27 of the
-        paper with the factor 1.7 of its Table 4; without `soft_margin` 0.01.
+        paper with the factor 1.7 of its Table 4; without `soft_margin` 0.001, as in its Table 1.
     delta : float, default=1.0
         How fast the rate falls with `beta`.
     epsilon : float, default=0.5

@@ -41,6 +41,12 @@ class ROMMAClassifier(FirstOrderClassifier):
         Trials passed over because x and -y w point the same way, so that no vector gives x a
         margin of 1 and stays in the half-space.
 
+    Notes
+    -----
+    On data that are not separable the weights grow without end: a margin of 1 then asks for ever
+    longer vectors. Once their norm exceeds ``2**40 / ||x||`` they start again from the row at
+    hand. Such data need `soft_margin`.
+
     See Also
     --------
     CRAMMAClassifier : Comes as near to the largest margin as one likes.
