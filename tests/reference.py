@@ -170,8 +170,9 @@ class ROMMA(Rule):
     """ROMMA: the shortest w' with ``y w'.x >= 1`` and ``w'.w >= ||w||^2`` (Li & Long).
 
     It corrects mistakes; `aggressive`, whatever falls short of 1. Where the first constraint alone
-    gives the w' of both, w' is the shortest with ``y w'.x = 1``. Two (nearly) opposite half-spaces
-    have no point in common: no correction.
+    gives the w' of both, w' is the shortest with ``y w'.x = 1``; so it is, too, where w has become
+    too long for any margin to be left. Two (nearly) opposite half-spaces have no point in common:
+    no correction.
     """
 
     aggressive: bool = False
@@ -188,7 +189,7 @@ class ROMMA(Rule):
     def update(self, theta, yx, weight, k, p):
         Q, W, ys = yx @ yx, theta @ theta, theta @ yx
         restart = 0, 1 / Q, 1
-        if W == 0:
+        if W == 0 or self.parallel**2 * Q * W >= 1:
             return restart
         determinant = Q * W - ys**2
         if determinant <= self.parallel * Q * W:
@@ -367,8 +368,11 @@ def soft_margin_objective(run):
     """Return J and (D' - D)/D of Tsampouka & Shawe-Taylor (2006), Theorem 2, for p = 2.
 
     Where the rows have been divided by their norms, so has been each one's own coordinate, and what
-    a row falls short by is measured in it. The deviation is infinite where D is zero.
+    a row falls short by is measured in it. Infinite are the deviation where D is zero, and both
+    without a positive margin.
     """
+    if run.margin <= 0:
+        return np.inf, np.inf
     a_ext, a = run.weights[-1], run._visible(run.weights[-1])
     own = np.abs(run.rows[:, len(a) :]).sum(axis=1)
     stretch = p_norm(a_ext, 2) / p_norm(a, 2)

@@ -440,6 +440,14 @@ def test_romma_solves_its_quadratic_program(aggressive):
     assert (n_restarts > 10) == aggressive
 
 
+def test_romma_restarts_where_no_margin_is_left():
+    # From (1,1e13) the third row, of length 1, could not tell a margin from none.
+    run = run_reference([[1, 0], [0, 1e-13], [-1, 0]], [1, 1, 1], ROMMA())
+    np.testing.assert_allclose(run.weights[2:], [[1, 1e13], [-1, 0]], rtol=1e-15)
+    run = run_reference([[1, 0], [0, 1e-11], [-1, 0]], [1, 1, 1], ROMMA())
+    np.testing.assert_allclose(run.last(), [-1, 1e11], rtol=1e-15)
+
+
 RULES_AND_POWERS = [
     *[(rule, p) for rule in (Perceptron(), Perceptron(False)) for p in POWERS],
     *[(ALMA(0.5, normalize=n), p) for n in (True, False, "running", "max") for p in POWERS],
@@ -541,6 +549,9 @@ def test_soft_margin_objective_by_hand():
     objective, deviation = soft_margin_objective(run)
     assert objective == pytest.approx(1 / 9 + 17 / (4 * 9), rel=1e-15)
     assert deviation == pytest.approx(np.sqrt(32 / 17) - 1, rel=1e-14)
+    wrong = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=0.5)
+    assert wrong.margin < 0
+    assert soft_margin_objective(wrong) == (np.inf, np.inf)
 
 
 def test_soft_margin_objective_of_unit_rows_by_hand():

@@ -123,7 +123,7 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
                 int64_t positive_label, double weight, const double[:, ::1] class_weight,
                 int64_t trials, int64_t max_corrections, const value_t* values,
                 const index_t* columns, Py_ssize_t nnz, double* slack_t, double* multipliers,
-                vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
+                RowScale* known, vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires."""
     cdef Py_ssize_t l
     cdef RowScale row
@@ -140,8 +140,12 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
                 and not kept):
             continue
         if not measured:
-            if not measure(&row, &space.p, values, nnz, space.bias, space.slack):
+            if known != NULL and known.norm > 0.0:
+                row = known[0]
+            elif not measure(&row, &space.p, values, nnz, space.bias, space.slack):
                 return OK  # a zero row never corrects
+            elif known != NULL:
+                known[0] = row
             measured = True
         if starts_from_first_row(rule) and not space.of.started[l]:
             step = Step(0.0, y / row.norm, ONTO_SPHERE)
@@ -303,7 +307,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                     codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
                     class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
                     indptr[row + 1] - j, slack_t,
-                    c.multipliers + row * K if c.multipliers != NULL else NULL, scratch, space.log,
+                    c.multipliers + row * K if c.multipliers != NULL else NULL,
+                    c.measured + row if c.measured != NULL else NULL, scratch, space.log,
                     &place[row] if place is not None else NULL,
                 )
                 if status != OK:

@@ -50,6 +50,7 @@ cdef struct Space:
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_labels, where the rule keeps them
+    RowScale* measured  # n_rows, along with them: what rows were measured to be, norm 0: not yet
     int window  # 2**-window < S < 2**window
     bint averaged
     bint normalized  # hypotheses count with norm 1
@@ -99,4 +100,5 @@ cdef class LinearSpace:
     cdef readonly CorrectionLog log
     cdef double[:, ::1] slack_view
     cdef readonly object multipliers
+    cdef object measured
     cdef bind(self)

@@ -591,13 +591,18 @@ cdef class LinearSpace:
     def open_multipliers(self, Py_ssize_t n_rows):
         """Give each of the next n_rows rows a multiplier, 0 to begin with."""
         self.multipliers = np.zeros((n_rows, self.c.n_labels))
+        self.measured = np.zeros(max(n_rows, <Py_ssize_t> 1) * sizeof(RowScale), dtype=np.uint8)
         cdef double[:, ::1] view = self.multipliers
+        cdef unsigned char[::1] raw = self.measured
         self.c.multipliers = &view[0, 0] if n_rows else NULL
+        # Labels that threads share would write it at once.
+        self.c.measured = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
 
     def close_multipliers(self):
         """Forget them; what the rows have added to theta stays."""
         self.c.multipliers = NULL
-        self.multipliers = None
+        self.c.measured = NULL
+        self.multipliers = self.measured = None
 
     def close_slack(self):
         """Forget the rows' coordinates; their part of ``||theta||_p`` stays."""

@@ -247,7 +247,8 @@ class _Fit:
         self.loop, self.aim, self.goal, self.seed, self.verbose = loop, aim, goal, seed, verbose
         self.space, self.task = loop.space, loop.task
         self.n_rows = len(self.task.codes)
-        self._take_rows(None)
+        self.n_active = self.n_rows
+        self.order = None if seed is None else np.arange(self.n_rows)
         self.swept = 0  # epochs
         self.passes = 0
         self.gram = None
@@ -284,11 +285,11 @@ class _Fit:
 
     def _take_rows(self, active):
         """Make passes over the rows that the boolean array holds for; None: over all."""
-        self.n_active = self.n_rows if active is None else np.count_nonzero(active)
         if active is not None:
             self.order = np.flatnonzero(active)
-        else:
+        elif self.n_active < self.n_rows:
             self.order = None if self.seed is None else np.arange(self.n_rows)
+        self.n_active = self.n_rows if active is None else len(self.order)
 
     def _advance(self):
         """Some passes; whether any label is learning, and whether the last, over all rows, made
