@@ -104,9 +104,9 @@ def test_tol_is_met(p, delta, tol, loop):
 def test_both_loops_come_to_the_same(n_classes, monkeypatch):
     X, y = separable_problem(m=60, n=20, n_classes=n_classes, seed=1)
     fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3, keep_history=True)
+    monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
     by_dot_products = MaxMarginClassifier(**fit).fit(X, y)
     monkeypatch.setattr(gram, "MEMORY", 0)
-    monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
     plain = MaxMarginClassifier(**fit).fit(X, y)
     np.testing.assert_allclose(by_dot_products.theta_, plain.theta_, rtol=1e-10)
     for name, values in by_dot_products.history_.items():
