@@ -20,6 +20,7 @@ from reference import augment, link, p_norm
 from scipy.optimize import nnls
 
 MOST_STEPS = 500
+MOST_HALVES = 50
 ROUNDING = 1e-15
 TINY = np.finfo(float).tiny
 
@@ -109,6 +110,8 @@ def _nearest_to_origin(points, distance):
 def _shorten(rows, old, new, p):
     """Return the first of new, and halves of the way to it, whose combination is not longer."""
     longest = p_norm(old @ rows, p) * (1 + ROUNDING)
-    while p_norm(new @ rows, p) > longest:
-        new = (old + new) / 2
-    return new
+    for share in 0.5 ** np.arange(MOST_HALVES):
+        between = (1 - share) * old + share * new
+        if p_norm(between @ rows, p) <= longest:
+            return between
+    return old

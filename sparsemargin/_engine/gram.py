@@ -17,6 +17,12 @@ _PRODUCTS_PER_CALL = 1 << 23
 _WIDEST_NORM = 1e60
 
 
+def _within_range(values):
+    sizes = np.abs(values[values != 0])
+    least, largest = float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))
+    return 1 / _WIDEST_NORM < least <= largest < _WIDEST_NORM
+
+
 class GramLoop:
     """Passes over a task's rows by their dot products; see `_gram`.
 
@@ -46,14 +52,12 @@ class GramLoop:
     @staticmethod
     def suits(space, task):
         """Whether the task can be learned this way at all."""
-        rows, m = task.rows, len(task.codes)
-        sizes = np.abs(rows.data[rows.data != 0])
-        least, largest = float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))
+        m = len(task.codes)
         return (
             space.p == 2.0 and space.log is None and not space.averages
             and 8 * m * m <= MEMORY
             and (task.weights is None or task.weights.all())
-            and 1 / _WIDEST_NORM < least <= largest < _WIDEST_NORM
+            and _within_range(task.rows.data)
         )  # fmt: skip
 
     @staticmethod
