@@ -507,16 +507,38 @@ def test_history_of_every_epoch(machine, problem, extras):
         assert_margins(margin, bound, runs)
 
 
+HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), [1, 1, 0, 0]
+EASY = sp.csr_matrix([[0.0, 1.0], [0.0, -1.0]]), [1, 0]
+
+
 @pytest.mark.parametrize("rule", [MarginPerceptron(0.5), ROMMA(aggressive=True)])
 @pytest.mark.parametrize("delta", [0.0, 0.5])
-def test_certificate_of_a_warm_start(rule, delta):
-    # Rows that leave a margin of 0.01, then rows that leave one of 1.
-    hard = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]])
-    easy = sp.csr_matrix([[0.0, 1.0], [0.0, -1.0]])
-    model = Extras(300, delta=delta).estimator(Machine(rule), warm_start=True)
-    for X, y in ((hard, [1, 1, 0, 0]), (easy, [1, 0]), (hard, [1, 1, 0, 0])):
-        model.fit(X, y)
-        assert model.margin_ <= model.margin_upper_bound_ * (1 + 1e-12)
+def test_other_rows_end_the_certificate_of_a_warm_start(rule, delta):
+    model = Extras(300, delta=delta).estimator(Machine(rule), warm_start=True).fit(*HARD)
+    assert model.margin_ <= model.margin_upper_bound_ * (1 + 1e-12)
+    model.fit(*EASY)
+    assert not hasattr(model, "margin_")
+    with pytest.raises(ValueError, match=r"tol=0\.1 can't be had from a fit that goes on"):
+        model.set_params(tol=0.1).fit(*HARD)
+    model.set_params(warm_start=False).fit(*HARD)
+    assert model.margin_ <= model.margin_upper_bound_ * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rule", [MarginPerceptron(0.5), ROMMA(aggressive=True)])
+def test_rows_streamed_end_the_certificate_of_a_warm_start(rule):
+    model = Extras(300).estimator(Machine(rule), warm_start=True).fit(*HARD)
+    model.partial_fit(*EASY).fit(*HARD)
+    assert not hasattr(model, "margin_")
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
+    rule = Machine(ROMMA(aggressive=True))
+    cold = Extras(9, delta=delta).estimator(rule).fit(*HARD)
+    model = Extras(4, delta=delta).estimator(rule, warm_start=True).fit(*HARD)
+    model.set_params(max_iter=5).fit(HARD[0].copy(), HARD[1])
+    np.testing.assert_array_equal(model.theta_, cold.theta_)
+    assert (model.margin_, model.margin_upper_bound_) == (cold.margin_, cold.margin_upper_bound_)
 
 
 @examples(150)

@@ -98,7 +98,7 @@ cdef class LinearSpace:
     cdef readonly object sums
     cdef readonly object counts
     cdef readonly CorrectionLog log
-    cdef double[:, ::1] slack_view
+    cdef object row_slack
     cdef readonly object multipliers
     cdef object measured
     cdef bind(self)

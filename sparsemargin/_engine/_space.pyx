@@ -160,11 +160,20 @@ cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     space.of.passes[l] += 1
 
 
+cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(space.n_slack):
+        total += space.slack_t[j * space.n_labels + l] * space.slack_t[j * space.n_labels + l]
+    return total
+
+
 cdef void take_over(Space* space, state_t* t, Py_ssize_t l, Py_ssize_t n_rows,
                     const double* multipliers, const value_t* data, const index_t* indices,
                     const index_t* indptr) noexcept nogil:
     """t += the rows times their multipliers, for p = 2; S and its kin summed afresh."""
     cdef Py_ssize_t i, a, K = space.n_labels
+    cdef double before = slack_squares(space, l)
     for i in range(n_rows):
         if multipliers[i] == 0.0:
             continue
@@ -175,10 +184,7 @@ cdef void take_over(Space* space, state_t* t, Py_ssize_t l, Py_ssize_t n_rows,
         if space.slack:
             space.slack_t[i * K + l] += multipliers[i] * space.slack
     sum_afresh(space, t, t, l)
-    if space.slack:
-        space.of.S_slack[l] = 0.0
-        for i in range(n_rows):
-            space.of.S_slack[l] += space.slack_t[i * K + l] * space.slack_t[i * K + l]
+    space.of.S_slack[l] += slack_squares(space, l) - before
     refit(space, l, FREE)
     keep_in_window(space, t, t, <state_t*> NULL, l)
 
@@ -582,15 +588,17 @@ cdef class LinearSpace:
                 of.begin[l] += self.trials - of.stopped[l]
                 of.stopped[l] = -1
 
-    def open_slack(self, Py_ssize_t n_rows):
-        """Give each of the next n_rows rows a soft-margin coordinate of its own."""
-        self.slack_view = np.zeros((n_rows, self.c.n_labels))
+    def open_slack(self, Py_ssize_t n_rows, kept=None):
+        """Give each of the next n_rows rows a soft-margin coordinate of its own, or let the same
+        rows have the ones again that `close_slack` gave back."""
+        self.row_slack = np.zeros((n_rows, self.c.n_labels)) if kept is None else kept
+        cdef double[:, ::1] view = self.row_slack
         self.c.n_slack = n_rows
-        self.c.slack_t = &self.slack_view[0, 0] if n_rows else NULL
+        self.c.slack_t = &view[0, 0] if n_rows else NULL
 
-    def open_multipliers(self, Py_ssize_t n_rows):
-        """Give each of the next n_rows rows a multiplier, 0 to begin with."""
-        self.multipliers = np.zeros((n_rows, self.c.n_labels))
+    def open_multipliers(self, Py_ssize_t n_rows, kept=None):
+        """Give each of the next n_rows rows a multiplier, 0 to begin with, or the kept ones."""
+        self.multipliers = np.zeros((n_rows, self.c.n_labels)) if kept is None else kept
         self.measured = np.zeros(max(n_rows, <Py_ssize_t> 1) * sizeof(RowScale), dtype=np.uint8)
         cdef double[:, ::1] view = self.multipliers
         cdef unsigned char[::1] raw = self.measured
@@ -599,16 +607,22 @@ cdef class LinearSpace:
         self.c.measured = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
 
     def close_multipliers(self):
-        """Forget them; what the rows have added to theta stays."""
+        """Give the multipliers back, None if there are none; what the rows have added to theta
+        stays."""
+        multipliers = self.multipliers
         self.c.multipliers = NULL
         self.c.measured = NULL
         self.multipliers = self.measured = None
+        return multipliers
 
     def close_slack(self):
-        """Forget the rows' coordinates; their part of ``||theta||_p`` stays."""
+        """Give the rows' coordinates back, None if there are none; their part of
+        ``||theta||_p`` stays."""
+        row_slack = self.row_slack
         self.c.n_slack = 0
         self.c.slack_t = NULL
-        self.slack_view = None
+        self.row_slack = None
+        return row_slack
 
     def mixture(self):
         """The hypothesis as ``a * g + b * acc``, acc with what it has not yet taken in.
@@ -666,7 +680,7 @@ cdef class LinearSpace:
         task at hand, shape (n_rows, n_labels); 0 without a soft margin."""
         if not self.c.slack:
             return 0.0
-        return (np.abs(self.slack_view[start:stop]) ** (self.p - 1.0)
+        return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.per_label("sigma") * self.c.slack))
 
     def stop(self, which):

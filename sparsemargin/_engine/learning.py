@@ -45,15 +45,19 @@ class Task:
     max_corrections : int or None
     n_threads : int
         Labels are split over that many threads; the result is the same for any number.
+    kept : tuple or None
+        What the rows have besides: their soft-margin coordinates and their multipliers, or None
+        for either. Left behind by one fit, they let another go on with the same rows.
     """
 
-    rows: object
+    rows: Any
     codes: np.ndarray
     weights: np.ndarray | None
     class_weight: np.ndarray
     check: bool = False
     max_corrections: int | None = None
     n_threads: int = 1
+    kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
 
 
 class _Loop:
@@ -139,15 +143,15 @@ def _opened(space, rule, task):
     """The loop over a task: every label learns, rows have their soft-margin coordinates."""
     space.resume()
     set_bars(space, rule)
+    slack, multipliers = task.kept or (None, None)
     if space.slack:
-        space.open_slack(len(task.codes))
+        space.open_slack(len(task.codes), slack)
     if rule.keeps_multipliers:
-        space.open_multipliers(len(task.codes))
+        space.open_multipliers(len(task.codes), multipliers)
     try:
         yield _Loop(space, rule, task)
     finally:
-        space.close_slack()
-        space.close_multipliers()
+        task.kept = space.close_slack(), space.close_multipliers()
 
 
 def learn_once(space, rule, task):

@@ -40,7 +40,8 @@ class CertifiedMixin:
         if self._outcome is None or self._outcome.margin is None:
             raise AttributeError(
                 "The margin was not taken: that needs fit with hypothesis='last' and, for "
-                "classifiers not made to seek a margin, tol or max_iter=None. "
+                "classifiers not made to seek a margin, tol or max_iter=None; and a model that has "
+                "learned from no other rows. "
                 "sparsemargin.evaluation.margins gives the margins of any model on any rows."
             )
         return self._outcome

@@ -40,7 +40,8 @@ _PARAMETERS = """\
         Delta: every example gets a coordinate of its own of that value while learning, which
         makes any data separable (Freund & Schapire 1999, section 3.2).
 {class_weight}    warm_start : bool, default={warm_start}
-        Whether `fit` goes on from the model of the last one.
+        Whether `fit` goes on from the model of the last one. With other rows than the last one
+        had it knows no margin, and `tol` is refused: there would be no proof.
     n_jobs : int or None, default={n_jobs}
         Threads that share the labels of a many-class problem; the model is the same for any
         number.

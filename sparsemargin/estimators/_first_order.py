@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
+import joblib
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array, csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -113,6 +113,8 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
     _class_weight: np.ndarray
     _coef: np.ndarray | None
     _outcome: Outcome | None
+    # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
+    _learned: tuple[str, Any] | None
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Set what the constructor was given."""
@@ -229,17 +231,46 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
             rows, codes, weights, self._class_weight, check=check,
             max_corrections=self.max_corrections, n_threads=self._n_threads(),
         )  # fmt: skip
+        provable = self._recall_rows(task)
         aim = Aim(
             self.max_iter, self.tol, history=self.keep_history,
-            certified=self.hypothesis == "last" and self._has_aim(),
+            certified=self.hypothesis == "last" and self._has_aim() and provable,
         )  # fmt: skip
         self._outcome = learn(
             self._space, self._rule, task, aim, seed=seed, verbose=int(self.verbose)
         )
+        if self._learned is not None:
+            self._learned = self._learned[0], task.kept
         self.n_iter_ = self._outcome.n_iter
         if self._has_aim() and not (self._outcome.converged or self._outcome.interrupted):
             self._warn_of_limits()
         return self
+
+    def _recall_rows(self, task: Task) -> bool:
+        """Let rows that were learned from before go on where they were; whether the model has
+        learned from no others, as a certificate needs."""
+        earlier = getattr(self, "_learned", None)
+        self._learned = None
+        if self.warm_start:
+            rows = task.rows
+            what = (
+                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight,
+                self._rule.measures_rows,
+            )  # fmt: skip
+            self._learned = joblib.hash(what), None
+        if self._space.trials == 0:
+            return True
+        if earlier is not None and self._learned is not None and earlier[0] == self._learned[0]:
+            task.kept = earlier[1]
+            return True
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
+                    "other rows: what they have added to the model is part of no proof for these. "
+                    "Pass warm_start=False, or None."
+                )
+        return False
 
     def _has_aim(self) -> bool:
         """Whether a fit is to end by itself, not only by `max_iter`."""
@@ -317,7 +348,7 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
             self._space = self._open_space(rows)
             self._structure = self._get_structure()
             self._slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
-        self._outcome = None
+        self._outcome = self._learned = None
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:
             learn_once(self._space, self._rule, task)
@@ -409,7 +440,7 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         return np.ones((2, self._n_labels()))
 
     def _n_threads(self) -> int:
-        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        return 1 if self.n_jobs is None else joblib.effective_n_jobs(self.n_jobs)
 
     # ------------------------------------------------------------------------------ prediction
 

@@ -58,8 +58,9 @@ class MaxMarginClassifier(FirstOrderClassifier):
     -----
     With ``p = 2`` and `soft_margin` Delta it solves what `sklearn.svm.LinearSVC` does with
     ``loss="squared_hinge"`` and ``C = 1 / (2 Delta**2)``, the intercept apart. The weights of
-    coordinates are float64 whatever X is. `fit` keeps 8 bytes a row and label, which end with it:
-    under `warm_start` and in `partial_fit` what earlier rows have added is never taken back.
+    coordinates are float64 whatever X is. `fit` keeps 8 bytes a row and label, which end with it
+    unless `warm_start` is set: then a fit to the same rows goes on with them. What other rows have
+    added, or a `partial_fit`, is never taken back.
 
     References
     ----------
