@@ -14,17 +14,47 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport RowScale, scores
-from sparsemargin._engine._rules cimport (
-    FirstOrderRule, Rule, Step, Trial, keeps_multipliers, respond
-)
+from sparsemargin._engine._rules cimport FirstOrderRule, Rule, Step, Trial, respond
 from sparsemargin._engine._space cimport LinearSpace, Space, forget, refit, take_over, tighten
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 from sparsemargin._engine._units cimport multiplier, raise_bar, scaled_step
 
+# The two loops that all time goes into, compiled for the vector widths there are and chosen from
+# at run time. Entries do not depend on each other, so any width gives the same bits.
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+    #define SM_ALL_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
+    #else
+    #define SM_ALL_WIDTHS
+    #endif
+    SM_ALL_WIDTHS
+    static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
+        for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
+    }
+    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_first_due(const double *scores, const double *signs,
+                                   const double *measured, double sigma, double bar,
+                                   Py_ssize_t i, Py_ssize_t n) {
+        for (; i + 16 <= n; i += 16) {
+            int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+            for (Py_ssize_t b = 0; b < 16; ++b) any |= SM_DUE(i + b) ? -1 : 0;
+            if (any) break;
+        }
+        while (i < n && !SM_DUE(i)) ++i;
+        return i;
+    }
+    """
+    void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
+                                        Py_ssize_t n) noexcept nogil
+    Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
+                                        const double* measured, double sigma, double bar,
+                                        Py_ssize_t i, Py_ssize_t n) noexcept nogil
+
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16
-    BLOCK = 8
 
 cdef double STALE = ldexp(1.0, -10)
 
@@ -60,33 +90,23 @@ cdef struct Problem:
     const double* shares
     double* scores  # t.x, augmented and extended
     double* pending  # of the rows, in units of t, not yet added to it
-    double* multipliers  # of the rows, where the rule keeps them, else zeros
+    double* multipliers  # of the rows, where the rule keeps them, else NULL
     Py_ssize_t stride  # from one row's to the next
 
 
 cdef inline bint due(const Problem* problem, Py_ssize_t i, double sigma,
                      double bar) noexcept nogil:
-    return ((problem.signs[i] * sigma * problem.scores[i] <= bar * problem.measured[i])
-            | (problem.multipliers[i * problem.stride] > 0.0))
+    return (problem.signs[i] * sigma * problem.scores[i] <= bar * problem.measured[i]
+            or (problem.multipliers != NULL and problem.multipliers[i * problem.stride] > 0.0))
 
 
 cdef inline Py_ssize_t next_due(const Problem* problem, const int64_t* order, Py_ssize_t i,
                                 double sigma, double bar) noexcept nogil:
     """The next position from i whose row's test fires; n_rows if there is none."""
-    cdef Py_ssize_t b
-    cdef int any_due
-    if order != NULL:
-        while i < problem.n_rows and not due(problem, order[i], sigma, bar):
-            i += 1
-        return i
-    while i + BLOCK <= problem.n_rows:
-        any_due = 0
-        for b in range(BLOCK):
-            any_due |= due(problem, i + b, sigma, bar)
-        if any_due:
-            break
-        i += BLOCK
-    while i < problem.n_rows and not due(problem, i, sigma, bar):
+    if order == NULL and problem.multipliers == NULL:
+        return first_due(problem.scores, problem.signs, problem.measured, sigma, bar, i,
+                         problem.n_rows)
+    while i < problem.n_rows and not due(problem, order[i] if order != NULL else i, sigma, bar):
         i += 1
     return i
 
@@ -113,9 +133,12 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     cdef const double* products = problem.gram + j * problem.n_rows
     cdef RowScale row = RowScale(0, 1.0, problem.norms[j], 0.0)
     cdef double y = problem.signs[j], size, mass
-    cdef double* kept = problem.multipliers + j * problem.stride
+    cdef double* kept = NULL
+    if problem.multipliers != NULL:
+        kept = problem.multipliers + j * problem.stride
     cdef Trial trial = Trial(y * space.of.sigma[l] * problem.scores[j] / problem.measured[j],
-                             space.of.norm[l], row.norm / problem.measured[j], kept[0])
+                             space.of.norm[l], row.norm / problem.measured[j],
+                             kept[0] if kept != NULL else 0.0)
     cdef Step step = respond(rule, space.of.corrections[l] + 1, &trial)
     if step.size == 0.0 and step.keep == 1.0:
         space.of.unmoved[l] += 1
@@ -130,7 +153,7 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     size = y * scaled_step(rule, space, l, step.size, &row) / space.of.scale[l]
     mass = multiplier(rule, space, l, step.size)
     space.of.mass[l] = step.keep * space.of.mass[l] + mass
-    if keeps_multipliers(rule):
+    if kept != NULL:
         kept[0] += mass
     if not isfinite(size) or size == 0.0:
         return TOO_WIDE
@@ -138,8 +161,7 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     tidy(&space.of.S[l])
     space.of.S_peak[l] = max(space.of.S_peak[l], space.of.S[l].high)
     problem.pending[j] += size
-    for i in range(problem.n_rows):
-        problem.scores[i] += size * products[i]
+    add_multiple(problem.scores, products, size, problem.n_rows)
     refit(space, l, step.projection)
     tighten(space, l)
     space.of.corrections[l] += 1
@@ -186,17 +208,14 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef int status = OK
     cdef bint converged = False
-    cdef vector[double] scores_of, pending, none
+    cdef vector[double] scores_of, pending
     scores_of.resize(m)
     pending.resize(m)
-    cdef bint keeps = keeps_multipliers(&rule.rule)
-    cdef double* kept = c.multipliers + label
-    if not keeps:
-        none.resize(m)
-        kept = none.data()
     cdef Problem problem = Problem(m, label, &gram[0, 0], &norms[0], &measured[0], &signs[0],
-                                   &shares[0], scores_of.data(), pending.data(), kept,
-                                   c.n_labels if keeps else 1)
+                                   &shares[0], scores_of.data(), pending.data(),
+                                   c.multipliers, c.n_labels)
+    if c.multipliers != NULL:
+        problem.multipliers += label
     with nogil:
         refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])
         refreshed = c.of.corrections[label]

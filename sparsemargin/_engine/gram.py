@@ -97,12 +97,15 @@ class GramLoop:
         converged : bool
         """
         space = self.space
-        with ThreadPoolExecutor(self.task.n_threads) as pool:
-            runs = [
-                pool.submit(self._run_label, label, order, seed, n_passes)
-                for label in np.flatnonzero(space.per_label("stopped") < 0)
-            ]
-        ends = [run.result() for run in runs]
+        labels = np.flatnonzero(space.per_label("stopped") < 0)
+        if len(labels) == 1 or self.task.n_threads == 1:
+            ends = [self._run_label(label, order, seed, n_passes) for label in labels]
+        else:
+            with ThreadPoolExecutor(self.task.n_threads) as pool:
+                runs = [
+                    pool.submit(self._run_label, label, order, seed, n_passes) for label in labels
+                ]
+            ends = [run.result() for run in runs]
         for status, row, *_ in ends:
             if status != kernels.OK:
                 raise kernels.BadRow(status, row)

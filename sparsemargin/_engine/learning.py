@@ -253,6 +253,7 @@ class _Fit:
         self.n_rows = len(self.task.codes)
         self.n_active = self.n_rows
         self.order = None if seed is None else np.arange(self.n_rows)
+        self.first_corrections = self.corrections
         self.swept = 0  # epochs
         self.passes = 0
         self.gram = None
@@ -268,16 +269,20 @@ class _Fit:
         return int(self.space.per_label("corrections").sum())
 
     @property
+    def rate(self):
+        """Corrections per pass so far."""
+        return (self.corrections - self.first_corrections) / self.swept
+
+    @property
     def trials_left(self):
         return self.goal - round(self.swept * self.n_rows)
 
     def run(self):
         learning = True
         self.next_choice = self.first_choice = self._passes_before_choice()
-        first = self.corrections
         while learning and self.trials_left > 0:
             if self.swept >= self.next_choice:
-                self._choose((self.corrections - first) / self.swept)
+                self._choose()
             learning, converged = self._advance()
             self.progress.tell(self.swept, self.corrections)
             proven = self._certify_on_the_way()
@@ -322,7 +327,7 @@ class _Fit:
             return 1
         cost = self.loop.products
         if self.gram is not None:
-            cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.n_rows)
+            cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
         elif self.space.n_labels > 1:
             return 1
         epochs = min(PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows)
@@ -340,10 +345,10 @@ class _Fit:
             return np.inf
         return max(1, -(-PATIENCE * GramLoop.cost_of_matrix(self.task) // self.loop.products))
 
-    def _choose(self, corrections_per_pass):
+    def _choose(self):
         """Take the loop that costs less at this rate of corrections, for as long again."""
-        plain = self.loop.products * (1 + 2 * corrections_per_pass / self.n_rows)
-        by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, corrections_per_pass)
+        plain = self.loop.products * (1 + 2 * self.rate / self.n_rows)
+        by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
         if by_gram >= plain:
             self.gram = None
         elif self.gram is None:
