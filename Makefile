@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi') setup.py pyproject.toml
 
-.PHONY: demo test bench table6 lint clean
+.PHONY: demo test bench bench-margin table6 cramma-tables lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -16,8 +16,14 @@ test: $(VENV)/installed
 bench: $(VENV)/installed
 	$(RUN) benchmarks/epoch.py
 
+bench-margin: $(VENV)/installed
+	$(RUN) benchmarks/margin.py --markdown
+
 table6: $(VENV)/installed
 	$(RUN) benchmarks/alma_table6.py
+
+cramma-tables: $(VENV)/installed
+	$(RUN) benchmarks/cramma_tables.py
 
 lint: $(VENV)/installed
 	$(RUN) -m pip install -q -e ".[dev]"

@@ -27,20 +27,32 @@ SYMBOLS = {PERCEPTRON: "b/(eta R^2)", ALMA: "alpha", CRAMMA: "beta/R"}
 
 @dataclass(frozen=True)
 class Figure:
-    """A column of a table, printed in units of 10^-power to so many digits."""
+    """A column of a table, in units of 10^-power and to so many digits.
+
+    `measure` takes it from the fitted model and the largest margin there is.
+    """
 
     name: str
     power: int
     digits: int
+    measure: Callable[[Any, float], float]
 
     @property
     def header(self) -> str:
-        """The column's name as the paper gives it."""
-        return f"{10**self.power} {self.name}"
+        """The name that the paper gives it."""
+        return f"{10**self.power:,} {self.name}"
 
 
-DEVIATION = Figure("dD/D", 1, 2)
-MARGIN_DEVIATION = Figure("dGamma/Gamma", 1, 2)
+def _margin(model: Any, largest: float) -> float:
+    return model.margin_
+
+
+def _deviation(model: Any, largest: float) -> float:
+    return model.relative_deviation_
+
+
+def _margin_deviation(model: Any, largest: float) -> float:
+    return 1 - model.margin_ / largest
 
 
 @dataclass(frozen=True)
@@ -71,15 +83,15 @@ class Table:
         Returns X and y.
     rho : float
         Value of the augmenting coordinate.
-    gamma : float
-        The largest margin, as the text states it.
+    soft_margin : float
+        Delta of the extended space; 0: there is none.
+    largest_margin : float
+        As the text states it.
     cramma : dict
         Parameters of CRAMMA apart from beta.
     figures : tuple of Figure
     printed : dict
         By algorithm, the lines: parameter, figures, updates.
-    Delta : float
-        Of the extended space; 0: there is none.
     start_not_counted : frozenset of str
         Algorithms whose counts of updates leave out the starting vector.
     """
@@ -88,11 +100,11 @@ class Table:
     data: str
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
     rho: float
-    gamma: float
+    largest_margin: float
     cramma: dict[str, Any]
     figures: tuple[Figure, ...]
     printed: dict[str, tuple[tuple[float, ...], ...]] = field(repr=False)
-    Delta: float = 0.0
+    soft_margin: float = 0.0
     start_not_counted: frozenset[str] = frozenset()
 
     def cells(self) -> Iterator[Cell]:
@@ -108,9 +120,9 @@ TABLES = {
         data="sonar",
         load=partial(load_sonar, return_X_y=True),
         rho=1.0,
-        gamma=0.00841,
+        largest_margin=0.00841,
         cramma={"epsilon": 0.5, "eta0": 0.001, "delta": 1.0},
-        figures=(Figure("gamma'_d", 3, 2),),
+        figures=(Figure("gamma'_d", 3, 2, _margin),),
         start_not_counted=frozenset({PERCEPTRON}),
         printed={
             PERCEPTRON: (
@@ -150,9 +162,9 @@ TABLES = {
         data="sonar",
         load=partial(load_sonar, return_X_y=True),
         rho=1.0,
-        gamma=0.00841,
+        largest_margin=0.00841,
         cramma={"epsilon": 2.0, "eta0": 0.4, "delta": 0.3},
-        figures=(Figure("gamma'_d", 3, 2),),
+        figures=(Figure("gamma'_d", 3, 2, _margin),),
         printed={
             CRAMMA: (
                 (1e6, 1.03, 70_798),
@@ -171,9 +183,9 @@ TABLES = {
         data="WBC_-11",
         load=partial(load_wbc, "separable", return_X_y=True),
         rho=30.0,
-        gamma=0.0243,
+        largest_margin=0.0243,
         cramma={"epsilon": 0.5, "eta0": 0.0001, "delta": 1.0},
-        figures=(Figure("gamma'_d", 2, 3),),
+        figures=(Figure("gamma'_d", 2, 3, _margin),),
         start_not_counted=frozenset({PERCEPTRON}),
         printed={
             PERCEPTRON: (
@@ -204,10 +216,14 @@ TABLES = {
         data="WBC, extended",
         load=partial(load_wbc, return_X_y=True),
         rho=10.0,
-        Delta=1.0,
-        gamma=0.13033,
+        soft_margin=1.0,
+        largest_margin=0.13033,
         cramma={"epsilon": 0.5, "eta0": None, "delta": 1.0},
-        figures=(DEVIATION, MARGIN_DEVIATION, Figure("Gamma_Delta", 1, 4)),
+        figures=(
+            Figure("dD/D", 1, 2, _deviation),
+            Figure("dGamma/Gamma", 1, 2, _margin_deviation),
+            Figure("Gamma_Delta", 1, 4, _margin),
+        ),
         printed={
             PERCEPTRON: (
                 (1, 2.22, 2.14, 1.0244, 67_913),

@@ -270,6 +270,7 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
                     "other rows: what they have added to the model is part of no proof for these. "
                     "Pass warm_start=False, or None."
                 )
+        self._learned = None
         return False
 
     def _has_aim(self) -> bool:
