@@ -6,10 +6,10 @@ from 1 to 1e-8) at which its weights have that margin; the search is not counted
 the faster of LinearSVC's two solvers, where it got there. Quote the ratios, which were measured
 side by side; the times belong to the machine.
 
-"margin" measures all weights alike. With a soft margin it grants them the slacks that are best for
-them, which weights are worth more with than with their own (`margin_`), ours included: "unproven"
-is MaxMarginClassifier stopped as soon as its weights are worth the target, and the lines with the
-target "J" are about all that the proven weights are worth.
+The column "margin" measures all weights alike. With a soft margin it grants them the best slacks
+there are for them, so it is above `margin_`, which is with the slacks that ours have learned:
+"unproven" is MaxMarginClassifier stopped as soon as its weights have the target's margin in that
+sense, and lines with the target "J" are about the whole margin that the proven weights have so.
 
 SVC has a free bias, so its problem is another: "margin_" is what it has there. With the mirror
 image of every row added, the bias is 0 by symmetry and the problem ours, at twice the rows. On

@@ -22,8 +22,8 @@ from margin_solvers import (
 from measure import garbage_collection_off, in_turn, timed
 
 N_ROUNDS = 5
-# Seconds after which a solver has been fitted often enough, were it once.
-ENOUGH = 2.0
+# Seconds of fits after which a solver is fitted no more, were it after one.
+ENOUGH = 1.0
 SVC_DEFAULT_TOL = 1e-3
 
 

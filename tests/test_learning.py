@@ -317,6 +317,20 @@ def test_long_epochs_are_learned_in_parts_that_leave_no_trace(estimator):
     assert_same_model(model, streamed(estimator(), X, y))
 
 
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
+    X, y = make_contradiction()
+    model = PNormPerceptron(
+        max_iter=None, max_corrections=10, warm_start=True, hypothesis=hypothesis, shuffle=False
+    )
+    for _ in range(3):
+        with pytest.warns(match="Stopped after"):
+            model.fit(X, y)
+        assert model.n_corrections_ == 10
+    model.partial_fit(X, y)
+    assert model.n_corrections_ > 10
+
+
 # -- progress and interruption --------------------------------------------------------------------
 
 

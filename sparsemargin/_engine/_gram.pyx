@@ -179,7 +179,7 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
                const index_t[::1] indices, const index_t[::1] indptr, Py_ssize_t label,
                const double[:, ::1] gram, const double[::1] norms, const double[::1] measured,
                const double[::1] signs, const double[::1] shares, int64_t[::1] order,
-               uint64_t seed, Py_ssize_t n_passes, int64_t max_corrections, int64_t trials):
+               uint64_t seed, Py_ssize_t n_passes, int64_t trials):
     """Passes over all rows for one label.
 
     Parameters
@@ -190,7 +190,7 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
         Their 2-norms; the same where instances are divided by them, else ones.
     signs, shares : ndarray of shape (n_rows,)
         Labels, -1.0 or 1.0, and what multiplies the steps.
-    order, seed, n_passes, max_corrections : see `train`
+    order, seed, n_passes : see `train`
     trials : int
         ``space.trials`` before the call, which does not count its own.
 
@@ -229,7 +229,7 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
                 status = OK if shares[row] == 0.0 else correct(&problem, &rule.rule, c, &t[0], row)
                 if status != OK:
                     break
-                if c.of.corrections[label] == max_corrections:
+                if c.of.corrections[label] == c.of.limit[label]:
                     c.of.stopped[label] = trials + passes * m + i + 1
                     c.of.bar[label] = -INFINITY
                     break

@@ -121,7 +121,7 @@ cdef inline double bound_of_norm(const Space* space, const value_t* values,
 cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
                 double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
                 int64_t positive_label, double weight, const double[:, ::1] class_weight,
-                int64_t trials, int64_t max_corrections, const value_t* values,
+                int64_t trials, const value_t* values,
                 const index_t* columns, Py_ssize_t nnz, double* slack_t, double* multipliers,
                 RowScale* known, vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires."""
@@ -178,7 +178,7 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
             multipliers[l] += mass
         space.of.corrections[l] += 1
         space.of.bar[l] = raise_bar(rule, space, l)
-        if space.of.corrections[l] == max_corrections:
+        if space.of.corrections[l] == space.of.limit[l]:
             space.of.stopped[l] = trials + 1
             space.of.bar[l] = -INFINITY
     return OK
@@ -206,7 +206,9 @@ def set_bars(LinearSpace space, FirstOrderRule rule):
     """Put the rule's threshold before every label that is still learning."""
     cdef Py_ssize_t l
     for l in range(space.c.n_labels):
-        space.c.of.bar[l] = raise_bar(&rule.rule, &space.c, l)
+        space.c.of.bar[l] = -INFINITY
+        if space.c.of.stopped[l] < 0:
+            space.c.of.bar[l] = raise_bar(&rule.rule, &space.c, l)
 
 
 def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
@@ -214,8 +216,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
           const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
           Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes, Py_ssize_t first_label,
-          Py_ssize_t last_label, int64_t trials, int64_t max_corrections, bint check,
-          int64_t[::1] place):
+          Py_ssize_t last_label, int64_t trials, bint check, int64_t[::1] place):
     """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
     Parameters
@@ -235,8 +236,6 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     trials : int
         ``space.trials`` before the call. Calls for other labels may be under way, and the one
         for label 0 brings ``space.trials`` up to date.
-    max_corrections : int
-        A label stops learning after that many; -1: never.
     check : bool
         Whether rows are checked before they are used.
     place : ndarray of shape (n_rows,) or None
@@ -261,6 +260,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     cdef int64_t before
     cdef int64_t offset = 1 if K == 1 else 0
     cdef int status = OK
+    cdef bint limited = c.of.limit[first_label] >= 0
     cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
     cdef double bound = 1.0
     cdef int64_t* rows = &order[0] if order is not None else NULL
@@ -276,7 +276,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 shuffle_rows(rows, order.shape[0], seed + passes)
             before = corrections_of(c, first_label, last_label)
             for i in range(start, stop):
-                if max_corrections >= 0 and not any_learning(c, first_label, last_label):
+                if limited and not any_learning(c, first_label, last_label):
                     status = ALL_STOPPED
                     break
                 row = rows[i] if rows != NULL else i
@@ -305,7 +305,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 status = decide(
                     r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
                     codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
-                    class_weight, trials, max_corrections, &data[0] + j, &indices[0] + j,
+                    class_weight, trials, &data[0] + j, &indices[0] + j,
                     indptr[row + 1] - j, slack_t,
                     c.multipliers + row * K if c.multipliers != NULL else NULL,
                     c.measured + row if c.measured != NULL else NULL, scratch, space.log,

@@ -35,6 +35,7 @@ cdef struct Labels:
     int64_t* shift  # power of two t has been rescaled by in all
     int64_t* flushes  # since the last sweep that brought acc up to date
     int64_t* started  # whether theta has left 0
+    int64_t* limit  # corrections after which the label stops; -1: none
     int64_t* unmoved  # tests that fired and led to no step
 
 cdef struct Space:

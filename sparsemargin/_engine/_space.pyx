@@ -41,7 +41,7 @@ from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
           "mass", "bound")
 COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-          "started", "unmoved")
+          "started", "limit", "unmoved")
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
@@ -507,7 +507,7 @@ cdef class LinearSpace:
             real, real + n, real + 2 * n, <Sum*> &sums[0, 0], real + 3 * n, real + 4 * n,
             real + 5 * n, real + 6 * n, real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
             whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
-            whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n,
+            whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n, whole + 10 * n,
         )
         cdef uint16_t[::1] synced = self.synced
         cdef double[::1] pending = self.pending
@@ -578,15 +578,18 @@ cdef class LinearSpace:
         """Let the trials go up to `trials` without a correction."""
         self.trials = max(self.trials, trials)
 
-    def resume(self):
-        """Let labels learn on that had used up their corrections."""
+    def resume(self, max_corrections=None):
+        """Let labels learn on, up to that many corrections since their first."""
         cdef Py_ssize_t l
         cdef Labels* of = &self.c.of
         for l in range(self.c.n_labels):
+            of.limit[l] = -1 if max_corrections is None else max_corrections
             if of.stopped[l] >= 0:
                 of.idle[l] += self.trials - of.stopped[l]
                 of.begin[l] += self.trials - of.stopped[l]
                 of.stopped[l] = -1
+            if 0 <= of.limit[l] <= of.corrections[l]:
+                of.stopped[l] = self.trials
 
     def open_slack(self, Py_ssize_t n_rows, kept=None):
         """Give each of the next n_rows rows a soft-margin coordinate of its own, or let the same

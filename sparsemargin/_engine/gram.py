@@ -82,7 +82,7 @@ class GramLoop:
         result = self.run_passes(
             space, self.rule, space.t, rows.data, rows.indices, rows.indptr, label, self.gram,
             self.norms, self.measured, np.where(positive, 1.0, -1.0), shares, order, seed,
-            n_passes, -1 if task.max_corrections is None else task.max_corrections, space.trials,
+            n_passes, space.trials,
         )  # fmt: skip
         return *result, order
 

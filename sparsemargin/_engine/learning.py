@@ -66,7 +66,6 @@ class _Loop:
     def __init__(self, space, rule, task):
         self.space, self.rule, self.task = space, rule, task
         self.train = kernels.for_state(task.rows, space).train
-        self.limit = -1 if task.max_corrections is None else task.max_corrections
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
         cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
@@ -78,7 +77,7 @@ class _Loop:
         return self.train(
             space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
             task.codes, task.weights, task.class_weight, order, seed, start, stop, n_passes,
-            *labels, trials, self.limit, check, self.place,
+            *labels, trials, check, self.place,
         )  # fmt: skip
 
     @property
@@ -141,7 +140,7 @@ class _Loop:
 @contextmanager
 def _opened(space, rule, task):
     """The loop over a task: every label learns, rows have their soft-margin coordinates."""
-    space.resume()
+    space.resume(task.max_corrections)
     set_bars(space, rule)
     slack, multipliers = task.kept or (None, None)
     if space.slack:

@@ -23,8 +23,9 @@ _PARAMETERS = """\
         it is, and Ctrl-C ends it with the model as it then is.
         {why max_iter}
     max_corrections : int or None, default={max_corrections}
-        Stop learning after that many corrections; with many classes each label by itself, whose
-        averages then count no further trials.
+        Stop learning after that many corrections, those of earlier fits under `warm_start`
+        included; with many classes each label by itself, whose averages then count no further
+        trials.
     tol : float or None, default={tol}
         Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of
         the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.
