@@ -537,8 +537,12 @@ def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
     cold = Extras(9, delta=delta).estimator(rule).fit(*HARD)
     model = Extras(4, delta=delta).estimator(rule, warm_start=True).fit(*HARD)
     model.set_params(max_iter=5).fit(HARD[0].copy(), HARD[1])
-    np.testing.assert_array_equal(model.theta_, cold.theta_)
-    assert (model.margin_, model.margin_upper_bound_) == (cold.margin_, cold.margin_upper_bound_)
+    # Not to the bit: the two take the loop of dot products from different epochs on.
+    close = {"rtol": 1e-9, "atol": 1e-10 * abs(cold.theta_).max()}
+    np.testing.assert_allclose(model.theta_, cold.theta_, **close)
+    assert model.n_corrections_ == cold.n_corrections_
+    assert model.margin_ == pytest.approx(cold.margin_, rel=1e-9)
+    assert model.margin_upper_bound_ == pytest.approx(cold.margin_upper_bound_, rel=1e-9)
 
 
 @examples(150)

@@ -215,7 +215,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
           state_t[::1] acc, const value_t[::1] data, const index_t[::1] indices,
           const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
-          Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes, Py_ssize_t first_label,
+          bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes, Py_ssize_t first_label,
           Py_ssize_t last_label, int64_t trials, bint check, int64_t[::1] place):
     """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
@@ -229,8 +229,10 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     class_weight : ndarray of shape (2, n_labels)
         Multiplies the step of each label's negative and positive rows.
     order : ndarray of shape (n_trials,) or None
-        Row of each trial; None: as they come. Shuffled before every pass but the first, with
-        `seed` plus the number of passes before it.
+        Row of each trial; None: as they come.
+    seed, shuffles : int, bool
+        Whether the order is shuffled before every pass but the first, with the seed plus the
+        number of passes before it.
     n_passes : int
         How many to make, unless one of them makes no correction.
     trials : int
@@ -272,7 +274,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     out.resize(K)
     with nogil:
         while passes < n_passes and not converged and status == OK:
-            if passes > 0 and rows != NULL:
+            if passes > 0 and shuffles:
                 shuffle_rows(rows, order.shape[0], seed + passes)
             before = corrections_of(c, first_label, last_label)
             for i in range(start, stop):
@@ -287,6 +289,11 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 prefetch(&codes[0] + next_row)
                 if row_weight != NULL:
                     prefetch(row_weight + next_row)
+                if c.slack:
+                    prefetch(c.slack_t + next_row * K)
+                if c.multipliers != NULL:
+                    prefetch(c.multipliers + next_row * K)
+                    prefetch(c.measured + next_row)
                 j = indptr[row]
                 status = read_row(
                     out.data(), &g[0], c, first_label, last_label, &data[0] + j, &indices[0] + j,

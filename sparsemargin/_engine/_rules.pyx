@@ -5,7 +5,7 @@ A rule speaks only at corrections. For correction number k (from 1) it gives the
 threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
 """
 
-from libc.math cimport ldexp, pow, sqrt
+from libc.math cimport INFINITY, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
 SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
@@ -67,6 +67,8 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
 
 cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
+    if size == 0.0 and trial.output != 1.0:  # it underflowed: no step is small enough
+        size = INFINITY
     return Step(1.0, max(size, -trial.multiplier), FREE)
 
 

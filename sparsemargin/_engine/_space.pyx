@@ -393,7 +393,7 @@ cdef void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogi
 cdef void tighten(Space* space, Py_ssize_t l) noexcept nogil:
     """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
     cdef double bound = space.of.norm[l] / space.of.mass[l]
-    if bound < space.of.bound[l]:
+    if bound < space.of.bound[l] and isfinite(space.of.mass[l]):
         space.of.bound[l] = bound
 
 
@@ -685,6 +685,11 @@ cdef class LinearSpace:
             return 0.0
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.per_label("sigma") * self.c.slack))
+
+    def exhausted(self):
+        """Whether each label has made all the corrections it was allowed."""
+        limit = self.per_label("limit")
+        return (limit >= 0) & (self.per_label("corrections") >= limit)
 
     def stop(self, which):
         """Let the labels for which the boolean array `which` holds learn no more."""

@@ -114,18 +114,14 @@ class Certificate:
         norm = space.theta_norm()
         return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
 
-    def bound(self):
-        """The least upper bound found so far, shape (n_labels,)."""
-        return self.space.per_label("bound").copy()
-
-    def soft_margin(self):
-        """How near to optimal the vector is, for p = 2.
+    def soft_margin(self, margin):
+        """How near to optimal the vector of that `margin` is, for p = 2.
 
         Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
         row then counts times its norm. A vector without a positive margin is infinitely far.
         """
         space = self.space
-        norm, margin = space.visible_norm(), self.margin()
+        norm = space.visible_norm()
         sound = (norm > 0) & (margin > 0)
         ratio = np.divide(space.theta_norm(), norm, out=np.ones_like(norm), where=sound)
         gamma = np.where(sound, margin * ratio, np.inf)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from sparsemargin._engine import kernels
+from sparsemargin._engine.threads import run_together
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
 MEMORY = 1 << 26
@@ -81,7 +82,7 @@ class GramLoop:
         order = None if order is None else order.copy()
         result = self.run_passes(
             space, self.rule, space.t, rows.data, rows.indices, rows.indptr, label, self.gram,
-            self.norms, self.measured, np.where(positive, 1.0, -1.0), shares, order, seed,
+            self.norms, self.measured, np.where(positive, 1.0, -1.0), shares, order, seed or 0,
             n_passes, space.trials,
         )  # fmt: skip
         return *result, order
@@ -98,14 +99,10 @@ class GramLoop:
         """
         space = self.space
         labels = np.flatnonzero(space.per_label("stopped") < 0)
-        if len(labels) == 1 or self.task.n_threads == 1:
-            ends = [self._run_label(label, order, seed, n_passes) for label in labels]
-        else:
-            with ThreadPoolExecutor(self.task.n_threads) as pool:
-                runs = [
-                    pool.submit(self._run_label, label, order, seed, n_passes) for label in labels
-                ]
-            ends = [run.result() for run in runs]
+        if len(labels) == 0:
+            return False, 0, False
+        calls = [partial(self._run_label, label, order, seed, n_passes) for label in labels]
+        ends = run_together(calls, self.task.n_threads)
         for status, row, *_ in ends:
             if status != kernels.OK:
                 raise kernels.BadRow(status, row)

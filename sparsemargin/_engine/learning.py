@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +16,16 @@ from sparsemargin._engine._loop import set_bars, shuffle
 from sparsemargin._engine.certificate import Certificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.progress import Progress
+from sparsemargin._engine.threads import run_together
 
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
 
 MAX_TRIALS = 1 << 62
 
-# Once the plain loop has cost so many times what the matrix of dot products would, it is made.
-PATIENCE = 4
+# Once the plain loop has cost so many times what the matrix of dot products would, it is made:
+# the two together never cost more than twice what the better one would have alone.
+PATIENCE = 1
 
 # A certificate takes a pass over the rows; towards `tol` one is made when the passes since the
 # last are this share of all, so that none of them can cost more than a part of the fit.
@@ -76,7 +78,8 @@ class _Loop:
         space, task, rows = self.space, self.task, self.task.rows
         return self.train(
             space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
-            task.codes, task.weights, task.class_weight, order, seed, start, stop, n_passes,
+            task.codes, task.weights, task.class_weight, order, seed or 0, seed is not None, start,
+            stop, n_passes,
             *labels, trials, check, self.place,
         )  # fmt: skip
 
@@ -123,13 +126,9 @@ class _Loop:
     def _call(self, order, seed, start, stop, n_passes, check):
         trials = self.space.trials
         args = order, seed, start, stop, n_passes, trials, check
-        if len(self.slices) == 1:
-            ends = [self._run_labels(self.slices[0], *args)]
-        else:
-            with ThreadPoolExecutor(len(self.slices)) as pool:
-                runs = [pool.submit(self._run_labels, labels, *args) for labels in self.slices]
-            ends = [run.result() for run in runs]
-            self.space.count_trials(max(end[2] for end in ends))
+        calls = [partial(self._run_labels, labels, *args) for labels in self.slices]
+        ends = run_together(calls, len(self.slices))
+        self.space.count_trials(max(end[2] for end in ends))
         for status, row, *_ in ends:
             if status not in (kernels.OK, kernels.ALL_STOPPED):
                 raise kernels.BadRow(status, row)
@@ -156,7 +155,7 @@ def _opened(space, rule, task):
 def learn_once(space, rule, task):
     """One pass over checked rows in the given order."""
     with _opened(space, rule, task) as loop:
-        loop.run(None, 0, len(task.codes), 1, False)
+        loop.run(None, None, len(task.codes), 1, False)
 
 
 @dataclass
@@ -191,7 +190,9 @@ class Outcome:
         Epochs swept. Epochs after a pass without a correction would change nothing; they are
         counted in the averages, not swept.
     converged : bool
-        Whether a pass made no correction, or all labels came within `tol`.
+        Whether a pass made no correction, and would have made none with more of them allowed.
+    proven : bool
+        Whether all labels came within `tol`.
     interrupted : bool
         By Ctrl-C.
     margin : ndarray of shape (n_labels,) or None
@@ -202,6 +203,7 @@ class Outcome:
 
     n_iter: float = 0.0
     converged: bool = False
+    proven: bool = False
     interrupted: bool = False
     margin: np.ndarray | None = None
     soft_margin: Any = None
@@ -287,8 +289,8 @@ class _Fit:
             proven = self._certify_on_the_way()
             if learning and converged:
                 self._count_the_rest()
-            if learning and (converged or proven):
-                self.outcome.converged = True
+                self.outcome.converged = not self.space.exhausted().any()
+            if converged or proven:
                 break
 
     def _take_rows(self, active):
@@ -304,7 +306,7 @@ class _Fit:
         no correction."""
         stop = min(self.n_active, self.trials_left)
         n_passes = self._passes_per_call()
-        seed = 0
+        seed = None
         if self.seed is not None:
             seed = (self.seed + self.passes) % 2**64
             shuffle(self.order, seed)
@@ -363,19 +365,26 @@ class _Fit:
 
     def _certify_on_the_way(self):
         """Whether all labels have come within `tol`."""
-        if not self.aim.history and (self.aim.tol is None or self.swept < self.next_certificate):
+        # What history asks for beside that must leave no trace in the model.
+        due = self.aim.tol is not None and self.swept >= self.next_certificate
+        if not (due or self.aim.history):
+            return False
+        margin = self._margin()
+        if self.aim.history:
+            of = self.space.per_label
+            entry = self.swept, of("corrections").copy(), margin, of("bound").copy()
+            self.outcome.history.append(entry)
+        if not due:
             return False
         self.next_certificate = max(self.swept + 1, self.swept * (1 + PASSES_BETWEEN_CERTIFICATES))
-        margin, bound = self._margin(), self.space.per_label("bound").copy()
-        if self.aim.history:
-            corrections = self.space.per_label("corrections").copy()
-            self.outcome.history.append((self.swept, corrections, margin, bound))
-        if self.aim.tol is None:
-            return False
-        self.space.stop((margin > 0) & (margin >= (1.0 - self.aim.tol) * bound))
+        self.space.stop(self._is_proven(margin))
         if self.space.multipliers is not None and self.gram is None:
             self._take_rows(self.certificate.active_rows())
         return bool((self.space.per_label("stopped") >= 0).all())
+
+    def _is_proven(self, margin):
+        """Of each label, whether its margin is within `tol` of the largest."""
+        return (margin > 0) & (margin >= (1.0 - self.aim.tol) * self.space.per_label("bound"))
 
     def _margin(self):
         if self.certificate is None:
@@ -385,10 +394,13 @@ class _Fit:
     def conclude(self):
         outcome = self.outcome
         outcome.n_iter = self.swept
-        if self.aim.certified:
+        # Interrupted in the first epoch, some rows have not even been checked.
+        if self.aim.certified and not (self.task.check and self.swept < 1):
             outcome.margin = self._margin()
+            if self.aim.tol is not None:
+                outcome.proven = bool(self._is_proven(outcome.margin).all())
             if self.space.slack and self.space.p == 2.0:
-                outcome.soft_margin = self.certificate.soft_margin()
+                outcome.soft_margin = self.certificate.soft_margin(outcome.margin)
         return outcome
 
 

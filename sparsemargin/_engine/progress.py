@@ -28,11 +28,11 @@ class Progress:
         self.started = self.spoke = time.perf_counter()
         self.corrections = 0
 
-    def tell(self, epochs, corrections, *, last=False):
+    def tell(self, epochs, corrections):
         """Say, if it is time, how many corrections there were since the last line."""
         now = time.perf_counter()
         if self.verbose:
-            if epochs > 10 and now - self.spoke < _OFTEN and not last:
+            if epochs > 10 and now - self.spoke < _OFTEN:
                 return
             out = sys.stdout
         elif self.endless and now - self.spoke >= _SELDOM:
@@ -40,5 +40,5 @@ class Progress:
         else:
             return
         made, took = corrections - self.corrections, now - self.started
-        print(f"epoch {epochs:g}: {made} corrections, {took:.2f} s in all", file=out)
+        print(f"epoch {epochs:.10g}: {made} new corrections, {took:.2f} s in all", file=out)
         self.spoke, self.corrections = now, corrections

@@ -31,8 +31,11 @@ class CertifiedMixin:
         and under `warm_start`, for the rows of all calls together.
         """
         check_is_fitted(self)
-        if self._structure["hypothesis"] != "last":
-            raise AttributeError("margin_upper_bound_ needs hypothesis='last'.")
+        if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:
+            raise AttributeError(
+                "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
+                "classifier is not made to seek a margin and tol and max_iter don't ask for one."
+            )
         return self._by_label(self._space.per_label("bound"))
 
     def _certified(self) -> Any:
@@ -69,7 +72,7 @@ class CertifiedMixin:
 
         With u the unit weight vector in the instance space, gamma the margin aimed at there and D
         the root of ``sum_i max(0, gamma - y_i u.x_i)^2``: Tsampouka & Shawe-Taylor (2006),
-        section 4, eq. 18. Rows that the algorithm divides by their norms have slacks times those.
+        section 4, eq. 20. Rows that the algorithm divides by their norms have slacks times those.
         """
         return self._by_label(self._softened().objective)
 

@@ -183,7 +183,7 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
             if getattr(self, name):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
-                    f"certificate is for; got hypothesis={self.hypothesis!r}."
+                    f"certificate is for; got hypothesis={self.hypothesis!r}. Pass {name}=None."
                 )
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
@@ -220,8 +220,9 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
 
     def _get_structure(self) -> dict[str, Any]:
         """The parameters that the learned state is made for."""
-        names = ("p", "hypothesis", "normalize_hypotheses", "fit_intercept", "intercept_scaling")
-        return {name: getattr(self, name) for name in (*names, "soft_margin")}
+        names = ("p", "hypothesis", "normalize", "normalize_hypotheses", "fit_intercept",
+                 "intercept_scaling", "soft_margin")  # fmt: skip
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _learn_rows(
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
@@ -234,7 +235,7 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         provable = self._recall_rows(task)
         aim = Aim(
             self.max_iter, self.tol, history=self.keep_history,
-            certified=self.hypothesis == "last" and self._has_aim() and provable,
+            certified=self._is_certified() and provable,
         )  # fmt: skip
         self._outcome = learn(
             self._space, self._rule, task, aim, seed=seed, verbose=int(self.verbose)
@@ -242,8 +243,8 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         if self._learned is not None:
             self._learned = self._learned[0], task.kept
         self.n_iter_ = self._outcome.n_iter
-        if self._has_aim() and not (self._outcome.converged or self._outcome.interrupted):
-            self._warn_of_limits()
+        if not self._outcome.interrupted:
+            self._warn_of_shortfall(self._outcome)
         return self
 
     def _recall_rows(self, task: Task) -> bool:
@@ -254,21 +255,21 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         if self.warm_start:
             rows = task.rows
             what = (
-                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight,
-                self._rule.measures_rows,
+                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight
             )  # fmt: skip
             self._learned = joblib.hash(what), None
         if self._space.trials == 0:
             return True
         if earlier is not None and self._learned is not None and earlier[0] == self._learned[0]:
             task.kept = earlier[1]
-            return True
+            return self._space.t.dtype == np.float64
         for name in ("tol", "keep_history"):
             if getattr(self, name):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
-                    "other rows: what they have added to the model is part of no proof for these. "
-                    "Pass warm_start=False, or None."
+                    "other rows, or from a fit without warm_start: what the model has learned "
+                    f"there is part of no proof for these rows. Pass warm_start=False, or "
+                    f"{name}=None."
                 )
         self._learned = None
         return False
@@ -277,16 +278,31 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         """Whether a fit is to end by itself, not only by `max_iter`."""
         return self._seeks_margin or self.max_iter is None or self.tol is not None
 
-    def _warn_of_limits(self) -> None:
-        aim = "a pass made no correction" if self.tol is None else f"tol={self.tol:g} was reached"
-        warnings.warn(
-            f"Stopped after {self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections, "
-            f"before {aim}. Raise max_iter={self.max_iter} or "
-            f"max_corrections={self.max_corrections}; data that are not separable need "
-            "soft_margin.",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
+    def _is_certified(self) -> bool:
+        return self.hypothesis == "last" and (self._has_aim() or self.keep_history)
+
+    def _warn_of_shortfall(self, outcome: Outcome) -> None:
+        """Say so where the fit did not come to its aim."""
+        if outcome.proven or not self._has_aim() or (self.tol is None and outcome.converged):
+            return
+        done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
+        if outcome.converged and self.tol is not None:
+            share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
+            message = (
+                f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "
+                f"the largest; tol={self.tol:g} asks for {1 - self.tol:g}. Ask the algorithm for a "
+                "larger margin, or take MaxMarginClassifier."
+            )
+        else:
+            aim = "a pass made no correction"
+            if self.tol is not None:
+                aim = f"tol={self.tol:g} was reached"
+            message = (
+                f"Stopped after {done}, before {aim}. Raise max_iter={self.max_iter} or "
+                f"max_corrections={self.max_corrections}, or pass None; data that are not "
+                "separable need soft_margin."
+            )
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -383,8 +399,8 @@ class FirstOrderClassifier(CertifiedMixin, ClassifierMixin, BaseEstimator):
         """An empty space."""
         return LinearSpace(
             rows.n_features, self._n_labels(), self._p(rows.n_features),
-            # What is added and taken back must not be rounded to half the digits.
-            np.float64 if self._rule.keeps_multipliers else rows.data.dtype,
+            # A proof takes theta for the very sum of what was added to it.
+            np.float64 if self._is_certified() else rows.data.dtype,
             bias=self._bias(), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from sparsemargin._engine._rules import FirstOrderRule
@@ -48,8 +49,8 @@ class CRAMMAClassifier(FirstOrderClassifier):
     epsilon : float, default=0.5
         How fast the threshold falls with the corrections.
     radius : float or None, default=None
-        R, the largest 2-norm of a row with its intercept and soft-margin coordinates. None: that
-        of the data, which `partial_fit` can't know.
+        R, the largest 2-norm of a row with its intercept and soft-margin coordinates; Theorem 1
+        holds for no smaller one. None: that of the data, which `partial_fit` can't know.
     {common parameters}
 
     {common attributes}
@@ -122,7 +123,14 @@ class CRAMMAClassifier(FirstOrderClassifier):
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         self.radius_ = self._find_radius(sample)
-        self.eta_eff_ = self._find_rate(sample) * float(self.beta) ** -float(self.delta)
+        with np.errstate(over="ignore", under="ignore"):
+            falling = float(np.float64(self.beta) ** -self.delta)
+        self.eta_eff_ = self._find_rate(sample) * falling
+        if not 0 < self.eta_eff_ < np.inf:
+            raise ValueError(
+                f"eta0 * beta**-delta = {self.eta_eff_:g} is no rate to learn at, with "
+                f"beta={self.beta} and delta={self.delta}. Pass a smaller delta."
+            )
         return FirstOrderRule.cramma(
             float(self.beta), self.eta_eff_, float(self.epsilon), self.radius_
         )
