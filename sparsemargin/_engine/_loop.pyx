@@ -123,7 +123,8 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
                 int64_t positive_label, double weight, const double[:, ::1] class_weight,
                 int64_t trials, const value_t* values,
                 const index_t* columns, Py_ssize_t nnz, double* slack_t, double* multipliers,
-                RowScale* known, vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
+                RowScale* known, vector[double]& scratch, CorrectionLog log,
+                int64_t* place) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires."""
     cdef Py_ssize_t l
     cdef RowScale row
@@ -215,8 +216,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
           state_t[::1] acc, const value_t[::1] data, const index_t[::1] indices,
           const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
-          bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes, Py_ssize_t first_label,
-          Py_ssize_t last_label, int64_t trials, bint check, int64_t[::1] place):
+          bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes,
+          Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check, int64_t[::1] place):
     """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
     Parameters

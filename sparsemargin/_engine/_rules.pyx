@@ -63,7 +63,7 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
 
 
 # Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
-# lambda >= 0. ||.||_p^2 / 2 curves by no more than (p - 1) ||x||_p^2 along x, for p = 2 by just that.
+# lambda >= 0. ||.||_p^2 / 2 curves by no more than (p - 1) ||x||_p^2 along x; for p = 2 by that.
 
 cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
