@@ -114,11 +114,13 @@ class Certificate:
         norm = space.theta_norm()
         return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
 
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")
     def soft_margin(self, margin):
         """How near to optimal the vector of that `margin` is, for p = 2.
 
         Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
-        row then counts times its norm. A vector without a positive margin is infinitely far.
+        row then counts times its norm. A vector without a positive margin is infinitely far, and
+        rows beyond 1e150 or so have squares that no float holds.
         """
         space = self.space
         norm = space.visible_norm()
