@@ -8,17 +8,19 @@ but for rounding: the vector itself is brought up to date, and the scores taken 
 every so many corrections and where its norm has fallen far.
 """
 
-from libc.math cimport INFINITY, fabs, isfinite, ldexp
+from libc.math cimport isfinite, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport RowScale, scores
-from sparsemargin._engine._rules cimport FirstOrderRule, Rule, Step, Trial, respond
-from sparsemargin._engine._space cimport LinearSpace, Space, forget, refit, take_over, tighten
+from sparsemargin._engine._rules cimport FirstOrderRule, Rule, Step, Trial
+from sparsemargin._engine._space cimport (
+    STALE_2, LinearSpace, Space, forget, refit, take_over, tighten
+)
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
-from sparsemargin._engine._units cimport multiplier, raise_bar, scaled_step
+from sparsemargin._engine._units cimport answer, settle
 
 # The two loops that all time goes into, compiled for the vector widths there are and chosen from
 # at run time. Entries do not depend on each other, so any width gives the same bits.
@@ -55,8 +57,6 @@ cdef extern from *:
 
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16
-
-cdef double STALE = ldexp(1.0, -10)
 
 
 def fill_gram(double[:, ::1] gram, Py_ssize_t start, Py_ssize_t stop, const value_t[::1] data,
@@ -127,8 +127,8 @@ cdef void refresh(const Problem* problem, Space* space, state_t* t, const value_
 
 
 cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, state_t* t,
-                        Py_ssize_t j) noexcept nogil:
-    """The rule's answer to a trial of row j that fired."""
+                        Py_ssize_t j, int64_t trials) noexcept nogil:
+    """The rule's answer to a trial of row j that fired, the last of so many trials."""
     cdef Py_ssize_t i, l = problem.label
     cdef const double* products = problem.gram + j * problem.n_rows
     cdef RowScale row = RowScale(0, 1.0, problem.norms[j], 0.0)
@@ -139,9 +139,8 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     cdef Trial trial = Trial(y * space.of.sigma[l] * problem.scores[j] / problem.measured[j],
                              space.of.norm[l], row.norm / problem.measured[j],
                              kept[0] if kept != NULL else 0.0)
-    cdef Step step = respond(rule, space.of.corrections[l] + 1, &trial)
-    if step.size == 0.0 and step.keep == 1.0:
-        space.of.unmoved[l] += 1
+    cdef Step step
+    if not answer(rule, space, l, &trial, problem.shares[j], &row, &step, &mass):
         return OK
     if step.keep == 0.0:
         forget(space, t, t, <state_t*> NULL, l)
@@ -149,12 +148,8 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
             problem.scores[i] = problem.pending[i] = 0.0
         step.keep = 1.0
     space.of.scale[l] *= step.keep
-    step.size *= problem.shares[j]
-    size = y * scaled_step(rule, space, l, step.size, &row) / space.of.scale[l]
-    mass = multiplier(rule, space, l, step.size)
+    size = y * step.size / space.of.scale[l]
     space.of.mass[l] = step.keep * space.of.mass[l] + mass
-    if kept != NULL:
-        kept[0] += mass
     if not isfinite(size) or size == 0.0:
         return TOO_WIDE
     add(&space.of.S[l], size * (2.0 * problem.scores[j] + size * products[j]))
@@ -164,15 +159,14 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     add_multiple(problem.scores, products, size, problem.n_rows)
     refit(space, l, step.projection)
     tighten(space, l)
-    space.of.corrections[l] += 1
-    space.of.bar[l] = raise_bar(rule, space, l)
+    settle(rule, space, l, kept, mass, trials)
     return OK
 
 
 cdef inline bint is_stale(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
     cdef double S = space.of.S[l].high, window = ldexp(1.0, space.window)
     return (space.of.corrections[l] - since >= CORRECTIONS_PER_REFRESH
-            or S < STALE * space.of.S_peak[l] or not 1.0 / window < S < window)
+            or S < STALE_2 * space.of.S_peak[l] or not 1.0 / window < S < window)
 
 
 def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const value_t[::1] data,
@@ -226,12 +220,10 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
             i = next_due(&problem, rows, 0, c.of.sigma[label], c.of.bar[label])
             while i < m:
                 row = rows[i] if rows != NULL else i
-                status = OK if shares[row] == 0.0 else correct(&problem, &rule.rule, c, &t[0], row)
-                if status != OK:
-                    break
-                if c.of.corrections[label] == c.of.limit[label]:
-                    c.of.stopped[label] = trials + passes * m + i + 1
-                    c.of.bar[label] = -INFINITY
+                if shares[row] != 0.0:
+                    status = correct(&problem, &rule.rule, c, &t[0], row,
+                                     trials + passes * m + i + 1)
+                if status != OK or c.of.stopped[label] >= 0:
                     break
                 if is_stale(c, label, refreshed):
                     refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])

@@ -17,14 +17,14 @@ from sparsemargin._engine._rows cimport (
     scores, two_norm
 )
 from sparsemargin._engine._rules cimport (
-    BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, respond, starts_from_first_row,
+    BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
     threshold
 )
 from sparsemargin._engine._space cimport LinearSpace, Space, add_row, rescued_output, unit
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
-from sparsemargin._engine._units cimport multiplier, raise_bar, scaled_step
+from sparsemargin._engine._units cimport answer, raise_bar, settle
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
@@ -131,7 +131,7 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
     cdef Step step
     cdef Trial trial
     cdef bint measured = False, positive
-    cdef double y, share, scaled, mass
+    cdef double y, share, mass
     cdef bint kept
     for l in range(first_label, last_label):
         positive = l == positive_label
@@ -164,24 +164,13 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
         if rule.scaling == BY_ROW:
             trial.output /= trial.norm
             trial.norm = 1.0
-        step = respond(rule, space.of.corrections[l] + 1, &trial)
-        if step.size == 0.0 and step.keep == 1.0:
-            space.of.unmoved[l] += 1
+        if not answer(rule, space, l, &trial, share, &row, &step, &mass):
             continue
-        step.size *= share
-        scaled = scaled_step(rule, space, l, step.size, &row)
-        mass = multiplier(rule, space, l, step.size)
-        step.size = y * scaled
+        step.size *= y
         if move(space, t, g, acc, l, &step, mass, trials, values, columns, nnz, &row, slack_t,
                 scratch, log, place) != OK:
             return TOO_WIDE
-        if multipliers != NULL:
-            multipliers[l] += mass
-        space.of.corrections[l] += 1
-        space.of.bar[l] = raise_bar(rule, space, l)
-        if space.of.corrections[l] == space.of.limit[l]:
-            space.of.stopped[l] = trials + 1
-            space.of.bar[l] = -INFINITY
+        settle(rule, space, l, multipliers + l if multipliers != NULL else NULL, mass, trials + 1)
     return OK
 
 
@@ -217,7 +206,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
           const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
           bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes,
-          Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check, int64_t[::1] place):
+          Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check,
+          int64_t[::1] place):
     """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
     Parameters

@@ -9,6 +9,8 @@ from sparsemargin._engine._rules cimport Projection, Step
 from sparsemargin._engine._sum cimport Sum
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
+cdef double STALE_2  # S is summed afresh, for p = 2, once it is this share of its largest
+
 cdef enum:
     FLUSHES = 1024  # that a coordinate may be behind
 

@@ -1,10 +1,11 @@
-"""A rule's numbers in the units that tests and steps are made in."""
+"""A rule's numbers in the units that tests and steps are made in, whichever loop makes them."""
 
-from libc.math cimport ldexp
+from libc.math cimport INFINITY, ldexp
+from libc.stdint cimport int64_t
 
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport (
-    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, Rule, threshold
+    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, Rule, Step, Trial, respond, threshold
 )
 from sparsemargin._engine._space cimport Space
 
@@ -41,3 +42,32 @@ cdef inline double multiplier(const Rule* rule, const Space* space, Py_ssize_t l
     if rule.scaling == BY_RADIUS:
         return size / rule.radius
     return size
+
+
+cdef inline bint answer(const Rule* rule, Space* space, Py_ssize_t l, const Trial* trial,
+                        double share, const RowScale* row, Step* step,
+                        double* mass) noexcept nogil:
+    """The step for the row times row.factor, its label left out, and what the row's multiplier
+    gains; False if the rule makes none."""
+    cdef double size
+    step[0] = respond(rule, space.of.corrections[l] + 1, trial)
+    if step.size == 0.0 and step.keep == 1.0:
+        space.of.unmoved[l] += 1
+        return False
+    size = share * step.size
+    step.size = scaled_step(rule, space, l, size, row)
+    mass[0] = multiplier(rule, space, l, size)
+    return True
+
+
+cdef inline void settle(const Rule* rule, Space* space, Py_ssize_t l, double* kept, double mass,
+                        int64_t trials) noexcept nogil:
+    """Count a correction; `kept` is the row's multiplier, NULL where the rule keeps none, and
+    `trials` counts the one that made it."""
+    if kept != NULL:
+        kept[0] += mass
+    space.of.corrections[l] += 1
+    space.of.bar[l] = raise_bar(rule, space, l)
+    if space.of.corrections[l] == space.of.limit[l]:
+        space.of.stopped[l] = trials
+        space.of.bar[l] = -INFINITY

@@ -260,6 +260,8 @@ class _Fit:
         self.gram = None
         self.gram_suits = GramLoop.suits(self.space, self.task)
         self.certificate = None
+        self.margin = None  # as last taken
+        self.margin_after = -1  # corrections
         self.next_certificate = 1
         self.outcome = Outcome()
         endless = aim.max_iter is None and self.task.max_corrections is None
@@ -389,7 +391,9 @@ class _Fit:
     def _margin(self):
         if self.certificate is None:
             self.certificate = Certificate(self.space, self.loop.rule, self.task)
-        return self.certificate.margin()
+        if self.margin is None or self.margin_after != self.corrections:
+            self.margin, self.margin_after = self.certificate.margin(), self.corrections
+        return self.margin
 
     def conclude(self):
         outcome = self.outcome
