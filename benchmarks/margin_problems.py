@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from defaults import load
+from rcv1_sample import load
 from scipy.sparse import csr_matrix, hstack
 from sklearn.preprocessing import scale
 

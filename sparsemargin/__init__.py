@@ -6,10 +6,12 @@ from sparsemargin.api import fit_csr
 from sparsemargin.estimators import (
     ALMAClassifier,
     CRAMMAClassifier,
+    HigherOrderPerceptron,
     MarginPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
     ROMMAClassifier,
+    SecondOrderPerceptron,
 )
 
 __version__ = version("sparsemargin")
@@ -17,9 +19,11 @@ __version__ = version("sparsemargin")
 __all__ = [
     "ALMAClassifier",
     "CRAMMAClassifier",
+    "HigherOrderPerceptron",
     "MarginPerceptron",
     "MaxMarginClassifier",
     "PNormPerceptron",
     "ROMMAClassifier",
+    "SecondOrderPerceptron",
     "fit_csr",
 ]

@@ -7,21 +7,27 @@ from typing import Any, Literal
 from sparsemargin.estimators import (
     ALMAClassifier,
     CRAMMAClassifier,
+    HigherOrderPerceptron,
     MarginPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
     ROMMAClassifier,
+    SecondOrderPerceptron,
 )
-from sparsemargin.estimators._first_order import FirstOrderClassifier
+from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._weighted import WeightedClassifier
 
-Algorithm = Literal["perceptron", "pnorm", "alma", "margin", "cramma", "romma", "maxmargin"]
+Algorithm = Literal[
+    "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"
+]
 
 #: Each name of an algorithm: its estimator, and the parameters the name fixes.
-ALGORITHMS: dict[Algorithm, tuple[type[FirstOrderClassifier], dict[str, Any]]] = {
+ALGORITHMS: dict[Algorithm, tuple[type[OnlineClassifier], dict[str, Any]]] = {
     "perceptron": (PNormPerceptron, {"p": 2.0, "normalize": False}),
     "pnorm": (PNormPerceptron, {}),
     "alma": (ALMAClassifier, {}),
+    "ho": (HigherOrderPerceptron, {}),
+    "so": (SecondOrderPerceptron, {}),
     "margin": (MarginPerceptron, {}),
     "cramma": (CRAMMAClassifier, {}),
     "romma": (ROMMAClassifier, {}),
@@ -34,7 +40,7 @@ DEFAULT_ALGORITHM: Algorithm = "alma"
 
 def fit_csr(
     X: Any, y: Any, algo: Algorithm | None = None, *, sample_weight: Any = None, **params: Any
-) -> FirstOrderClassifier:
+) -> OnlineClassifier:
     """Fit a classifier to a CSR matrix.
 
     Parameters
@@ -44,9 +50,11 @@ def fit_csr(
         take is taken here too.
     y : array-like of shape (n_samples,)
         Class labels, numbers or strings.
-    algo : {"perceptron", "pnorm", "alma", "margin", "cramma", "romma", "maxmargin"}, default=None
+    algo : {"perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"}, \
+default=None
         ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
-        ``"alma"`` is `ALMAClassifier`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
+        ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
+        `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
         `MaxMarginClassifier`. None chooses ``"alma"``.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -56,7 +64,7 @@ def fit_csr(
 
     Returns
     -------
-    estimator : FirstOrderClassifier
+    estimator : OnlineClassifier
         The fitted estimator.
 
     Raises

@@ -19,7 +19,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin._engine import gram, learning
+from sparsemargin._engine import gram, learning, linear_loop
 
 
 def make_problem(m=60, n=8, noise=0, seed=0):
@@ -169,15 +169,15 @@ def test_ctrl_c_in_the_first_epoch_looks_at_no_unchecked_row(monkeypatch):
     X, y = make_problem(m=50)
     X = sp.csr_matrix(X)
     X.indices[-1] = 10**8
-    calls = learning._Loop._call
+    calls = linear_loop.LinearLoop._call
 
     def interrupted(loop, order, seed, start, *rest):
         if start > 0:
             raise KeyboardInterrupt
         return calls(loop, order, seed, start, *rest)
 
-    monkeypatch.setattr(learning, "PRODUCTS_PER_CALL", 100)
-    monkeypatch.setattr(learning._Loop, "_call", interrupted)
+    monkeypatch.setattr(linear_loop, "PRODUCTS_PER_CALL", 100)
+    monkeypatch.setattr(linear_loop.LinearLoop, "_call", interrupted)
     with pytest.warns(UserWarning, match="Interrupted after"):
         model = MarginPerceptron().fit(X, y)
     assert 0 < model.n_iter_ < 1

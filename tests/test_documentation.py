@@ -12,16 +12,28 @@ MODULES = [
     "sparsemargin.api",
     "sparsemargin.estimators._cramma_rate",
     "sparsemargin.estimators.alma",
+    "sparsemargin.estimators.higher_order",
     "sparsemargin.estimators.pnorm_perceptron",
+    "sparsemargin.estimators.second_order",
     "sparsemargin.evaluation.margins",
     "sparsemargin.evaluation.theory.alma",
+    "sparsemargin.evaluation.protocols",
+    "sparsemargin.evaluation.selection",
+    "sparsemargin.evaluation.significance",
     "sparsemargin.evaluation.theory.cramma",
+    "sparsemargin.evaluation.theory.higher_order",
+    "sparsemargin.evaluation.theory.higher_order_run",
     "sparsemargin.evaluation.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {
+    "sparsemargin.datasets._breast_er": ["breast_er_west2001.csv.gz"],
+    "sparsemargin.datasets._colon": ["colon_alon1999.csv.gz"],
+    "sparsemargin.datasets._leukemia": ["leukemia_golub1999.csv.gz"],
+    "sparsemargin.datasets._lymphoma": ["Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"],
+    "sparsemargin.datasets._rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
     "sparsemargin.datasets._sonar": ["sonar.mines", "sonar.rocks"],
     "sparsemargin.datasets._wbc": ["breast-cancer-wisconsin.data"],
 }

@@ -8,7 +8,13 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 import sparsemargin
-from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
+from sparsemargin import (
+    ALMAClassifier,
+    HigherOrderPerceptron,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+    fit_csr,
+)
 
 
 @pytest.fixture
@@ -27,6 +33,8 @@ def problem():
         ("pnorm", {"p": "log", "normalize": False}, PNormPerceptron(p="log", normalize=False)),
         ("alma", {"alpha": 0.5, "p": 6}, ALMAClassifier(p=6, alpha=0.5)),
         ("alma", {"B": 1.0, "C": sqrt(0.5)}, ALMAClassifier(B=1.0, C=sqrt(0.5))),
+        ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
+        ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
         (None, {}, ALMAClassifier()),
     ],
 )
@@ -94,8 +102,9 @@ def test_parameters_are_given_by_name(problem):
 
 def test_public_names():
     assert set(sparsemargin.__all__) == {
-        "ALMAClassifier", "CRAMMAClassifier", "MarginPerceptron",
-        "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "fit_csr",
+        "ALMAClassifier", "CRAMMAClassifier", "HigherOrderPerceptron", "MarginPerceptron",
+        "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "SecondOrderPerceptron",
+        "fit_csr",
     }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__

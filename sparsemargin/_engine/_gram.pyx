@@ -21,20 +21,10 @@ from sparsemargin._engine._space cimport (
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 from sparsemargin._engine._units cimport answer, settle
+from sparsemargin._engine._vectors cimport add_multiple
 
-# The two loops that all time goes into, compiled for the vector widths there are and chosen from
-# at run time. Entries do not depend on each other, so any width gives the same bits.
 cdef extern from *:
     """
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-    #define SM_ALL_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
-    #else
-    #define SM_ALL_WIDTHS
-    #endif
-    SM_ALL_WIDTHS
-    static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
-        for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
-    }
     #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_due(const double *scores, const double *signs,
@@ -49,8 +39,6 @@ cdef extern from *:
         return i;
     }
     """
-    void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
-                                        Py_ssize_t n) noexcept nogil
     Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
                                         const double* measured, double sigma, double bar,
                                         Py_ssize_t i, Py_ssize_t n) noexcept nogil

@@ -10,6 +10,8 @@ from sparsemargin._engine._gram import fill_gram, run_passes
 from sparsemargin._engine._loop import train
 from sparsemargin._engine._outputs import outputs
 from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
+from sparsemargin._engine._seen_loop import learn_rows
+from sparsemargin._engine._seen_loop import outputs as outputs_of_seen
 
 # Status codes, in the order of `Status` in _types.pxd.
 OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)
@@ -26,6 +28,8 @@ _BY_ROWS = {
         bad_pointer=bad_pointer[_INTEGERS[index]],
         fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
         first_bad_row=first_bad_row[_FLOATS[value], _INTEGERS[index]],
+        learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
+        outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
         row_norms=row_norms[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine import kernels
-from sparsemargin._engine._loop import set_bars, shuffle
+from sparsemargin._engine._loop import shuffle
 from sparsemargin._engine.certificate import Certificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.progress import Progress
-from sparsemargin._engine.threads import run_together
-
-# Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
-PRODUCTS_PER_CALL = 1 << 23
+from sparsemargin._engine.task import PRODUCTS_PER_CALL
 
 MAX_TRIALS = 1 << 62
 
@@ -32,130 +25,10 @@ PATIENCE = 1
 PASSES_BETWEEN_CERTIFICATES = 0.1
 
 
-@dataclass
-class Task:
-    """What the loop learns from, and how.
-
-    Attributes
-    ----------
-    rows : Rows
-    codes : ndarray of shape (n_rows,), int64
-    weights : ndarray of shape (n_rows,) or None
-    class_weight : ndarray of shape (2, n_labels)
-    check : bool
-        Whether rows are still to be checked, as they are first used.
-    max_corrections : int or None
-    n_threads : int
-        Labels are split over that many threads; the result is the same for any number.
-    kept : tuple or None
-        What the rows have besides: their soft-margin coordinates and their multipliers, or None
-        for either. Left behind by one fit, they let another go on with the same rows.
-    """
-
-    rows: Any
-    codes: np.ndarray
-    weights: np.ndarray | None
-    class_weight: np.ndarray
-    check: bool = False
-    max_corrections: int | None = None
-    n_threads: int = 1
-    kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
-
-
-class _Loop:
-    """The compiled loop bound to one task."""
-
-    def __init__(self, space, rule, task):
-        self.space, self.rule, self.task = space, rule, task
-        self.train = kernels.for_state(task.rows, space).train
-        self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
-        n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
-        cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
-        self.slices = list(pairwise(cuts))
-        self.part = 0.0  # of the pass under way
-
-    def _run_labels(self, labels, order, seed, start, stop, n_passes, trials, check):
-        space, task, rows = self.space, self.task, self.task.rows
-        return self.train(
-            space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
-            task.codes, task.weights, task.class_weight, order, seed or 0, seed is not None, start,
-            stop, n_passes,
-            *labels, trials, check, self.place,
-        )  # fmt: skip
-
-    @property
-    def trials_per_pass(self):
-        weights = self.task.weights
-        return len(self.task.codes) if weights is None else np.count_nonzero(weights)
-
-    @property
-    def products(self):
-        """Multiplications in a pass without a correction."""
-        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
-
-    def calls(self, stop):
-        """Cut the first `stop` trials of a pass into calls of the compiled loop."""
-        length = max(1, PRODUCTS_PER_CALL * len(self.task.codes) // self.products)
-        for start in range(0, stop, length):
-            yield start, min(start + length, stop)
-
-    def run(self, order, seed, stop, n_passes, check):
-        """Make passes over the first `stop` rows of the order.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : float
-            Those made.
-        converged : bool
-            Whether the last made no correction.
-        """
-        if n_passes > 1:
-            learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
-            return learning, passes if learning else passes + 1, converged
-        before = self.space.per_label("corrections").sum()
-        for start, end in self.calls(stop):
-            learning, *_ = self._call(order, seed, start, end, 1, check)
-            self.part = end / len(self.task.codes)
-            if not learning:
-                break
-        passes, self.part = end / stop, 0.0
-        return learning, passes, bool(self.space.per_label("corrections").sum() == before)
-
-    def _call(self, order, seed, start, stop, n_passes, check):
-        trials = self.space.trials
-        args = order, seed, start, stop, n_passes, trials, check
-        calls = [partial(self._run_labels, labels, *args) for labels in self.slices]
-        ends = run_together(calls, len(self.slices))
-        self.space.count_trials(max(end[2] for end in ends))
-        for status, row, *_ in ends:
-            if status not in (kernels.OK, kernels.ALL_STOPPED):
-                raise kernels.BadRow(status, row)
-        learning = any(end[0] == kernels.OK for end in ends)
-        return learning, max(end[3] for end in ends), all(end[4] for end in ends)
-
-
-@contextmanager
-def _opened(space, rule, task):
-    """The loop over a task: every label learns, rows have their soft-margin coordinates."""
-    space.resume(task.max_corrections)
-    set_bars(space, rule)
-    slack, multipliers = task.kept or (None, None)
-    if space.slack:
-        space.open_slack(len(task.codes), slack)
-    if rule.keeps_multipliers:
-        space.open_multipliers(len(task.codes), multipliers)
-    try:
-        yield _Loop(space, rule, task)
-    finally:
-        task.kept = space.close_slack(), space.close_multipliers()
-
-
-def learn_once(space, rule, task):
-    """One pass over checked rows in the given order."""
-    with _opened(space, rule, task) as loop:
-        loop.run(None, None, len(task.codes), 1, False)
+def learn_once(opened):
+    """One pass over checked rows in the given order, by the loop that the context opens."""
+    with opened as loop:
+        loop.run(None, None, len(loop.task.codes), 1, False)
 
 
 @dataclass
@@ -210,11 +83,13 @@ class Outcome:
     history: list = field(default_factory=list)
 
 
-def learn(space, rule, task, aim, *, seed=None, verbose=0):
+def learn(opened, aim, *, seed=None, verbose=0):
     """Learn until the aim is reached, or until interrupted.
 
     Parameters
     ----------
+    opened : context manager
+        Opens a `Loop`.
     aim : Aim
     seed : int or None
         Of the shuffling; None: rows come in the given order.
@@ -230,8 +105,8 @@ def learn(space, rule, task, aim, *, seed=None, verbose=0):
     BadRow
         The state is then of no use if rows were learned from before.
     """
-    goal = _count_trials(aim.max_iter, len(task.codes))
-    with _opened(space, rule, task) as loop:
+    with opened as loop:
+        goal = _count_trials(aim.max_iter, len(loop.task.codes))
         fit = _Fit(loop, aim, goal, seed, verbose)
         try:
             fit.run()
@@ -258,7 +133,6 @@ class _Fit:
         self.swept = 0  # epochs
         self.passes = 0
         self.gram = None
-        self.gram_suits = GramLoop.suits(self.space, self.task)
         self.certificate = None
         self.margin = None  # as last taken
         self.margin_after = -1  # corrections
@@ -331,10 +205,10 @@ class _Fit:
         cost = self.loop.products
         if self.gram is not None:
             cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
-        elif self.space.n_labels > 1:
+        elif not self.loop.repeats:
             return 1
         epochs = min(PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows)
-        if self.gram_suits:
+        if self.loop.gram_suits:
             epochs = min(epochs, self.next_choice - self.swept)
         if self.aim.tol is not None:
             epochs = min(epochs, self.next_certificate - self.swept)
@@ -344,7 +218,7 @@ class _Fit:
     # the two round differently.
 
     def _passes_before_choice(self):
-        if not self.gram_suits:
+        if not self.loop.gram_suits:
             return np.inf
         return max(1, -(-PATIENCE * GramLoop.cost_of_matrix(self.task) // self.loop.products))
 

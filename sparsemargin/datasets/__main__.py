@@ -38,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     download = commands.add_parser(
         "download",
         help="fetch public data files, check size and sha256",
-        description="Fetch public data files from their publisher and check their sha256.",
+        description="Fetch public data files from their publisher and check their sha256. Of sets "
+        "marked 'by hand' no address serves the files: copies in the folder are checked, and how "
+        "to get the others is told.",
         epilog="\n".join(["data sets:", *map(_summary, data_sets().values())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -55,7 +57,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(dataset: DataSet) -> str:
-    return f"  {dataset.name}  {dataset.size:,} bytes, {dataset.licence}\n    {dataset.title}"
+    by_hand = ", by hand" if any(file.url is None for file in dataset.files) else ""
+    size = f"{dataset.size:,} bytes{by_hand}"
+    return f"  {dataset.name}  {size}, {dataset.licence}\n    {dataset.title}"
 
 
 if __name__ == "__main__":

@@ -19,12 +19,15 @@ def fetch(file: DataFile, folder: Path) -> bool:
     Raises
     ------
     DownloadError
-        If pooch is not installed, the network or the disk fails, or other bytes arrive than
-        registered. Nothing half-written is left then, and an older copy stays.
+        If no address serves the file, pooch is not installed, the network or the disk fails, or
+        other bytes arrive than registered. Nothing half-written is left then, and an older copy
+        stays.
     """
     try:
         if _is_present(file, folder):
             return False
+        if file.url is None:
+            raise DownloadError(f"no address serves {file.name}, get it by hand: {file.by_hand}")
         _retrieve(file, folder)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())

@@ -1,5 +1,7 @@
 """Copies of registered files on this machine: where they are looked for, how they are checked."""
 
+import bz2
+import gzip
 import hashlib
 import os
 import shlex
@@ -13,6 +15,8 @@ DATA_VARIABLE = "SPARSEMARGIN_DATA"
 
 DataHome: TypeAlias = str | os.PathLike[str] | None
 
+_UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
+
 
 class LocalFile(NamedTuple):
     """A registered file as found here, its content checked."""
@@ -21,9 +25,14 @@ class LocalFile(NamedTuple):
     path: Path
     content: bytes
 
+    def unpacked(self) -> bytes:
+        """The content, decompressed where the name ends in .gz or .bz2."""
+        unpack = _UNPACK.get(self.path.suffix)
+        return self.content if unpack is None else unpack(self.content)
+
     def lines(self) -> list[str]:
         """The lines of a text file, without their ends."""
-        return self.content.decode("ascii", errors="backslashreplace").splitlines()
+        return self.unpacked().decode("ascii", errors="backslashreplace").splitlines()
 
     def malformed(self, number: int, line: str, expected: str) -> ValueError:
         """The error for line `number`, counted from 1, which is not what was expected."""
@@ -83,11 +92,25 @@ def read_files(name: str, data_home: DataHome) -> list[LocalFile]:
     """
     dataset = data_sets()[name]
     places = _places(data_home)
-    found = [(file, _find(file, places)) for file in dataset.files]
-    missing = [file.name for file, path in found if path is None]
+    found = [(file, _find(file.name, places)) for file in dataset.files]
+    missing = [file for file, path in found if path is None]
     if missing:
         raise FileNotFoundError(_not_found(dataset, missing, places))
     return [_read(dataset, file, path) for file, path in found if path is not None]
+
+
+def find_file(name: str, data_home: DataHome) -> Path | None:
+    """The first copy of a file, registered or not, in the folders that `read_files` looks in."""
+    return _find(name, _places(data_home))
+
+
+def check_data_home(data_home: DataHome) -> Path | None:
+    """Return `data_home` as a path, or raise a ValueError where it is no folder."""
+    if data_home is None:
+        return None
+    if not isinstance(data_home, str | os.PathLike) or not Path(data_home).expanduser().is_dir():
+        raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
+    return Path(data_home).expanduser()
 
 
 def _places(data_home: DataHome) -> list[Place]:
@@ -96,18 +119,13 @@ def _places(data_home: DataHome) -> list[Place]:
         Place(DATA_VARIABLE, Path(named).expanduser() if named else None),
         Place("cache", cache_folder()),
     ]
-    return places if data_home is None else [_first_place(data_home), *places]
-
-
-def _first_place(data_home: str | os.PathLike[str]) -> Place:
     # A mistyped folder must not lead to other copies than those asked for.
-    if not isinstance(data_home, str | os.PathLike) or not Path(data_home).expanduser().is_dir():
-        raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
-    return Place("data_home", Path(data_home).expanduser())
+    first = check_data_home(data_home)
+    return places if first is None else [Place("data_home", first), *places]
 
 
-def _find(file: DataFile, places: list[Place]) -> Path | None:
-    paths = (place.folder / file.name for place in places if place.folder is not None)
+def _find(name: str, places: list[Place]) -> Path | None:
+    paths = (place.folder / name for place in places if place.folder is not None)
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -115,18 +133,22 @@ def _read(dataset: DataSet, file: DataFile, path: Path) -> LocalFile:
     content = path.read_bytes()
     flaw = find_flaw(file, content)
     if flaw is not None:
-        command = f"{_download_command(dataset)} --to {shlex.quote(str(path.parent))}"
-        raise ValueError(f"{path} is not the registered file: {flaw}. Replace it with: {command}")
+        remedy = _remedy(dataset, [file], f" --to {shlex.quote(str(path.parent))}")
+        raise ValueError(f"{path} is not the registered file: {flaw}. Replace it {remedy}")
     return LocalFile(file, path, content)
 
 
-def _not_found(dataset: DataSet, missing: list[str], places: list[Place]) -> str:
+def _not_found(dataset: DataSet, missing: list[DataFile], places: list[Place]) -> str:
+    names = ", ".join(file.name for file in missing)
     looked = "".join(f"\n  {place}" for place in places)
     return (
-        f"{', '.join(missing)} not found. Looked in{looked}\n"
-        f"Name the folder that holds the files, or fetch them with: {_download_command(dataset)}"
+        f"{names} not found. Looked in{looked}\n"
+        f"Name the folder that holds the files, or get them {_remedy(dataset, missing)}"
     )
 
 
-def _download_command(dataset: DataSet) -> str:
-    return f"python -m sparsemargin.datasets download {dataset.name}"
+def _remedy(dataset: DataSet, files: list[DataFile], options: str = "") -> str:
+    by_hand = [file.by_hand for file in files if file.url is None]
+    if by_hand:
+        return "\n  ".join(["by hand, no address serves these very bytes:", *by_hand])
+    return f"with: python -m sparsemargin.datasets download {dataset.name}{options}"

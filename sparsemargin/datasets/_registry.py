@@ -14,10 +14,17 @@ class DataFile:
     name: str
     shape: tuple[int, ...]
     publisher: str
-    url: str
+    source: str
+    url: str | None
+    obtain: str | None
     licence: str
     size: int
     sha256: str
+
+    @property
+    def by_hand(self) -> str:
+        """How to get a file that no address serves."""
+        return f"{self.name} was taken from {self.source}; {self.obtain}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,9 @@ def _data_file(entry: dict[str, Any]) -> DataFile:
         name=entry["name"],
         shape=tuple(entry["shape"]),
         publisher=entry["publisher"],
-        url=entry["url"],
+        source=entry["source"],
+        url=entry.get("url"),
+        obtain=entry.get("obtain"),
         licence=entry["licence"],
         size=entry["bytes"],
         sha256=entry["sha256"],

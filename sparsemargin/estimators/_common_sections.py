@@ -9,63 +9,108 @@ from typing import Any, TypeVar
 _Class = TypeVar("_Class", bound=type[Any])
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_PARAMETERS = """\
+# In the order in which they are listed; a class lists those its constructor has.
+_PARAMETERS = {
+    "hypothesis": """\
     hypothesis : {"average", "last", "vote", "random"}, default={hypothesis}
         What predicts: the average of all weight vectors, each counted for the trials it lasted;
         the last one; their weighted majority vote; the one of a random moment (Freund & Schapire
-        1999, section 5). The last two log the corrections (48 bytes each, and 16 bytes a nonzero
-        of every row that made one) and replay them to predict.
+        1999, section 5). {why hypothesis}
+""",
+    "normalize_hypotheses": """\
     normalize_hypotheses : bool, default={normalize_hypotheses}
         Whether each weight vector is divided by its dual norm before it counts.
+""",
+    "max_iter": """\
     max_iter : float or None, default={max_iter}
         Epochs, fractions included. None: until a pass makes no correction, which data that are
-        not separable never reach without `soft_margin`; such a fit says every ten seconds where
+        not separable never reach{without soft margin}; such a fit says every ten seconds where
         it is, and Ctrl-C ends it with the model as it then is.
         {why max_iter}
+""",
+    "max_corrections": """\
     max_corrections : int or None, default={max_corrections}
         Stop learning after that many corrections, those of earlier fits under `warm_start`
         included; with many classes each label by itself, whose averages then count no further
         trials.
+""",
+    "tol": """\
     tol : float or None, default={tol}
         Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of
         the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.
+""",
+    "shuffle": """\
     shuffle : bool, default={shuffle}
         Whether rows come in a new random order every epoch; False: in the given order.
+""",
+    "random_state": """\
     random_state : int, RandomState instance or None, default={random_state}
         Seed of the shuffling and of ``hypothesis="random"``.
+""",
+    "fit_intercept": """\
     fit_intercept : bool, default={fit_intercept}
         Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
+""",
+    "intercept_scaling": """\
     intercept_scaling : float, default={intercept_scaling}
         Value of that coordinate.
+""",
+    "soft_margin": """\
     soft_margin : float, default={soft_margin}
         Delta: every example gets a coordinate of its own of that value while learning, which
         makes any data separable (Freund & Schapire 1999, section 3.2).
-{class_weight}    warm_start : bool, default={warm_start}
-        Whether `fit` goes on from the model of the last one. With other rows than the last one
-        had it knows no margin, and `tol` is refused: there would be no proof.
-    n_jobs : int or None, default={n_jobs}
-        Threads that share the labels of a many-class problem; the model is the same for any
-        number.
-    verbose : int, default={verbose}
-        Whether a line is printed for every epoch of the first ten, and every half second after.
-    keep_history : bool, default={keep_history}
-        Whether `history_` tells the margin after every epoch, at the cost of a pass over the rows
-        each; needs ``hypothesis="last"``."""
-
-_CLASS_WEIGHT = """\
+""",
+    "class_weight": """\
     class_weight : dict, "balanced" or None, default={class_weight}
         Multiplies the step for rows of each class. With more than two classes each label's
         positive rows are so weighted, its negative ones weigh 1.
-"""
+""",
+    "warm_start": """\
+    warm_start : bool, default={warm_start}
+        Whether `fit` goes on from the model of the last one.{why warm_start}
+""",
+    "n_jobs": """\
+    n_jobs : int or None, default={n_jobs}
+        Threads that share the labels of a many-class problem; the model is the same for any
+        number.
+""",
+    "verbose": """\
+    verbose : int, default={verbose}
+        Whether a line is printed for every epoch of the first ten, and every half second after.
+""",
+    "keep_history": """\
+    keep_history : bool, default={keep_history}
+        Whether `history_` tells the margin after every epoch, at the cost of a pass over the rows
+        each; needs ``hypothesis="last"``.
+""",
+}
 
-_SAMPLE_WEIGHT = """\
-        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies the step of a correction; 0 leaves the row out."""
+_FIRST_ORDER = {
+    "why hypothesis": """The last two log the corrections (48 bytes each, and 16 bytes a nonzero
+        of every row that made one) and replay them to predict.""",
+    "without soft margin": " without `soft_margin`",
+    "why warm_start": """ With other rows than the last one
+        had it knows no margin, and `tol` is refused: there would be no proof.""",
+}
+
+_MATRIX = {
+    "why hypothesis": """The average costs one addition a feature seen
+        and correction. The last two log the rows of all corrections (12 bytes a nonzero, 8 for
+        float32) and learn from them again to predict, each time, scoring every point with every
+        vector: they are meant for comparisons, not for use.""",
+    "without soft margin": "",
+    "why warm_start": "",
+    "why max_iter": "The paper's experiments on text make one.",
+}
 
 _WHY_MAX_ITER = {
     True: "Where they end a fit short of its aim, a `ConvergenceWarning` says so.",
     False: "On RCV1 topics the error of the average stops falling after three to five.",
 }
+
+_SAMPLE_WEIGHT = """\
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out."""
 
 _ATTRIBUTES = """\
     Attributes
@@ -73,19 +118,29 @@ _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_corrections_ : int or ndarray of shape (n_classes,)
+    n_iter_ : float
+        Epochs swept.
+    n_features_in_ : int
+    p_ : float"""
+
+_FIRST_ORDER_ATTRIBUTES = """
     margin_, margin_upper_bound_ : float, or ndarray of shape (n_classes,)
         The margin reached on the rows of the last `fit`, and what no vector can exceed there.
     objective_, relative_deviation_ : float, or ndarray of shape (n_classes,)
         With `soft_margin` and p = 2.
     history_ : dict of ndarray
         Where `keep_history` asked for it.
-    n_corrections_ : int or ndarray of shape (n_classes,)
-    n_iter_ : float
-        Epochs swept.
-    n_features_in_ : int
-    p_ : float
     theta_, theta_norm_ : ndarray
         The dual vectors of the last hypothesis, and their p-norms."""
+
+_MATRIX_ATTRIBUTES = """
+    mistakes_ : ndarray of shape (n_corrections,), or list of them
+        The row of each mistake, in order.
+    n_updates_ : int or ndarray of shape (n_classes,)
+        Mistakes that changed the matrix.
+    solver_ : {"implicit", "primal"}, or list of them
+        The form of the matrix at the end."""
 
 
 def with_sample_weight(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
@@ -103,13 +158,21 @@ def with_sample_weight(method: Callable[..., Any]) -> Callable[[_Method], _Metho
 def with_common_sections(cls: _Class) -> _Class:
     """Fill in the common sections, with the defaults that the constructor has."""
     defaults = inspect.signature(cls).parameters
-    text = _PARAMETERS.replace("{why max_iter}", _WHY_MAX_ITER[cls._seeks_margin])
-    text = text.replace("{class_weight}", _CLASS_WEIGHT if "class_weight" in defaults else "")
+    text = "".join(part for name, part in _PARAMETERS.items() if name in defaults).rstrip("\n")
+    attributes = _ATTRIBUTES
+    if hasattr(cls, "_seeks_margin"):
+        attributes += _FIRST_ORDER_ATTRIBUTES
+        reasons = {**_FIRST_ORDER, "why max_iter": _WHY_MAX_ITER[cls._seeks_margin]}
+    else:
+        attributes += _MATRIX_ATTRIBUTES
+        reasons = _MATRIX
+    for what, reason in reasons.items():
+        text = text.replace(f"{{{what}}}", reason)
     for name, parameter in defaults.items():
         default = parameter.default
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         text = text.replace(f"default={{{name}}}", f"default={shown}")
     doc = cls.__doc__ or ""
     doc = doc.replace("    {common parameters}", text)
-    cls.__doc__ = doc.replace("    {common attributes}", _ATTRIBUTES)
+    cls.__doc__ = doc.replace("    {common attributes}", attributes)
     return cls

@@ -9,24 +9,23 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from sparsemargin.estimators._common_sections import with_sample_weight
-from sparsemargin.estimators._first_order import FirstOrderClassifier
+from sparsemargin.estimators._online import OnlineClassifier
 
 
-class WeightedClassifier(FirstOrderClassifier):
-    """Base of the first-order classifiers that take weights; not for use by itself."""
+class WeightedClassifier(OnlineClassifier):
+    """Base of the classifiers that take weights; not for use by itself."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
     class_weight: Any
 
-    @with_sample_weight(FirstOrderClassifier.fit)
+    @with_sample_weight(OnlineClassifier.fit)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         return self._fit(X, y, sample_weight)
 
-    @with_sample_weight(FirstOrderClassifier.partial_fit)
+    @with_sample_weight(OnlineClassifier.partial_fit)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         return self._partial_fit(X, y, classes, sample_weight)
 

@@ -10,12 +10,13 @@ from sklearn.utils._param_validation import Interval, Options
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import Hypothesis, Sample
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
+from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
 
 
 @with_common_sections
-class ALMAClassifier(WeightedClassifier):
+class ALMAClassifier(WeightedClassifier, FirstOrderClassifier):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
     With k the corrections so far plus one, a trial corrects where
@@ -80,6 +81,7 @@ class ALMAClassifier(WeightedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FirstOrderClassifier._parameter_constraints,
         **WeightedClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="right")],
         "B": [Interval(Real, 0, None, closed="neither"), None],

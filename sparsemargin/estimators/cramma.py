@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._cramma_rate import automatic_rate
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Hypothesis, Sample
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
+from sparsemargin.estimators._online import Hypothesis
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
 HARD_RATE = 0.001

@@ -9,12 +9,13 @@ from sklearn.utils._param_validation import Interval
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import Hypothesis, Sample
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
+from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
 
 
 @with_common_sections
-class MarginPerceptron(WeightedClassifier):
+class MarginPerceptron(WeightedClassifier, FirstOrderClassifier):
     r"""Perceptron with margin [1]_, [2]_.
 
     A trial corrects where
@@ -69,6 +70,7 @@ class MarginPerceptron(WeightedClassifier):
     _seeks_margin = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FirstOrderClassifier._parameter_constraints,
         **WeightedClassifier._parameter_constraints,
         "margin": [Interval(Real, 0, None, closed="left")],
         "eta": [Interval(Real, 0, None, closed="neither")],

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Hypothesis, Sample
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
+from sparsemargin.estimators._online import Hypothesis
 
 
 @with_common_sections

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import Hypothesis, Sample
+from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
+from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
 
 
 @with_common_sections
-class PNormPerceptron(WeightedClassifier):
+class PNormPerceptron(WeightedClassifier, FirstOrderClassifier):
     r"""p-norm Perceptron.
 
     On a mistake, ``y w.x <= 0``, the dual vector moves by the instance, and the weights follow
@@ -62,6 +63,7 @@ class PNormPerceptron(WeightedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FirstOrderClassifier._parameter_constraints,
         **WeightedClassifier._parameter_constraints,
         "normalize": ["boolean"],
     }

@@ -1,7 +1,8 @@
 """The papers' bounds as functions of numbers: what a run must keep to, whatever the data.
 
 One module for each paper. Margins, radii and deviations are in one unit, that of the rows the rule
-works on: rows divided by their p-norm for ALMA, rows as they are for the others.
+works on: rows divided by their p-norm for ALMA and the Higher-order Perceptron, rows as they are
+for the others.
 """
 
 from sparsemargin.estimators._cramma_rate import automatic_rate, least_soft_margin
@@ -19,6 +20,11 @@ from sparsemargin.evaluation.theory.cramma import (
     cramma_rate_limit,
     geometric_margin_range,
 )
+from sparsemargin.evaluation.theory.higher_order import (
+    higher_order_mistakes,
+    tightest_higher_order_bound,
+)
+from sparsemargin.evaluation.theory.higher_order_run import HigherOrderRun
 from sparsemargin.evaluation.theory.perceptron import (
     best_soft_margin,
     deviations,
@@ -28,6 +34,7 @@ from sparsemargin.evaluation.theory.perceptron import (
 )
 
 __all__ = [
+    "HigherOrderRun",
     "alma_constants",
     "alma_corrections",
     "alma_corrections_inseparable",
@@ -41,8 +48,10 @@ __all__ = [
     "cramma_rate_limit",
     "deviations",
     "geometric_margin_range",
+    "higher_order_mistakes",
     "least_soft_margin",
     "perceptron_mistakes",
+    "tightest_higher_order_bound",
     "tightest_mistake_bound",
     "voted_perceptron_error",
 ]

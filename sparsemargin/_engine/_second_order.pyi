@@ -1,0 +1,3 @@
+from sparsemargin._engine._seen import SeenSpace
+
+class SecondOrderSpace(SeenSpace): ...

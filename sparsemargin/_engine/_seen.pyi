@@ -1,0 +1,35 @@
+from typing import Any
+
+import numpy as np
+
+class SeenSpace:
+    p: float
+    n_coordinates: int
+    bias: float
+    logged: bool
+    primal: bool
+    full: bool
+    trials: int
+    corrections: int
+    updates: int
+    limit: int
+    rows_taken: int
+    cost_of_correction: int
+    mistaken_rows: np.ndarray
+    place_of: np.ndarray
+    def __init__(self, **settings: Any) -> None: ...
+    def count_trials(self, n: int) -> None: ...
+    def count_rows(self, n: int) -> None: ...
+    def hypothesis(self) -> np.ndarray: ...
+    def weights(self) -> np.ndarray: ...
+
+def votes(
+    space: SeenSpace, values: np.ndarray, places: np.ndarray, start: np.ndarray
+) -> np.ndarray: ...
+def outputs_at(
+    space: SeenSpace,
+    values: np.ndarray,
+    places: np.ndarray,
+    start: np.ndarray,
+    slices: np.ndarray,
+) -> np.ndarray: ...

@@ -1,0 +1,414 @@
+# distutils: extra_compile_args = -ffp-contract=off
+"""A vector over the features seen so far, and what a matrix Perceptron keeps beside it.
+
+Features are renumbered in the order in which mistaken rows bring them: what a mistake works on
+is then short and contiguous, however many columns X has.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs, pow
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+from libcpp.algorithm cimport copy
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from sparsemargin._engine._power cimport make_power
+from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, value_t
+from sparsemargin._engine._vectors cimport add_multiple
+
+# Steps beyond these might leave the range of a double once they are added up.
+cdef double SMALLEST_STEP = 1e-200
+cdef double LARGEST_MASS = 1e200
+
+
+cdef as_array(const void* data, size_t n, dtype):
+    """A copy of what lies there."""
+    dtype = np.dtype(dtype)
+    size = n * dtype.itemsize
+    return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
+
+
+cdef doubles(const vector[double]& values):
+    return as_array(values.data(), values.size(), "f8")
+
+
+cdef int take_doubles(vector[double]& values, const double[::1] array) except -1:
+    values.resize(array.shape[0])
+    if array.shape[0]:
+        memcpy(values.data(), &array[0], array.shape[0] * sizeof(double))
+    return OK
+
+
+cdef class Values:
+    """Values of the type rows are stored in."""
+
+    def __init__(self, bint single):
+        self.single = single
+
+    cdef int append(self, const vector[double]* values) except -1 nogil:
+        cdef size_t j
+        for j in range(values.size()):
+            if self.single:
+                self.singles.push_back(<float> values[0][j])
+            else:
+                self.doubles.push_back(values[0][j])
+        return OK
+
+    cdef double at(self, int64_t j) noexcept nogil:
+        return self.singles[j] if self.single else self.doubles[j]
+
+    cdef int64_t n_bytes(self) noexcept nogil:
+        return self.singles.size() * sizeof(float) + self.doubles.size() * sizeof(double)
+
+    cdef void clear(self) noexcept nogil:
+        """Forget all values, and give back their memory."""
+        self.singles = vector[float]()
+        self.doubles = vector[double]()
+
+    def __reduce__(self):
+        state = as_array(self.singles.data(), self.singles.size(), "f4"), doubles(self.doubles)
+        return Values, (self.single,), state
+
+    def __setstate__(self, state):
+        self.singles = state[0]
+        take_doubles(self.doubles, state[1])
+
+
+cdef class RowStore:
+    """Rows over the features seen, one after the other."""
+
+    def __init__(self, bint single):
+        self.start.push_back(0)
+        self.values = Values(single)
+
+    cdef int append(self, const vector[double]* values,
+                    const vector[int32_t]* places) except -1 nogil:
+        self.values.append(values)
+        self.places.insert(self.places.end(), places.begin(), places.end())
+        self.start.push_back(self.places.size())
+        return OK
+
+    cdef Py_ssize_t count(self) noexcept nogil:
+        return self.start.size() - 1
+
+    cdef int read(self, size_t i, vector[double]* values,
+                  vector[int32_t]* places) except -1 nogil:
+        cdef int64_t j
+        values.clear()
+        for j in range(self.start[i], self.start[i + 1]):
+            values.push_back(self.values.at(j))
+        places.assign(self.places.begin() + self.start[i], self.places.begin() + self.start[i + 1])
+        return OK
+
+    cdef void clear(self) noexcept nogil:
+        self.start.resize(1)
+        self.places = vector[int32_t]()
+        self.values.clear()
+
+    def __reduce__(self):
+        state = (as_array(self.start.data(), self.start.size(), "i8"),
+                 as_array(self.places.data(), self.places.size(), "i4"), self.values)
+        return RowStore, (self.values.single,), state
+
+    def __setstate__(self, state):
+        self.start, self.places, self.values = state
+
+
+cdef int take_row(SeenSpace space, const RowScale* scale, const value_t* values,
+                  const index_t* columns, Py_ssize_t nnz) except -1 nogil:
+    """Make the augmented row, divided by its norm, the one at hand; new features get places."""
+    cdef Py_ssize_t j, column
+    cdef double value
+    cdef int32_t seen = space.n_seen
+    space.x.clear()
+    space.at.clear()
+    for j in range(nnz + (1 if space.bias else 0)):
+        value = (values[j] if j < nnz else space.bias) * scale.factor / scale.norm
+        # What is stored is what is worked with.
+        value = <float> value if space.rows.values.single else value
+        if value == 0.0:
+            continue
+        column = columns[j] if j < nnz else space.n_coordinates - 1
+        if space.place[column] == 0:
+            space.place[column] = seen
+            seen += 1
+        space.x.push_back(value)
+        space.at.push_back(space.place[column])
+    return OK
+
+
+cdef class SeenSpace:
+    """What the spaces of matrix Perceptrons share: one label's weights, averages and counts.
+
+    Parameters
+    ----------
+    n_features : int
+    p : float
+    bias : float
+        Value of the intercept's coordinate; 0: there is none.
+    single : bool
+        Whether rows are stored as float32.
+    averaged, normalized, logged : bool
+        Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
+        corrections are logged, for hypotheses that are replayed.
+    most_updates : int or None
+        Corrections that may change the matrix; None: any number.
+    solver : {"auto", "implicit", "primal"}
+    room, primal_room : int
+        Bytes the matrix may take; and its n x n form, where that is not asked for.
+    """
+
+    def __init__(self, **settings):
+        self.settings = settings
+        self.open(**settings)
+
+    def open(self, *, Py_ssize_t n_features, double p, double bias, bint single, bint averaged,
+             bint normalized, bint logged, most_updates, solver, int64_t room,
+             int64_t primal_room):
+        self.p = p
+        self.bias = bias
+        self.n_coordinates = n_features + (1 if bias else 0)
+        self.averaged, self.normalized, self.logged = averaged, normalized, logged
+        self.most_updates = -1 if most_updates is None else most_updates
+        self.automatic, self.primal = solver == "auto", solver == "primal"
+        self.room, self.primal_room = room, primal_room
+        self.limit = -1
+        self.n_seen = 1
+        self.place_of = np.zeros(self.n_coordinates, dtype=np.int32)
+        self.rows, self.logged_rows = RowStore(single), RowStore(single)
+        self.w.resize(1)
+        self.total.resize(1)
+        self.v.resize(1)
+        self.bind()
+
+    cdef bind(self):
+        cdef int32_t[::1] place = self.place_of
+        self.place = &place[0]
+        self.power = make_power(self.p)
+
+    cdef Py_ssize_t stride(self) noexcept nogil:
+        """Places there may ever be, for which the n x n form is laid out."""
+        return self.n_coordinates + 1
+
+    # -------------------------------------------------------------------------------- learning
+
+    cdef int move(self, double step) except -1 nogil:
+        """v <- v + step * x, the matrix with it, and w as it then is."""
+        return OK
+
+    cdef int correct(self, double step, int64_t row) except -1 nogil:
+        """A mistake on the row at hand, number `row`; TOO_WIDE leaves all as it was."""
+        cdef size_t j
+        if not (fabs(step) > SMALLEST_STEP and self.mass + fabs(step) < LARGEST_MASS):
+            return TOO_WIDE
+        for j in range(self.at.size()):
+            self.n_seen = max(self.n_seen, self.at[j] + 1)
+        self.count_current()
+        self.begin = self.trials
+        self.mass += fabs(step)
+        self.w.resize(self.n_seen)
+        self.v.resize(self.n_seen)
+        if self.averaged:
+            self.total.resize(self.n_seen)
+        if self.logged:
+            self.logged_rows.append(&self.x, &self.at)
+            self.logged_steps.push_back(step)
+            self.logged_begins.push_back(self.begin)
+        self.move(step)
+        self.unit = reciprocal_norm(self.w, self.p) if self.normalized else 1.0
+        self.corrections += 1
+        self.mistakes.push_back(row)
+        return OK
+
+    cdef void count_current(self) noexcept nogil:
+        """Let the total take in the current vector for the trials it has lasted."""
+        if self.averaged and self.trials > self.begin:
+            add_multiple(self.total.data(), self.w.data(),
+                         (self.trials - self.begin) * self.unit, self.total.size())
+
+    cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
+        """Whether a correction may make the matrix larger by that much."""
+        if 0 <= self.most_updates <= self.updates:
+            return False
+        self.full = self.full or n_bytes > self.room
+        return not self.full
+
+    cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil:
+        """Whether it is time for the n x n form: it fits, and corrections have come to cost more
+        without it."""
+        cdef double side = self.stride()
+        return (self.automatic and not self.primal and cost > primal_cost
+                and 8.0 * side * side <= self.primal_room)
+
+    # ----------------------------------------------------------------------------- for Python
+
+    def count_trials(self, int64_t n):
+        """Count n more trials that made no correction."""
+        self.trials += n
+
+    def count_rows(self, int64_t n):
+        """Count n more rows of a stream, by which its mistakes are numbered."""
+        self.rows_taken += n
+
+    @property
+    def mistaken_rows(self):
+        """Number of each mistake's row, shape (corrections,)."""
+        return np.asarray(self.mistakes, dtype=np.int64)
+
+    def hypothesis(self):
+        """The vector that predicts, by place, shape (n_seen,)."""
+        cdef double current = self.unit
+        w = np.asarray(self.w)
+        if not self.averaged:
+            return w * current
+        current *= self.trials - self.begin
+        total = np.asarray(self.total)
+        return (total + current * w) / max(self.trials, 1)
+
+    def weights(self):
+        """The vector that predicts, shape (n_coordinates,)."""
+        return self.hypothesis()[self.place_of]
+
+    def blank(self):
+        """A space like this one before its first correction, to replay the log in."""
+        return type(self)(**{**self.settings, "averaged": False, "logged": False})
+
+    def __reduce__(self):
+        return _reopen, (type(self), self.settings), self.__getstate__()
+
+    def __getstate__(self):
+        counts = (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
+                  self.rows_taken, self.begin, self.unit, self.mass, self.n_seen)
+        return {
+            "counts": counts, "place_of": self.place_of, "rows": self.rows,
+            "logged_rows": self.logged_rows, "w": doubles(self.w), "total": doubles(self.total),
+            "v": doubles(self.v), "matrix": doubles(self.matrix),
+            "logged_steps": doubles(self.logged_steps),
+            "logged_begins": as_array(self.logged_begins.data(), self.logged_begins.size(), "i8"),
+            "mistakes": as_array(self.mistakes.data(), self.mistakes.size(), "i8"),
+        }
+
+    def __setstate__(self, state):
+        (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
+         self.rows_taken, self.begin, self.unit, self.mass, self.n_seen) = state["counts"]
+        self.rows, self.logged_rows = state["rows"], state["logged_rows"]
+        take_doubles(self.w, state["w"])
+        take_doubles(self.total, state["total"])
+        take_doubles(self.v, state["v"])
+        take_doubles(self.matrix, state["matrix"])
+        take_doubles(self.logged_steps, state["logged_steps"])
+        self.logged_begins, self.mistakes = state["logged_begins"], state["mistakes"]
+        # It may have been memory-mapped read-only.
+        self.place_of = np.require(state["place_of"], requirements="W")
+        self.bind()
+
+
+def _reopen(kind, settings):
+    return kind(**settings)
+
+
+cdef double reciprocal_norm(const vector[double]& w, double p) noexcept nogil:
+    """1 / ||w||_q; 0 where w is 0."""
+    cdef double q = p / (p - 1.0), peak = 0.0, total = 0.0
+    cdef size_t i
+    for i in range(w.size()):
+        peak = max(peak, fabs(w[i]))
+    if peak == 0.0:
+        return 0.0
+    for i in range(w.size()):
+        if w[i] != 0.0:
+            total += pow(fabs(w[i]) / peak, q)
+    return 1.0 / (peak * pow(total, 1.0 / q))
+
+
+# -------------------------------------------------------------------------------------- replays
+
+cdef class _Replay:
+    """The vectors of a space as they were, one correction after the other, and what they say of
+    test points, given as rows over the features seen."""
+
+    cdef SeenSpace space
+    cdef SeenSpace now
+    cdef vector[double] w  # as long as the places of the points reach
+    cdef const double[::1] values
+    cdef const int32_t[::1] places
+    cdef const int64_t[::1] start
+
+    def __init__(self, SeenSpace space, values, places, start):
+        self.space, self.now = space, space.blank()
+        self.values, self.places, self.start = values, places, start
+        self.w.resize(space.n_seen)
+
+    cdef int make_correction(self, size_t e) except -1 nogil:
+        with gil:
+            PyErr_CheckSignals()
+        self.space.logged_rows.read(e, &self.now.x, &self.now.at)
+        self.now.correct(self.space.logged_steps[e], 0)
+        copy(self.now.w.begin(), self.now.w.end(), self.w.begin())
+        return OK
+
+    cdef int64_t end(self, size_t e) noexcept nogil:
+        """Trials before the correction that ended what correction e began."""
+        if e + 1 < self.space.logged_begins.size():
+            return self.space.logged_begins[e + 1]
+        return self.space.trials
+
+    cdef double output(self, Py_ssize_t r) noexcept nogil:
+        cdef int64_t j = self.start[r]
+        return sparse_dot(&self.values[0] + j, &self.places[0] + j, self.start[r + 1] - j,
+                          self.w.data())
+
+
+def votes(SeenSpace space, values, places, start):
+    """``sum_k c_k sign(w_k.x)`` for every point.
+
+    Parameters
+    ----------
+    values, places, start : ndarray, float64, int32, int64
+        The points as CSR arrays over the places of `space`.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+    """
+    cdef _Replay replay = _Replay(space, values, places, start)
+    cdef Py_ssize_t r, n_points = len(start) - 1
+    cdef size_t e
+    cdef int64_t lasted
+    cdef double output
+    result = np.zeros(n_points)
+    cdef double[::1] out = result
+    with nogil:
+        for e in range(space.logged_begins.size()):
+            replay.make_correction(e)
+            lasted = replay.end(e) - space.logged_begins[e]
+            if lasted > 0:
+                for r in range(n_points):
+                    output = replay.output(r)
+                    out[r] += lasted * ((output > 0.0) - (output < 0.0))
+    return result
+
+
+def outputs_at(SeenSpace space, values, places, start, const int64_t[::1] slices):
+    """``w.x`` with the vector that existed at each point's time slice, as `votes`."""
+    cdef _Replay replay = _Replay(space, values, places, start)
+    cdef const int64_t[::1] by_time = np.argsort(slices, kind="stable")
+    cdef Py_ssize_t done = 0, n_points = by_time.shape[0]
+    cdef size_t e, n_corrections = space.logged_begins.size()
+    result = np.zeros(n_points)
+    cdef double[::1] out = result
+    with nogil:
+        while n_corrections and done < n_points and (
+                slices[by_time[done]] < space.logged_begins[0]):
+            done += 1
+        for e in range(n_corrections):
+            replay.make_correction(e)
+            while done < n_points and (e + 1 == n_corrections
+                                       or slices[by_time[done]] < replay.end(e)):
+                out[by_time[done]] = replay.now.unit * replay.output(by_time[done])
+                done += 1
+    return result

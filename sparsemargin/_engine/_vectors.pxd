@@ -1,0 +1,42 @@
+"""Loops over contiguous doubles, compiled for the vector widths there are.
+
+The width is chosen at run time. Entries do not depend on each other, and sums go into a fixed
+number of lanes, so any width gives the same bits.
+"""
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+    #define SM_ALL_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
+    #else
+    #define SM_ALL_WIDTHS
+    #endif
+    SM_ALL_WIDTHS
+    static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
+        for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
+    }
+    SM_ALL_WIDTHS
+    static double sm_dot(const double *a, const double *b, Py_ssize_t n) {
+        double lanes[16] = {0}, rest = 0;
+        Py_ssize_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            for (int j = 0; j < 16; ++j) lanes[j] += a[i + j] * b[i + j];
+        for (; i < n; ++i) rest += a[i] * b[i];
+        for (int half = 8; half; half /= 2)
+            for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+        return lanes[0] + rest;
+    }
+    SM_ALL_WIDTHS
+    static void sm_rotate(double *row, double *x, double cosine, double sine, Py_ssize_t n) {
+        for (Py_ssize_t i = 0; i < n; ++i) {
+            double turned = (row[i] + sine * x[i]) / cosine;
+            x[i] = cosine * x[i] - sine * turned;
+            row[i] = turned;
+        }
+    }
+    """
+    void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
+                                        Py_ssize_t n) noexcept nogil
+    double dot "sm_dot"(const double* a, const double* b, Py_ssize_t n) noexcept nogil
+    void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
+                            Py_ssize_t n) noexcept nogil

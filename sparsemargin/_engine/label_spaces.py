@@ -1,0 +1,87 @@
+"""Spaces of matrix Perceptrons side by side, one a label."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine._replay import draw_slices
+from sparsemargin._engine._seen import outputs_at, votes
+
+
+class LabelSpaces:
+    """The spaces of all labels, all alike.
+
+    Parameters
+    ----------
+    make : callable
+        Makes an empty space.
+    n_labels : int
+    """
+
+    def __init__(self, make, n_labels):
+        self.spaces = [make() for _ in range(n_labels)]
+        self.n_labels = n_labels
+        self.p, self.bias, self.logged = (
+            getattr(self.spaces[0], name) for name in ("p", "bias", "logged")
+        )
+
+    def per_label(self, name):
+        """The scalars called `name`, shape (n_labels,)."""
+        return np.array([getattr(space, name) for space in self.spaces])
+
+    @property
+    def trials(self):
+        return max(space.trials for space in self.spaces)
+
+    def count_trials(self, trials):
+        """Let the trials go up to `trials` without a correction, for labels still learning."""
+        more = trials - self.trials
+        for space, done in zip(self.spaces, self.exhausted(), strict=True):
+            if not done:
+                space.count_trials(more)
+
+    def resume(self, max_corrections=None):
+        """Let labels learn on, up to that many corrections since their first."""
+        for space in self.spaces:
+            space.limit = -1 if max_corrections is None else max_corrections
+
+    def exhausted(self):
+        """Whether each label has made all the corrections it was allowed."""
+        limit = self.per_label("limit")
+        return (limit >= 0) & (self.per_label("corrections") >= limit)
+
+    def weights(self):
+        """Weights of the hypothesis, shape (n_labels, n_coordinates)."""
+        return np.vstack([space.weights() for space in self.spaces])
+
+    # -------------------------------------------------------------------------------- outputs
+
+    def outputs(self, rows):
+        """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
+        out = np.empty((len(rows.indptr) - 1, self.n_labels))
+        outputs = kernels.for_rows(rows).outputs_of_seen
+        for label, space in enumerate(self.spaces):
+            outputs(space, space.hypothesis(), rows.data, rows.indices, rows.indptr, out, label)
+        return out
+
+    def votes(self, X):
+        """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_rows, n_labels); X is CSR with the
+        intercept's column, float64."""
+        return np.column_stack(
+            [votes(space, *_by_place(space, X)) / max(space.trials, 1) for space in self.spaces]
+        )
+
+    def random_outputs(self, X, seed):
+        """``w.x`` with the vectors of a time slice drawn for each row, one for all labels."""
+        parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+        slices = draw_slices(*parts, seed, self.trials)
+        return np.column_stack(
+            [outputs_at(space, *_by_place(space, X), slices) for space in self.spaces]
+        )
+
+
+def _by_place(space, X):
+    """CSR arrays of X over the features that the space has seen; the others have place 0, where
+    all weights are 0."""
+    return X.data, space.place_of[X.indices], X.indptr.astype(np.int64)

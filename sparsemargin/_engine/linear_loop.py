@@ -1,0 +1,97 @@
+"""Passes over rows for the linear space."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine._loop import set_bars
+from sparsemargin._engine.gram import GramLoop
+from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
+from sparsemargin._engine.threads import run_together
+
+
+class LinearLoop(Loop):
+    """The loop of the first-order rules, which a linear space learns by."""
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, task)
+        self.rule = rule
+        self.gram_suits = GramLoop.suits(space, task)
+        self.repeats = space.n_labels == 1
+        self.train = kernels.for_state(task.rows, space).train
+        self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
+        n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
+        cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
+        self.slices = list(pairwise(cuts))
+
+    def _run_labels(self, labels, order, seed, start, stop, n_passes, trials, check):
+        space, task, rows = self.space, self.task, self.task.rows
+        return self.train(
+            space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
+            task.codes, task.weights, task.class_weight, order, seed or 0, seed is not None, start,
+            stop, n_passes,
+            *labels, trials, check, self.place,
+        )  # fmt: skip
+
+    def calls(self, stop):
+        """Cut the first `stop` trials of a pass into calls of the compiled loop."""
+        length = max(1, PRODUCTS_PER_CALL * len(self.task.codes) // self.products)
+        for start in range(0, stop, length):
+            yield start, min(start + length, stop)
+
+    def run(self, order, seed, stop, n_passes, check):
+        """Make passes over the first `stop` rows of the order.
+
+        Returns
+        -------
+        learning : bool
+            Whether any label has not used up its corrections.
+        passes : float
+            Those made.
+        converged : bool
+            Whether the last made no correction.
+        """
+        if n_passes > 1:
+            learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
+            return learning, passes if learning else passes + 1, converged
+        before = self.space.per_label("corrections").sum()
+        for start, end in self.calls(stop):
+            learning, *_ = self._call(order, seed, start, end, 1, check)
+            self.part = end / len(self.task.codes)
+            if not learning:
+                break
+        passes, self.part = end / stop, 0.0
+        return learning, passes, bool(self.space.per_label("corrections").sum() == before)
+
+    def _call(self, order, seed, start, stop, n_passes, check):
+        trials = self.space.trials
+        args = order, seed, start, stop, n_passes, trials, check
+        calls = [partial(self._run_labels, labels, *args) for labels in self.slices]
+        ends = run_together(calls, len(self.slices))
+        self.space.count_trials(max(end[2] for end in ends))
+        for status, row, *_ in ends:
+            if status not in (kernels.OK, kernels.ALL_STOPPED):
+                raise kernels.BadRow(status, row)
+        learning = any(end[0] == kernels.OK for end in ends)
+        return learning, max(end[3] for end in ends), all(end[4] for end in ends)
+
+
+@contextmanager
+def linear_loop(space, rule, task):
+    """The loop over a task: every label learns, rows have their soft-margin coordinates."""
+    space.resume(task.max_corrections)
+    set_bars(space, rule)
+    slack, multipliers = task.kept or (None, None)
+    if space.slack:
+        space.open_slack(len(task.codes), slack)
+    if rule.keeps_multipliers:
+        space.open_multipliers(len(task.codes), multipliers)
+    try:
+        yield LinearLoop(space, rule, task)
+    finally:
+        task.kept = space.close_slack(), space.close_multipliers()

@@ -1,0 +1,69 @@
+"""What a loop over rows learns from, and what all loops share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
+PRODUCTS_PER_CALL = 1 << 23
+
+
+@dataclass
+class Task:
+    """What the loop learns from, and how.
+
+    Attributes
+    ----------
+    rows : Rows
+    codes : ndarray of shape (n_rows,), int64
+    weights : ndarray of shape (n_rows,) or None
+    class_weight : ndarray of shape (2, n_labels)
+    check : bool
+        Whether rows are still to be checked, as they are first used.
+    max_corrections : int or None
+    n_threads : int
+        Labels are split over that many threads; the result is the same for any number.
+    kept : tuple or None
+        What the rows have besides: their soft-margin coordinates and their multipliers, or None
+        for either. Left behind by one fit, they let another go on with the same rows.
+    """
+
+    rows: Any
+    codes: np.ndarray
+    weights: np.ndarray | None
+    class_weight: np.ndarray
+    check: bool = False
+    max_corrections: int | None = None
+    n_threads: int = 1
+    kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
+
+
+class Loop:
+    """A compiled loop bound to one task.
+
+    Parameters
+    ----------
+    space : LinearSpace or LabelSpaces
+    task : Task
+    """
+
+    # Whether the passes may be made by `GramLoop` too; whether one call can make several.
+    gram_suits = False
+    repeats = False
+
+    def __init__(self, space, task):
+        self.space, self.task = space, task
+        self.part = 0.0  # of the pass under way
+
+    @property
+    def trials_per_pass(self):
+        weights = self.task.weights
+        return len(self.task.codes) if weights is None else np.count_nonzero(weights)
+
+    @property
+    def products(self):
+        """Multiplications in a pass without a correction."""
+        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)

@@ -1,0 +1,171 @@
+"""What the Higher-order and the Second-order Perceptron share: a matrix beside the vector."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin._engine._seen import SeenSpace
+from sparsemargin._engine.kernels import BadRow
+from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin._engine.learning import Aim, Outcome, learn
+from sparsemargin._engine.seen_loop import seen_loop
+from sparsemargin._engine.task import Task
+from sparsemargin.estimators import _validation as border
+from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.estimators._weighted import WeightedClassifier
+
+#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
+MATRIX_MEMORY = 1 << 30
+
+#: Bytes the n x n form may take where it is chosen automatically.
+PRIMAL_MEMORY = 1 << 26
+
+# Beyond these a product with a row near 1 may leave the range of a double.
+_SAFE = 1e-270, 1e270
+
+
+class MatrixClassifier(WeightedClassifier, OnlineClassifier):
+    """Base of the classifiers that keep a matrix of their mistakes; not for use by itself."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OnlineClassifier._parameter_constraints,
+        **WeightedClassifier._parameter_constraints,
+        "max_updates": [Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"auto", "implicit", "primal"})],
+    }
+
+    _structural = (*OnlineClassifier._structural, "max_updates", "solver")
+
+    max_updates: int | None
+    solver: Literal["auto", "implicit", "primal"]
+
+    _space: LabelSpaces
+
+    @abstractmethod
+    def _make_space(self, **settings: Any) -> SeenSpace:
+        """One label's space."""
+
+    # ------------------------------------------------------------------------------- learning
+
+    def _open(self, rows: border.Rows) -> None:
+        n_labels = self._n_labels()
+        primal = 8 * (rows.n_features + self.fit_intercept + 1) ** 2 * n_labels
+        if self.solver == "primal" and primal > MATRIX_MEMORY:
+            raise ValueError(
+                f"solver='primal' would take {primal / 2**30:.3g} GiB: {n_labels} matrices of "
+                f"{rows.n_features} features squared. At most {MATRIX_MEMORY / 2**30:g} GiB is "
+                "allowed; pass solver='implicit' or 'auto'."
+            )
+        settings = {
+            "n_features": rows.n_features,
+            "bias": self._bias(),
+            "single": rows.data.dtype == np.float32,
+            "averaged": self.hypothesis == "average",
+            "normalized": bool(self.normalize_hypotheses),
+            "logged": self.hypothesis in ("vote", "random"),
+            "most_updates": self.max_updates,
+            "solver": self.solver,
+            "room": MATRIX_MEMORY // n_labels,
+            "primal_room": PRIMAL_MEMORY // n_labels,
+        }
+        self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
+
+    def _loop(self, task: Task) -> AbstractContextManager:
+        return seen_loop(self._space, task)
+
+    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        rows = border.check_rows(X, border.open_rows(X))
+        self._open(rows)
+        self._structure = self._get_structure()
+        return self._learn_rows(rows, codes, weights, seed)
+
+    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        return self._learn_rows(border.check_rows(X, border.open_rows(X)), codes, weights, seed)
+
+    def _learn_rows(self, rows: border.Rows, codes: Any, weights: Any, seed: int | None) -> Self:
+        task = self._task(rows, codes, weights)
+        try:
+            outcome = learn(
+                self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose)
+            )
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
+        self.n_iter_ = outcome.n_iter
+        self._warn_of_shortfall(outcome)
+        return self
+
+    def _warn_of_shortfall(self, outcome: Outcome) -> None:
+        if self.max_iter is None and not (outcome.converged or outcome.interrupted):
+            warnings.warn(
+                f"Stopped after {self.n_iter_:g} epochs, before a pass made no correction. Raise "
+                f"max_corrections={self.max_corrections}, or pass None.",
+                ConvergenceWarning, stacklevel=6,
+            )  # fmt: skip
+        if self._space.per_label("full").any():
+            warnings.warn(
+                f"The matrix stopped growing after {np.max(self.n_updates_)} mistakes, at "
+                f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
+                "stop it sooner, which is faster too.", stacklevel=6,
+            )  # fmt: skip
+
+    def _learn_stream(self, task: Task) -> None:
+        super()._learn_stream(task)
+        for space in self._space.spaces:
+            space.count_rows(len(task.codes))
+
+    # ------------------------------------------------------------------------------ prediction
+
+    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+        hypothesis = self._structure["hypothesis"]
+        if hypothesis == "vote":
+            return self._space.votes(self._points(rows)[0]), True
+        if hypothesis == "random":
+            X, exponent = self._points(rows)
+            out = self._space.random_outputs(X, self._slice_seed)
+            out = out if relative else np.ldexp(out, exponent)
+            return out, bool(np.isfinite(out).all())
+        return self._plain_outputs(rows, relative=relative)
+
+    def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+        out = self._space.outputs(rows)
+        sizes = np.abs(out)
+        extreme = ((sizes < _SAFE[0]) | (sizes > _SAFE[1])).any(axis=1)
+        if extreme.any():
+            X, exponent = self._points(rows, extreme)
+            again = X @ self._space.weights().T
+            out[extreme] = again if relative else np.ldexp(again, exponent)
+        return out, bool(np.isfinite(out).all())
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    @property
+    def n_updates_(self) -> int | np.ndarray:
+        """Mistakes that changed the matrix: an int for two classes, else an array of shape
+        (n_classes,)."""
+        return self._counts("updates")
+
+    def _by_label(self, values: list) -> Any:
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def mistakes_(self) -> np.ndarray | list[np.ndarray]:
+        """The row of each mistake, in order: an int64 array of shape (n_corrections,) for two
+        classes, else a list of them. Rows of X, in `partial_fit` counted on from call to call."""
+        check_is_fitted(self)
+        return self._by_label([space.mistaken_rows for space in self._space.spaces])
+
+    @property
+    def solver_(self) -> str | list[str]:
+        """The form the matrix has come to: "implicit" or "primal" for two classes, else a list."""
+        check_is_fitted(self)
+        primal = self._space.per_label("primal")
+        return self._by_label(["primal" if is_so else "implicit" for is_so in primal])
