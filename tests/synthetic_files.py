@@ -1,5 +1,7 @@
 """Small files in the published forms, and a registry that describes them."""
 
+import bz2
+import gzip
 import hashlib
 import json
 
@@ -32,18 +34,82 @@ CONTENTS = {
     "sonar.rocks": sonar_text(["CR001", "*CR002", "CR003"], ROCKS).encode(),
     "breast-cancer-wisconsin.data": WBC.encode(),
 }
+
+# Labels are positions among the topics, columns count from 1.
+RCV1 = """\
+0,1 1:0.6 4:0.8
+1,3 2:1
+0,3 5:1
+0 1:0.8 5:0.6
+3 3:1
+1 2:0.6 3:0.8
+"""
+LYMPHOMA = """\
+@RELATION figure1
+
+@ATTRIBUTE GENE1X REAL
+@ATTRIBUTE GENE2X REAL
+@ATTRIBUTE GENE3X REAL
+@ATTRIBUTE class    {ACL,nonACL}
+
+@DATA
+0.5,?,-1.25,ACL
+?,1,0,nonACL
+0.25,0.5,?,nonACL
+-1,2,0.75,nonACL
+1.5,-0.5,3,nonACL
+"""
+LYMPHOMA_LABELS = """\
+row,class9,figure1_label,malignant_66,in_62_subset
+0,DLBCL,ACL,1,0
+1,FL,nonACL,1,1
+2,TCL,nonACL,0,0
+3,NIL,nonACL,0,0
+4,CLL,nonACL,1,1
+"""
+COLON = "sample,class,X1,X2\n1,t,1.5,20\n2,n,3,4e3\n3,t,5,6\n"
+LEUKEMIA = "sample,split,class,A_at,B_at\n1,train,ALL,-3,4\n2,test,AML,0,7\n3,train,AML,8,-9\n"
+BREAST = "10,-2,3,1\n40,50,60,0\n-7,8,9,1\n"
+
+# Files that no address serves.
+BY_HAND = {
+    "rcv1_subsets_topics.svm.bz2": bz2.compress(RCV1.encode()),
+    "rcv1_topics.txt": b"C15\nGCAT\nM143\nMCAT\n",
+    "Lymphoma96x4026.arff.gz": gzip.compress(LYMPHOMA.encode()),
+    "lymphoma_labels.csv": LYMPHOMA_LABELS.encode(),
+    "breast_er_west2001.csv.gz": gzip.compress(BREAST.encode()),
+    "colon_alon1999.csv.gz": gzip.compress(COLON.encode()),
+    "leukemia_golub1999.csv.gz": gzip.compress(LEUKEMIA.encode()),
+}
 SHAPES = {
     "sonar.mines": [2, 60],
     "sonar.rocks": [3, 60],
     "breast-cancer-wisconsin.data": [4, 9],
+    "rcv1_subsets_topics.svm.bz2": [6, 5],
+    "rcv1_topics.txt": [4],
+    "Lymphoma96x4026.arff.gz": [5, 3],
+    "lymphoma_labels.csv": [5],
+    "breast_er_west2001.csv.gz": [3, 3],
+    "colon_alon1999.csv.gz": [3, 2],
+    "leukemia_golub1999.csv.gz": [3, 2],
 }
-DATA_SETS = {"sonar": ["sonar.mines", "sonar.rocks"], "wbc": ["breast-cancer-wisconsin.data"]}
+DATA_SETS = {
+    "sonar": ["sonar.mines", "sonar.rocks"],
+    "wbc": ["breast-cancer-wisconsin.data"],
+    "rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
+    "lymphoma": ["Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"],
+    "breast_er": ["breast_er_west2001.csv.gz"],
+    "colon": ["colon_alon1999.csv.gz"],
+    "leukemia": ["leukemia_golub1999.csv.gz"],
+}
 
 
 def use_registry(monkeypatch, folder, contents, server):
     """Put a registry of `contents` into `folder` and make the library read it."""
     tables = []
     for name, files in DATA_SETS.items():
+        if not contents.keys() >= set(files):
+            continue
         fields = {"title": f"The {name} data", "citation": f"The {name} paper", "files": files}
         tables.append((f"[dataset.{name}]", fields))
     for name, content in contents.items():
@@ -51,7 +117,8 @@ def use_registry(monkeypatch, folder, contents, server):
             "name": name,
             "shape": SHAPES[name],
             "publisher": "A publisher",
-            "url": f"{server}/{name}",
+            "source": "A source",
+            **({"obtain": "A recipe"} if name in BY_HAND else {"url": f"{server}/{name}"}),
             "licence": "A licence",
             "bytes": len(content),
             "sha256": hashlib.sha256(content).hexdigest(),
@@ -70,6 +137,13 @@ def use_registry(monkeypatch, folder, contents, server):
 def forget_registry():
     """Make the library read its own registry again."""
     _registry.data_sets.cache_clear()
+
+
+def hide_copies(monkeypatch, folder):
+    """Let the loaders find no copies but those a test puts somewhere."""
+    monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(folder / "scikit-learn"))
 
 
 def write_files(folder, names=tuple(CONTENTS), contents=CONTENTS):

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 
 import pytest
-from synthetic_files import CONTENTS
+from synthetic_files import BY_HAND, CONTENTS, hide_copies, write_files
 
 from sparsemargin.datasets import load_sonar, load_wbc
 from sparsemargin.datasets.__main__ import main
@@ -78,8 +78,7 @@ def server():
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
     """Where files are to go; not there yet."""
-    monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    hide_copies(monkeypatch, tmp_path)
     monkeypatch.setenv("NO_PROXY", "*")
     return tmp_path / "folder"
 
@@ -213,6 +212,33 @@ def test_a_folder_that_cannot_be_one(folder, capsys):
     assert str(folder) in complaints[0]
 
 
+@pytest.mark.parametrize("older", [None, b"another file"])
+def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(
+    register, folder, capsys, monkeypatch, older
+):
+    register(BY_HAND)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    write_files(folder, ["rcv1_subsets_topics.svm.bz2"], BY_HAND)
+    if older is not None:
+        (folder / "rcv1_topics.txt").write_bytes(older)
+    code, out, complaints = run(capsys, "rcv1", "--to", folder)
+    assert code == 1
+    assert "rcv1_subsets_topics.svm.bz2" in out
+    assert complaints == [
+        "error: no address serves rcv1_topics.txt, get it by hand: rcv1_topics.txt was taken from "
+        "A source; A recipe"
+    ]
+    assert older is None or (folder / "rcv1_topics.txt").read_bytes() == older
+
+
+def test_copies_of_files_that_no_address_serves_are_checked(register, folder, capsys):
+    register(BY_HAND)
+    write_files(folder, BY_HAND, BY_HAND)
+    code, out, complaints = run(capsys, "rcv1", "lymphoma", "--to", folder)
+    assert (code, complaints) == (0, [])
+    assert out.count("already there") == 4
+
+
 def use_terminal(monkeypatch):
     """Put a terminal in the place of the error stream and return what it is sent."""
     stream = StringIO()
@@ -246,7 +272,7 @@ def test_progress_leaves_a_clear_line(files, folder, server, monkeypatch, fault,
 
 @pytest.mark.parametrize(("arguments", "known"), [
     ([], "download"), (["upload", "wbc"], "download"),
-    (["download"], "{sonar,wbc}"), (["download", "iris"], "{sonar,wbc}"),
+    (["download"], "{sonar,wbc,"), (["download", "iris"], "{sonar,wbc,"),
 ])  # fmt: skip
 def test_unknown_names_are_refused_with_those_that_exist(arguments, known, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -261,3 +287,4 @@ def test_help_lists_names_sizes_and_licences(capsys):
     text = capsys.readouterr().out
     assert "  sonar  92,269 bytes, CC BY 4.0\n" in text
     assert "  wbc  19,889 bytes, CC BY 4.0\n" in text
+    assert "  colon  347,103 bytes, by hand, none stated" in text

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from published_files import data_folder
 from scipy.optimize import linprog
-from synthetic_files import CONTENTS, MINES, ROCKS, write_files
+from synthetic_files import CONTENTS, MINES, ROCKS, hide_copies, write_files
 
 from sparsemargin.datasets import load_sonar, load_wbc
 from sparsemargin.datasets._local import cache_folder
@@ -85,8 +85,7 @@ def test_published_wbc_leaves_out_the_rows_that_the_paper_lists(published):
 def nowhere(register, monkeypatch, tmp_path):
     """A registry of small files, none of which is to be found yet."""
     register()
-    monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    hide_copies(monkeypatch, tmp_path)
     return tmp_path
 
 

@@ -1,5 +1,6 @@
 """The registry of data files, the local copies it describes, and the generated sample."""
 
+import gzip
 import hashlib
 import re
 import shlex
@@ -32,7 +33,7 @@ def test_names_and_hashes_are_distinct():
 @by_name
 def test_fields(entry):
     texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    assert set(entry) - {"classes", "url"} == texts | {"shape", "bytes"}
+    assert set(entry) - {"classes", "url", "obtain"} == texts | {"shape", "bytes"}
     assert all(isinstance(entry[field], str) and entry[field] for field in texts)
     assert Path(entry["name"]).name == entry["name"]
     assert re.fullmatch("[0-9a-f]{64}", entry["sha256"])
@@ -44,19 +45,34 @@ def test_fields(entry):
 
 @pytest.mark.parametrize("name", REGISTRY["dataset"])
 def test_data_sets(name):
-    """The download command can fetch every file of a data set, under its registered name."""
+    """The download command can fetch every file under its registered name, or tells what to do."""
     table = REGISTRY["dataset"][name]
     assert set(table) == {"title", "citation", "files"}
     assert table["title"]
     assert table["citation"]
     entries = {entry["name"]: entry for entry in FILES}
     for file in table["files"]:
-        assert re.fullmatch(f"https://.*/{re.escape(file)}", entries[file]["url"])
+        if "url" in entries[file]:
+            assert re.fullmatch(f"https://.*/{re.escape(file)}", entries[file]["url"])
+        else:
+            assert entries[file]["obtain"]
 
 
-def test_each_file_that_can_be_fetched_belongs_to_one_data_set():
+def test_each_file_that_can_be_had_belongs_to_one_data_set_and_is_had_in_one_way():
     listed = [file for table in REGISTRY["dataset"].values() for file in table["files"]]
-    assert sorted(listed) == sorted(entry["name"] for entry in FILES if "url" in entry)
+    ways = [entry["name"] for entry in FILES for way in ("url", "obtain") if way in entry]
+    assert sorted(listed) == sorted(ways)
+
+
+@pytest.mark.parametrize("name", ["Lymphoma96x4026.arff.gz", "breast_er_west2001.csv.gz"])
+def test_recipes_that_pack_a_published_file_make_the_registered_bytes(name, tmp_path):
+    (entry,) = [entry for entry in FILES if entry["name"] == name]
+    command = entry["obtain"].split("with GNU gzip: ")[1]
+    content = gzip.decompress((data_folder(name) / name).read_bytes())
+    unpacked = entry["source"].rsplit("/", 1)[1]
+    (tmp_path / unpacked).write_bytes(content)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == entry["sha256"]
 
 
 @by_name

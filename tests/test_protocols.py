@@ -1,0 +1,360 @@
+"""Splits, comparisons, curves and choices of settings, against loops written out by hand."""
+
+import _thread
+from io import StringIO
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import wilcoxon
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import shuffle
+
+from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.evaluation import (
+    compare_on_splits,
+    learning_curve_over_epochs,
+    random_splits,
+    select_setting,
+    wilcoxon_signed_rank,
+)
+
+IN_ORDER = {"hypothesis": "last", "shuffle": False}
+RIVALS = {
+    "pnorm": PNormPerceptron(p=4, **IN_ORDER),
+    "alma": ALMAClassifier(alpha=0.5, max_iter=2, random_state=0),
+    "svm": LinearSVC(random_state=0),
+}
+
+
+def make_problem(n_classes=2, m=90, n=12, seed=0):
+    """Return dense rows and labels of which some are noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((m, n))
+    y = (X @ rng.standard_normal((n, n_classes)) + rng.standard_normal((m, n_classes))).argmax(1)
+    return X, np.array(["cow", "ant", "bee"])[y]
+
+
+def assert_same_results(found, expected):
+    assert list(found) == list(expected)
+    for name, results in found.items():
+        assert_array_equal(results.test_errors, expected[name].test_errors)
+        assert_array_equal(results.mistakes, expected[name].mistakes)
+
+
+# -- random splits --------------------------------------------------------------------------------
+
+
+def test_splits_have_the_sizes_asked_for_and_permuted_training_rows():
+    splits = random_splits(96, train_size=60, test_size=30, n_splits=200, random_state=0)
+    assert len(splits) == 200
+    for train, test in splits:
+        assert (len(set(train)), len(set(test)), len({*train, *test})) == (60, 30, 90)
+        assert not np.array_equal(train, np.sort(train))
+    assert {*np.concatenate([train for train, _ in splits])} == set(range(96))
+    # Each place in the order is any row's: the mean row number of the first place is the middle.
+    assert abs(np.mean([train[0] for train, _ in splits]) - 47.5) < 4 * 96 / np.sqrt(12 * 200)
+
+
+def test_splits_are_repeated_by_their_seed():
+    first, again, other = (
+        random_splits(30, train_size=20, test_size=10, n_splits=3, random_state=seed)
+        for seed in (1, 1, 2)
+    )
+    assert_array_equal(np.hstack(first[2]), np.hstack(again[2]))
+    assert not np.array_equal(np.hstack(first[2]), np.hstack(other[2]))
+
+
+@pytest.mark.parametrize("sizes", [(50, 20), (0, 20), (58, 0)])
+def test_parts_that_do_not_fit_are_refused(sizes):
+    with pytest.raises(ValueError, match=r"train_size|test_size"):
+        random_splits(58, train_size=sizes[0], test_size=sizes[1])
+
+
+# -- comparison -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_comparison_is_the_loop_over_splits(n_classes, container):
+    X, y = make_problem(n_classes)
+    X = container(X)
+    splits = random_splits(90, train_size=60, test_size=25, n_splits=6, random_state=0)
+    results = compare_on_splits(RIVALS, X, y, splits)
+    assert list(results) == list(RIVALS)
+    for name, rival in RIVALS.items():
+        models = [clone(rival).fit(X[train], y[train]) for train, _ in splits]
+        errors = [
+            (model.predict(X[test]) != y[test]).mean()
+            for model, (_, test) in zip(models, splits, strict=True)
+        ]
+        assert_array_equal(results[name].test_errors, errors)
+        assert 0 < np.mean(errors) < 0.5
+        if name != "svm":
+            assert_array_equal(
+                results[name].mistakes, [np.sum(model.n_corrections_) for model in models]
+            )
+        assert results[name].fit_seconds.shape == (6,)
+        assert not hasattr(rival, "classes_")
+    assert np.isnan(results["svm"].mistakes).all()
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    X, y = make_problem()
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=8, random_state=0)
+    together = compare_on_splits(RIVALS, X, y, splits, n_jobs=2)
+    assert_same_results(together, compare_on_splits(RIVALS, X, y, splits))
+
+
+def test_all_algorithms_get_the_same_splits_even_of_a_source_that_changes():
+    X, y = make_problem()
+    twins = {"one": RIVALS["pnorm"], "other": RIVALS["pnorm"]}
+    for source in (
+        ShuffleSplit(5, random_state=np.random.RandomState(0)),
+        iter(random_splits(90, train_size=60, test_size=30, n_splits=5)),
+    ):
+        results = compare_on_splits(twins, X, y, source)
+        assert_array_equal(results["one"].test_errors, results["other"].test_errors)
+        assert len(set(results["one"].test_errors)) > 1
+
+
+def test_order_of_the_training_rows_is_that_of_the_split():
+    X, y = make_problem()
+    train = np.random.RandomState(0).permutation(60)
+    splits = [(train, np.arange(60, 90)), (train[::-1], np.arange(60, 90))]
+    mistakes = compare_on_splits({"pnorm": RIVALS["pnorm"]}, X, y, splits)["pnorm"].mistakes
+    expected = [RIVALS["pnorm"].fit(X[rows], y[rows]).n_corrections_ for rows, _ in splits]
+    assert_array_equal(mistakes, expected)
+    assert expected[0] != expected[1]
+
+
+def test_verbose_tells_of_each_algorithm(capsys):
+    X, y = make_problem()
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=3, random_state=0)
+    results = compare_on_splits(RIVALS, X, y, splits, verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == list(RIVALS)
+    assert f"test error {results['alma'].test_errors.mean():.2%}, mistakes" in lines[1]
+    compare_on_splits(RIVALS, X, y, splits)
+    assert not capsys.readouterr().out
+
+
+class InterruptingOutput(StringIO):
+    """Presses Ctrl-C when a line is printed."""
+
+    def write(self, text):
+        _thread.interrupt_main()
+        return super().write(text)
+
+
+@pytest.mark.parametrize("protocol", [compare_on_splits, select_setting])
+def test_ctrl_c_within_a_fit_ends_the_comparison(protocol, monkeypatch):
+    """The fit alone would end with what it had learned, and count like any other."""
+    X, y = make_problem()
+    rivals = {"loud": PNormPerceptron(verbose=1, max_iter=3)}
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=2, random_state=0)
+    monkeypatch.setattr("sys.stdout", InterruptingOutput())
+    with pytest.raises(KeyboardInterrupt):
+        protocol(rivals, X, y, splits)
+
+
+def test_what_can_not_be_compared_is_refused():
+    X, y = make_problem()
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=2, random_state=0)
+    with pytest.raises(ValueError, match="estimators is empty"):
+        compare_on_splits({}, X, y, splits)
+    with pytest.raises(ValueError, match="splits is empty"):
+        compare_on_splits(RIVALS, X, y, [])
+    with pytest.raises(ValueError, match="one class only"):
+        compare_on_splits(RIVALS, X, np.sort(y), [(np.arange(3), np.arange(3, 6))])
+
+
+# -- epochs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
+    X, y = make_problem(n_classes)
+    train, test = container(X[:60]), container(X[60:])
+    model = PNormPerceptron(p=4, **IN_ORDER)
+    curve = learning_curve_over_epochs(model, train, y[:60], test, y[60:], epochs=[1, 2, 7])
+    assert_array_equal(curve.epochs, [1, 2, 7])
+    for k, n_epochs in enumerate([1, 2, 7]):
+        fitted = clone(model).set_params(max_iter=n_epochs).fit(train, y[:60])
+        assert curve.mistakes[k] == np.sum(fitted.n_corrections_)
+        assert curve.test_errors[k] == (fitted.predict(test) != y[60:]).mean()
+    assert not hasattr(model, "classes_")
+    assert len(set(curve.test_errors)) > 1
+
+
+def test_epochs_of_the_paper_are_the_default():
+    X, y = make_problem()
+    curve = learning_curve_over_epochs(PNormPerceptron(), X, y, X, y)
+    assert_array_equal(curve.epochs, [1, 2, 3, 5, 10, 15, 20])
+
+
+def test_every_epoch_may_have_an_order_of_its_own():
+    X, y = make_problem()
+    model = PNormPerceptron(p=4, **IN_ORDER)
+    curve = learning_curve_over_epochs(
+        model, X, y, X, y, epochs=[1, 2, 3], shuffle_rows=True, random_state=7
+    )
+    random, by_hand, mistakes = np.random.RandomState(7), clone(model), []
+    for _ in range(3):
+        rows, labels = shuffle(X, y, random_state=random)
+        by_hand.partial_fit(rows, labels, classes=np.unique(y))
+        mistakes.append(by_hand.n_corrections_)
+    assert_array_equal(curve.mistakes, mistakes)
+    in_order = learning_curve_over_epochs(model, X, y, X, y, epochs=[1, 2, 3])
+    assert not np.array_equal(curve.mistakes, in_order.mistakes)
+
+
+@pytest.mark.parametrize("epochs", [[], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]]])
+def test_epochs_that_do_not_rise_are_refused(epochs):
+    X, y = make_problem()
+    with pytest.raises(ValueError, match="epochs must"):
+        learning_curve_over_epochs(PNormPerceptron(), X, y, X, y, epochs=epochs)
+
+
+def test_without_partial_fit_there_is_no_curve():
+    X, y = make_problem()
+    with pytest.raises(ValueError, match="SVC has no partial_fit"):
+        learning_curve_over_epochs(SVC(), X, y, X, y)
+
+
+# -- choice of a setting --------------------------------------------------------------------------
+
+
+def make_grid():
+    return {f"p = {p}": PNormPerceptron(p=p, **IN_ORDER) for p in (2, 3, 4)}
+
+
+@pytest.mark.parametrize("cv", [3, KFold(4)])
+def test_choice_is_by_cross_validation_on_each_training_part(cv):
+    X, y = make_problem(3)
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=5, random_state=1)
+    grid, folds = make_grid(), StratifiedKFold(3) if cv == 3 else cv
+    found = select_setting(grid, X, y, splits, cv=cv)
+    expected = np.empty((5, 3))
+    for k, (train, _) in enumerate(splits):
+        own, labels = X[train], y[train]
+        for j, model in enumerate(grid.values()):
+            expected[k, j] = np.mean([
+                1 - clone(model).fit(own[a], labels[a]).score(own[b], labels[b])
+                for a, b in folds.split(own, labels)
+            ])  # fmt: skip
+    assert_allclose(found.cv_errors, expected, atol=1e-11)
+    chosen = found.cv_errors.argmin(axis=1)
+    assert found.chosen == [list(grid)[j] for j in chosen]
+    assert_same_results(found.results, compare_on_splits(grid, X, y, splits))
+    for k, name in enumerate(found.chosen):
+        assert found.cross_validated.test_errors[k] == found.results[name].test_errors[k]
+        assert found.cross_validated.mistakes[k] == found.results[name].mistakes[k]
+    means = {name: results.test_errors.mean() for name, results in found.results.items()}
+    assert means[found.best_on_test] == min(means.values())
+    assert found.best is found.results[found.best_on_test]
+    assert len(set(found.chosen)) > 1
+
+
+def test_test_rows_have_no_say_in_the_choice_by_cross_validation():
+    X, y = make_problem()
+    split = [(np.arange(60), np.arange(60, 90))]
+    honest = select_setting(make_grid(), X, y, split)
+    spoiled = y.copy()
+    spoiled[60:] = np.where(y[60:] == "ant", "cow", "ant")
+    other = select_setting(make_grid(), X, spoiled, split)
+    assert_array_equal(honest.cv_errors, other.cv_errors)
+    assert honest.chosen == other.chosen
+    assert not np.array_equal(honest.best.test_errors, other.best.test_errors)
+
+
+def test_of_equal_settings_the_first_is_taken():
+    X, y = make_problem()
+    splits = random_splits(90, train_size=60, test_size=30, n_splits=3, random_state=0)
+    model = PNormPerceptron(**IN_ORDER)
+    found = select_setting({"simple": model, "same": clone(model)}, X, y, splits)
+    assert found.best_on_test == "simple"
+    assert found.chosen == ["simple"] * 3
+
+
+class Scripted(ClassifierMixin, BaseEstimator):
+    """Errs on the rows, known by their first column, that it is told to."""
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[np.isin(X[:, 0], list(self.wrong)).astype(int)]
+
+
+def test_equal_errors_in_another_order_are_equally_good():
+    """In floating point 0.3 + 0.2 + 0.1 is less than 0.1 + 0.2 + 0.3."""
+    assert np.mean([0.3, 0.2, 0.1]) < np.mean([0.1, 0.2, 0.3])
+    X, y = np.arange(60.0)[:, np.newaxis], np.repeat(["ant", "cow"], [30, 30])
+    parts = np.split(np.arange(30), 3)
+    first = Scripted({*parts[0][:1], *parts[1][:2], *parts[2][:3]})
+    second = Scripted({*parts[0][:3], *parts[1][:2], *parts[2][:1]})
+    splits = [(np.append(part, [58, 59]), part) for part in parts]
+    found = select_setting({"first": first, "second": second}, X, y, splits, cv=2)
+    assert found.best_on_test == "first"
+
+
+# -- significance ---------------------------------------------------------------------------------
+
+
+def test_wilcoxon_is_scipys():
+    rng = np.random.RandomState(0)
+    first, second = rng.uniform(size=200), rng.uniform(size=200) + 0.08
+    found = wilcoxon_signed_rank(first, second)
+    assert found.p_value == pytest.approx(wilcoxon(first - second).pvalue, rel=1e-9)
+    assert found.mean_difference == pytest.approx(np.mean(first - second), rel=1e-9)
+    assert found.n_different == 200
+    mirrored = wilcoxon_signed_rank(second, first)
+    assert mirrored.p_value == found.p_value
+    assert mirrored.mean_difference == -found.mean_difference > 0
+
+
+def test_errors_on_small_test_sets_tie_in_spite_of_rounding():
+    """Fractions of 11 rows: equal differences differ in their last bits."""
+    wrong = np.random.RandomState(0).randint(0, 6, size=(2, 300))
+    first, second = wrong / 11
+    exact = (wrong[0] - wrong[1]).astype(float)
+    assert len(np.unique(first - second)) > len(np.unique(exact))
+    found = wilcoxon_signed_rank(first, second)
+    assert found.p_value == wilcoxon(exact[exact != 0]).pvalue
+    assert found.p_value != wilcoxon(first - second).pvalue
+    assert found.n_different == np.count_nonzero(exact)
+
+
+def test_pairs_without_a_difference_have_no_say():
+    rng = np.random.RandomState(1)
+    first, second = rng.uniform(size=(2, 20))
+    equal = np.full(30, 0.25)
+    alone = wilcoxon_signed_rank(first, second)
+    padded = wilcoxon_signed_rank(np.append(first, equal), np.append(second, equal))
+    assert padded.p_value == alone.p_value
+    assert padded.n_different == alone.n_different == 20
+    assert padded.mean_difference == pytest.approx(alone.mean_difference * 20 / 50)
+
+
+def test_equal_errors_are_no_evidence():
+    assert wilcoxon_signed_rank(np.ones(5), np.ones(5)) == (0.0, 1.0, 0)
+
+
+@pytest.mark.parametrize(("first", "second", "message"), [
+    ([0.1, 0.2], [0.1], "errors and other_errors have 2 and 1 entries"),
+    ([0.1, np.nan], [0.1, 0.2], "errors must be finite"),
+    ([0.1], [[0.1]], "other_errors must be a one-dimensional array"),
+    ([], [], "errors must be a one-dimensional array"),
+])  # fmt: skip
+def test_unpaired_errors_are_refused(first, second, message):
+    with pytest.raises(ValueError, match=message):
+        wilcoxon_signed_rank(first, second)
