@@ -1,20 +1,15 @@
 """Separable real data for the benchmark of margins, and the yardstick all solvers are held to."""
 
-import csv
-import gzip
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from rcv1_sample import load
 from scipy.sparse import csr_matrix, hstack
 from sklearn.preprocessing import scale
 
-from sparsemargin.datasets import load_sonar
+from sparsemargin.datasets import load_colon, load_leukemia, load_lymphoma, load_sonar
 
 TOPICS = ("GCAT", "CCAT", "C15")
 SOFT_MARGINS = (1.0, 0.3, 0.1)
@@ -78,48 +73,20 @@ def _least_objective(outputs: np.ndarray, square: float, soft_margin: float) -> 
     return previous**2 * square + slacks @ slacks / soft_margin**2
 
 
-def _folder() -> Path:
-    folder = os.environ.get("SPARSEMARGIN_DATA")
-    if not folder:
-        sys.exit("Set SPARSEMARGIN_DATA to the folder that holds the microarrays, sonar and RCV1.")
-    return Path(folder)
-
-
-def _read_lines(name: str) -> list[list[str]]:
-    with gzip.open(_folder() / name, "rt") as file:
-        return list(csv.reader(file))
-
-
-def _microarray(name: str, n_facts: int, positive: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values and labels of a file whose columns are facts, the class the last, and then genes."""
-    lines = _read_lines(name)[1:]
-    X = np.array([line[n_facts:] for line in lines], dtype=float)
-    return X, np.array([1 if line[n_facts - 1] == positive else -1 for line in lines])
-
-
-def _lymphoma() -> tuple[np.ndarray, np.ndarray]:
-    lines = [line for line in _read_lines("Lymphoma96x4026.arff.gz") if len(line) > 1]
-    lines = [line for line in lines if line[-1] in ("ACL", "nonACL")]
-    values = [[np.nan if value == "?" else float(value) for value in line[:-1]] for line in lines]
-    X = np.array(values)
-    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    return X, np.array([1 if line[-1] == "ACL" else -1 for line in lines])
-
-
 def _leukemia_problems() -> Iterator[Problem]:
-    X, y = _microarray("leukemia_golub1999.csv.gz", 3, "ALL")
+    X, y = load_leukemia(return_X_y=True)
     yield Problem("leukemia, raw", csr_matrix(X), y)
     yield Problem("leukemia, standardised", csr_matrix(scale(X)), y)
 
 
 def _colon_problems() -> Iterator[Problem]:
-    X, y = _microarray("colon_alon1999.csv.gz", 2, "t")
+    X, y = load_colon(return_X_y=True)
     yield Problem("colon, raw", csr_matrix(X), y)
     yield Problem("colon, standardised", csr_matrix(scale(X)), y)
 
 
 def _lymphoma_problems() -> Iterator[Problem]:
-    X, y = _lymphoma()
+    X, y = load_lymphoma("acl", missing="mean", return_X_y=True)
     yield Problem("lymphoma", csr_matrix(X), y)
 
 
@@ -129,7 +96,7 @@ def _sonar_problems() -> Iterator[Problem]:
 
 
 def _rcv1_problems() -> Iterator[Problem]:
-    X, labels = load(_folder(), TOPICS)
+    X, labels = load(TOPICS)
     for topic in TOPICS:
         for soft_margin in SOFT_MARGINS:
             name = f"RCV1 {topic}, Delta={soft_margin:g}"

@@ -1,35 +1,23 @@
 """The RCV1 sample on disk as binary problems: shuffled once, a training side and a test side."""
 
-import os
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import GroupKFold
 
+from sparsemargin.datasets import load_rcv1
+
 N_TRAIN = N_TEST = 10_000
-VECTORS, NAMES = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
 
 
-def data_folder() -> Path:
-    """Return the folder that holds the sample, or leave with a message that says what to set."""
-    folder = os.environ.get("SPARSEMARGIN_DATA")
-    if not folder or not (Path(folder) / VECTORS).exists():
-        sys.exit(f"Set SPARSEMARGIN_DATA to the folder that holds {VECTORS} and {NAMES}.")
-    return Path(folder)
-
-
-def load(folder: Path, topics: Iterable[str] | None = None) -> tuple[csr_matrix, dict]:
-    """Read the first `N_TRAIN` + `N_TEST` rows of the sample in an order shuffled with seed 0.
+def load(topics: Iterable[str] | None = None) -> tuple[csr_matrix, dict]:
+    """Read the first `N_TRAIN` + `N_TEST` rows of the sample in the loader's shuffled order.
 
     Parameters
     ----------
-    folder : Path
     topics : iterable of str or None, default=None
         None: all of them.
 
@@ -39,13 +27,10 @@ def load(folder: Path, topics: Iterable[str] | None = None) -> tuple[csr_matrix,
     labels : dict of ndarray of shape (20000,)
         By topic, in {-1, 1}.
     """
-    X, codes = load_svmlight_file(str(folder / VECTORS), n_features=47236, multilabel=True)
-    names = (folder / NAMES).read_text().split()
-    order = np.random.RandomState(0).permutation(X.shape[0])[: N_TRAIN + N_TEST]
-    labels = np.full((len(names), len(order)), -1)
-    for row, i in enumerate(order):
-        labels[np.array(codes[i], dtype=int), row] = 1
-    return X[order], {topic: labels[names.index(topic)] for topic in topics or names}
+    stories = load_rcv1(topics, source="sample", n_train=N_TRAIN, n_test=N_TEST)
+    labels = 2 * stories.target[: N_TRAIN + N_TEST].toarray().astype(np.int64) - 1
+    X = stories.data[: N_TRAIN + N_TEST]
+    return X, dict(zip(stories.target_names, labels.T.copy(), strict=True))
 
 
 def number_vectors(X: csr_matrix) -> np.ndarray:
@@ -121,7 +106,7 @@ class Topics:
 
 def load_topics() -> Topics:
     """Load the sample with all its topics."""
-    X, labels = load(data_folder())
+    X, labels = load()
     return Topics(X, labels, number_vectors(X))
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf, sqrt
 from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.validation import _num_samples
 
 from sparsemargin.estimators import (
     ALMAClassifier,
@@ -34,8 +39,29 @@ ALGORITHMS: dict[Algorithm, tuple[type[OnlineClassifier], dict[str, Any]]] = {
     "maxmargin": (MaxMarginClassifier, {}),
 }
 
-#: What ``algo=None`` means.
+#: What ``algo=None`` means, beside `_default_parameters`.
 DEFAULT_ALGORITHM: Algorithm = "alma"
+
+
+def _default_parameters(X: Any) -> dict[str, Any]:
+    """Those of ``algo=None``, chosen on RCV1 topics by benchmarks/defaults.py.
+
+    Its rows have norm 1; on others the intercept is scaled by their norms. On few rows two
+    epochs are too few trials: the number of epochs makes at least a thousand.
+    """
+    epochs = max(2, -(-1000 // max(_num_samples(X), 1)))
+    scaling = 0.1 * _root_mean_square_norm(X)
+    return {"max_iter": epochs, "fit_intercept": True, "intercept_scaling": scaling}
+
+
+def _root_mean_square_norm(X: Any) -> float:
+    """Of the rows; 1 where X has none, which is for `fit` to explain."""
+    values = csr_matrix(X).data if issparse(X) else np.asarray(X)
+    if values.dtype.kind not in "biuf":
+        return 1.0
+    values = values.ravel().astype(np.float64, copy=False)
+    mean = float(values @ values) / max(_num_samples(X), 1)
+    return sqrt(mean) if 0.0 < mean < inf else 1.0
 
 
 def fit_csr(
@@ -56,7 +82,10 @@ default=None
         ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
         `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
-        `MaxMarginClassifier`. None chooses ``"alma"``.
+        `MaxMarginClassifier`. None is ``"alma"`` with an intercept whose scale is a tenth of the
+        rows' root mean square norm, for two epochs, or as many as make 1000 trials: chosen on
+        RCV1 topics. On other topics it errs 0.05 points more often than LinearSVC, and takes a
+        seventh of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -82,7 +111,12 @@ default=None
     >>> model.n_features_in_
     300
     """
-    name = DEFAULT_ALGORITHM if algo is None else algo
+    if algo is None:
+        return fit_csr(
+            X, y, DEFAULT_ALGORITHM, sample_weight=sample_weight,
+            **{**_default_parameters(X), **params},
+        )  # fmt: skip
+    name = algo
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(f"Unknown algo={algo!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
     estimator, fixed = ALGORITHMS[name]

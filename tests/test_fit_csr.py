@@ -35,7 +35,16 @@ def problem():
         ("alma", {"B": 1.0, "C": sqrt(0.5)}, ALMAClassifier(B=1.0, C=sqrt(0.5))),
         ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
         ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-        (None, {}, ALMAClassifier()),
+        (
+            None,
+            {"alpha": 0.8, "intercept_scaling": 0.1},
+            ALMAClassifier(alpha=0.8, max_iter=13, fit_intercept=True, intercept_scaling=0.1),
+        ),
+        (
+            None,
+            {"max_iter": 3, "fit_intercept": False, "intercept_scaling": 1.0},
+            ALMAClassifier(max_iter=3),
+        ),
     ],
 )
 def test_names_stand_for_estimators(problem, algo, params, estimator):
@@ -46,6 +55,24 @@ def test_names_stand_for_estimators(problem, algo, params, estimator):
     assert model.get_params() == expected.get_params()
     assert_array_equal(model.coef_, expected.coef_)
     assert_array_equal(model.predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize("as_given", [sp.csr_matrix, sp.csc_array, np.asarray, np.ndarray.tolist])
+def test_the_default_scales_its_intercept_with_the_rows(as_given):
+    X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
+    model = fit_csr(as_given(X), [1, 0, 0, 1])
+    assert model.get_params()["intercept_scaling"] == pytest.approx(0.1 * 5 * sqrt(3 / 4))
+    assert model.get_params()["max_iter"] == 250
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_default_leaves_bad_rows_to_fit(problem, bad):
+    X, y = problem
+    X.data[3] = bad
+    with pytest.raises(ValueError, match="at row 0"):
+        fit_csr(X, y)
+    with pytest.raises(ValueError):  # noqa: PT011
+        fit_csr([["words"]], [1])
 
 
 def test_rows_as_they_are_and_divided_rows_give_different_models(problem):

@@ -16,36 +16,15 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
 
+from sparsemargin._engine._passes cimport add_sparse, peel_down, peel_up, sparse_dot
 from sparsemargin._engine._power cimport BLOCK, Power, make_power, link, raise_block
-from sparsemargin._engine._seen cimport (
-    SeenSpace, Values, add_sparse, doubles, sparse_dot, take_doubles
-)
-from sparsemargin._engine._types cimport OK, value_t
+from sparsemargin._engine._seen cimport SeenSpace, Values, doubles, take_doubles
+from sparsemargin._engine._types cimport OK
 from sparsemargin._engine._vectors cimport add_multiple, dot
 
 # A nonzero of a stored row is reached through its place: it costs about twice what an entry of
 # a contiguous matrix does.
 cdef double COST_OF_PLACE = 2.0
-
-
-cdef void through(double* z, const value_t* x, const value_t* g, const int32_t* places,
-                  const vector[int64_t]& start, const vector[double]& rates) noexcept nogil:
-    """z <- B z."""
-    cdef Py_ssize_t i
-    cdef int64_t a, n
-    for i in range(<Py_ssize_t> rates.size() - 1, -1, -1):
-        a, n = start[i], start[i + 1] - start[i]
-        add_sparse(z, -rates[i] * sparse_dot(g + a, places + a, n, z), x + a, places + a, n)
-
-
-cdef void back(double* z, const value_t* x, const value_t* g, const int32_t* places,
-               const vector[int64_t]& start, const vector[double]& rates) noexcept nogil:
-    """z <- B^T z."""
-    cdef size_t i
-    cdef int64_t a, n
-    for i in range(rates.size()):
-        a, n = start[i], start[i + 1] - start[i]
-        add_sparse(z, -rates[i] * sparse_dot(x + a, places + a, n, z), g + a, places + a, n)
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
@@ -177,20 +156,26 @@ cdef class HigherOrderSpace(SeenSpace):
     # ---------------------------------------------------------------- B as a product of factors
 
     cdef void pass_through(self, double* z) noexcept nogil:
+        """z <- B z."""
         if self.rows.values.single:
-            through(z, self.rows.values.singles.data(), self.links.singles.data(),
-                    self.rows.places.data(), self.rows.start, self.rates)
+            peel_down(z, self.rows.values.singles.data(), self.links.singles.data(),
+                      self.rows.places.data(), self.rows.start.data(), self.rates.data(),
+                      self.rates.size())
         else:
-            through(z, self.rows.values.doubles.data(), self.links.doubles.data(),
-                    self.rows.places.data(), self.rows.start, self.rates)
+            peel_down(z, self.rows.values.doubles.data(), self.links.doubles.data(),
+                      self.rows.places.data(), self.rows.start.data(), self.rates.data(),
+                      self.rates.size())
 
     cdef void pass_back(self, double* z) noexcept nogil:
+        """z <- B^T z."""
         if self.rows.values.single:
-            back(z, self.rows.values.singles.data(), self.links.singles.data(),
-                 self.rows.places.data(), self.rows.start, self.rates)
+            peel_up(z, self.links.singles.data(), self.rows.values.singles.data(),
+                    self.rows.places.data(), self.rows.start.data(), self.rates.data(),
+                    self.rates.size())
         else:
-            back(z, self.rows.values.doubles.data(), self.links.doubles.data(),
-                 self.rows.places.data(), self.rows.start, self.rates)
+            peel_up(z, self.links.doubles.data(), self.rows.values.doubles.data(),
+                    self.rows.places.data(), self.rows.start.data(), self.rates.data(),
+                    self.rates.size())
 
     # ----------------------------------------------------------------------- B column by column
 

@@ -12,31 +12,14 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
 
-from sparsemargin._engine._seen cimport (
-    RowStore, SeenSpace, add_sparse, doubles, sparse_dot, take_doubles
-)
+from sparsemargin._engine._passes cimport add_sparse, combine, products, sparse_dot
+from sparsemargin._engine._seen cimport SeenSpace, doubles, take_doubles
 from sparsemargin._engine._types cimport OK
 from sparsemargin._engine._vectors cimport add_multiple, dot, rotate
 
 # A nonzero of a stored row is reached through its place: it costs about twice what an entry of
 # a contiguous matrix does.
 cdef double COST_OF_PLACE = 2.0
-
-
-cdef inline double row_product(RowStore rows, Py_ssize_t i, const double* z) noexcept nogil:
-    cdef int64_t a = rows.start[i], n = rows.start[i + 1] - rows.start[i]
-    if rows.values.single:
-        return sparse_dot(rows.values.singles.data() + a, rows.places.data() + a, n, z)
-    return sparse_dot(rows.values.doubles.data() + a, rows.places.data() + a, n, z)
-
-
-cdef inline void add_row(double* z, double factor, RowStore rows,
-                         Py_ssize_t i) noexcept nogil:
-    cdef int64_t a = rows.start[i], n = rows.start[i + 1] - rows.start[i]
-    if rows.values.single:
-        add_sparse(z, factor, rows.values.singles.data() + a, rows.places.data() + a, n)
-    else:
-        add_sparse(z, factor, rows.values.doubles.data() + a, rows.places.data() + a, n)
 
 
 cdef class SecondOrderSpace(SeenSpace):
@@ -92,10 +75,28 @@ cdef class SecondOrderSpace(SeenSpace):
         """solved <- L^-1 S^T z."""
         cdef Py_ssize_t i
         cdef const double* row = self.factor.data()
+        self.multiply_rows(k)
         for i in range(k):
-            self.solved[i] = (row_product(self.rows, i, self.z.data())
-                              - dot(row, self.solved.data(), i)) / row[i]
+            self.solved[i] = (self.solved[i] - dot(row, self.solved.data(), i)) / row[i]
             row += i + 1
+
+    cdef void multiply_rows(self, Py_ssize_t k) noexcept nogil:
+        """solved <- S^T z."""
+        if self.rows.values.single:
+            products(self.solved.data(), self.z.data(), self.rows.values.singles.data(),
+                     self.rows.places.data(), self.rows.start.data(), k)
+        else:
+            products(self.solved.data(), self.z.data(), self.rows.values.doubles.data(),
+                     self.rows.places.data(), self.rows.start.data(), k)
+
+    cdef void add_rows(self, double* z, Py_ssize_t k) noexcept nogil:
+        """z <- z + S solved."""
+        if self.rows.values.single:
+            combine(z, self.solved.data(), self.rows.values.singles.data(),
+                    self.rows.places.data(), self.rows.start.data(), k)
+        else:
+            combine(z, self.solved.data(), self.rows.values.doubles.data(),
+                    self.rows.places.data(), self.rows.start.data(), k)
 
     cdef void solve_backward(self, Py_ssize_t k) noexcept nogil:
         """solved <- L^-T solved."""
@@ -108,7 +109,6 @@ cdef class SecondOrderSpace(SeenSpace):
 
     cdef int take_row_in(self, Py_ssize_t k, double step) except -1 nogil:
         """S takes in the row at hand, and v moves by step times it."""
-        cdef Py_ssize_t i
         cdef double along = dot(self.solved.data(), self.forward.data(), k)
         cdef double rest = (sparse_dot(self.x.data(), self.at.data(), self.at.size(),
                                        self.z.data())
@@ -123,8 +123,7 @@ cdef class SecondOrderSpace(SeenSpace):
         copy(self.forward.begin(), self.forward.end(), self.solved.begin())
         self.solve_backward(k + 1)
         fill(self.w.begin(), self.w.end(), 0.0)
-        for i in range(k + 1):
-            add_row(self.w.data(), self.solved[i], self.rows, i)
+        self.add_rows(self.w.data(), k + 1)
         return OK
 
     cdef void move_only(self, Py_ssize_t k, double step) noexcept nogil:
@@ -132,7 +131,8 @@ cdef class SecondOrderSpace(SeenSpace):
         cdef Py_ssize_t i
         self.solve_backward(k)
         for i in range(k):
-            add_row(self.z.data(), -self.solved[i], self.rows, i)
+            self.solved[i] = -self.solved[i]
+        self.add_rows(self.z.data(), k)
         add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_seen)
 
     # -------------------------------------------------------------------------- the n x n form
@@ -173,12 +173,15 @@ cdef class SecondOrderSpace(SeenSpace):
     cdef int lay_out(self) except -1 nogil:
         """Go over from L and S to R."""
         cdef Py_ssize_t i
+        cdef vector[double] x
+        cdef vector[int32_t] at
         self.matrix.assign(self.stride() * self.stride(), 0.0)
         self.laid_out = 1
         self.z.resize(self.n_seen)
         for i in range(self.rows.count()):
+            self.rows.read(i, &x, &at)
             fill(self.z.begin(), self.z.end(), 0.0)
-            add_row(self.z.data(), 1.0, self.rows, i)
+            add_sparse(self.z.data(), 1.0, x.data(), at.data(), at.size())
             self.turn(self.z.data())
         self.primal = True
         self.rows.clear()

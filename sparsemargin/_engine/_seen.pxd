@@ -8,27 +8,6 @@ from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, value_t
 
 
-cdef inline double sparse_dot(const value_t* values, const int32_t* places, Py_ssize_t n,
-                              const double* z) noexcept nogil:
-    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
-    cdef Py_ssize_t j, whole = n - n % 4
-    for j in range(0, whole, 4):
-        a += <double> values[j] * z[places[j]]
-        b += <double> values[j + 1] * z[places[j + 1]]
-        c += <double> values[j + 2] * z[places[j + 2]]
-        d += <double> values[j + 3] * z[places[j + 3]]
-    for j in range(whole, n):
-        a += <double> values[j] * z[places[j]]
-    return (a + b) + (c + d)
-
-
-cdef inline void add_sparse(double* z, double factor, const value_t* values,
-                            const int32_t* places, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        z[places[j]] += factor * values[j]
-
-
 cdef as_array(const void* data, size_t n, dtype)
 cdef doubles(const vector[double]& values)
 cdef int take_doubles(vector[double]& values, const double[::1] array) except -1

@@ -15,6 +15,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from sparsemargin._engine._passes cimport sparse_dot
 from sparsemargin._engine._power cimport make_power
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, value_t

@@ -1,0 +1,142 @@
+"""Time per mistake of a matrix Perceptron, against the nonzeros of the mistakes it stores.
+
+Text with a fifth of its labels flipped comes in small calls of `partial_fit`. The time of a call
+over its mistakes includes its trials without a mistake.
+"""
+
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from measure import garbage_collection_off, in_turn, text_table, timed
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+
+GROWING = {
+    "HO_2(0.4)": HigherOrderPerceptron(hypothesis="average"),
+    "HO_7(0.4)": HigherOrderPerceptron(p=7, hypothesis="average"),
+    "SO(1)": SecondOrderPerceptron(hypothesis="average"),
+}
+ROWS_A_CALL = 250
+FLIPPED = 0.2
+MOST_MISTAKES = 5000
+# The least-squares line leaves out the beginning, where fixed costs prevail.
+FITTED_FROM = 500
+COLUMNS = [
+    ("", ""), ("mistakes", ",d"), ("stored nonzeros", ",.0f"), ("us/mistake", ".1f"),
+    ("ns/nonzero", ".3f"),
+]  # fmt: skip
+
+
+class Growth(NamedTuple):
+    """What the calls of one algorithm came to, in order; arrays of shape (n_calls,).
+
+    Attributes
+    ----------
+    mistakes, nonzeros : ndarray
+        Stored by the middle of the call.
+    seconds : ndarray
+        Per mistake of the call, median over the rounds.
+    """
+
+    mistakes: np.ndarray
+    nonzeros: np.ndarray
+    seconds: np.ndarray
+
+    @property
+    def exponent(self) -> float:
+        """The slope of log time against log nonzeros, by least squares."""
+        late = self.mistakes >= FITTED_FROM
+        slope, _ = np.polyfit(np.log(self.nonzeros[late]), np.log(self.seconds[late]), 1)
+        return float(slope)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the calls as they are written to the report."""
+        calls = {name: values.tolist() for name, values in self._asdict().items()}
+        return {"exponent": self.exponent} | calls
+
+
+def flip(y: np.ndarray) -> np.ndarray:
+    """Return the labels, a fixed random part of them flipped."""
+    return np.where(check_random_state(0).uniform(size=len(y)) < FLIPPED, -y, y)
+
+
+def measure_growth(
+    X: csr_matrix, y: np.ndarray, n_rounds: int, most_mistakes: int
+) -> dict[str, Growth]:
+    """Run all of `GROWING` over the rows, once more each round, and time every call."""
+    y = flip(y)
+    rounds = {name: [] for name in GROWING}
+    with garbage_collection_off():
+        for number in range(n_rounds):
+            for name in in_turn(list(GROWING), number):
+                rounds[name].append(_run(clone(GROWING[name]), X, y, most_mistakes))
+    return {name: _combine(X, runs) for name, runs in rounds.items()}
+
+
+def _run(model: Any, X: csr_matrix, y: np.ndarray, most_mistakes: int) -> tuple:
+    """Feed rows until there are enough mistakes: counts after each call, its seconds, the rows."""
+    counts, seconds = [0], []
+    for start in range(0, X.shape[0], ROWS_A_CALL):
+        rows = slice(start, start + ROWS_A_CALL)
+        call = partial(model.partial_fit, X[rows], y[rows], classes=(-1, 1))
+        seconds.append(timed(call)[0])
+        counts.append(model.n_corrections_)
+        if counts[-1] >= most_mistakes:
+            break
+    return np.array(counts), seconds, model.mistakes_
+
+
+def _combine(X: csr_matrix, runs: list[tuple]) -> Growth:
+    counts, _, rows = runs[0]  # the same in every round
+    seconds = np.array([median(of_call) for of_call in zip(*(run[1] for run in runs), strict=True)])
+    stored = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])[counts]
+    made = np.diff(counts)
+    some = made > 0
+    return Growth(
+        ((counts[1:] + counts[:-1]) // 2)[some],
+        ((stored[1:] + stored[:-1]) / 2)[some],
+        seconds[some] / made[some],
+    )
+
+
+def show(growths: dict[str, Growth], n_shown: int = 6) -> None:
+    """Print the exponents, and some of the calls."""
+    print(
+        f"\nTime per mistake against stored nonzeros, {FLIPPED:.0%} of the labels flipped, "
+        f"{ROWS_A_CALL} rows a call\n"
+    )
+    rows = []
+    for name, growth in growths.items():
+        for call in np.linspace(1, len(growth.seconds) - 1, n_shown).astype(int):
+            nonzeros, seconds = growth.nonzeros[call], growth.seconds[call]
+            rows.append(
+                (name, growth.mistakes[call], nonzeros, 1e6 * seconds, 1e9 * seconds / nonzeros)
+            )
+    print(text_table(COLUMNS, rows) + "\n")
+    for name, growth in growths.items():
+        print(f"{name}: time per mistake grows as nonzeros^{growth.exponent:.2f}")
+    print(f"(least squares on logarithms, from {FITTED_FROM} mistakes on; aim for HO_p: <= 1)")
+
+
+def plot(growths: dict[str, Growth], path: Path) -> None:
+    """Draw time per mistake against stored nonzeros, both on logarithmic axes."""
+    with matplotlib.rc_context({"font.size": 9}):
+        figure = Figure(figsize=(7, 5), layout="constrained")
+        axes = figure.subplots()
+        for name, growth in growths.items():
+            label = f"{name}: exponent {growth.exponent:.2f}"
+            axes.loglog(growth.nonzeros, 1e6 * growth.seconds, ".", label=label)
+        axes.set_xlabel("stored nonzeros")
+        axes.set_ylabel("microseconds per mistake")
+        axes.legend()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+    print(f"\nwritten: {path}")
