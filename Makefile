@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi') setup.py pyproject.toml
 
-.PHONY: demo test bench bench-margin table6 cramma-tables lint clean
+.PHONY: demo test bench bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -19,11 +19,21 @@ bench: $(VENV)/installed
 bench-margin: $(VENV)/installed
 	$(RUN) benchmarks/margin.py --markdown
 
+bench-ho: $(VENV)/installed
+	$(RUN) benchmarks/ho_speed.py
+
 table6: $(VENV)/installed
 	$(RUN) benchmarks/alma_table6.py
 
 cramma-tables: $(VENV)/installed
 	$(RUN) benchmarks/cramma_tables.py
+
+ho-tables: $(VENV)/installed
+	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done
+
+defaults: $(VENV)/installed
+	$(RUN) benchmarks/defaults.py
+	$(RUN) benchmarks/larger_p.py
 
 lint: $(VENV)/installed
 	$(RUN) -m pip install -q -e ".[dev]"

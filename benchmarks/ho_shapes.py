@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,25 +51,28 @@ def _microarray(n_rows: int) -> tuple[Any, np.ndarray]:
     return make_ho_target(n_rows, 0, n_features=4026, sparse=False, random_state=0)[:2]
 
 
-def _estimators(n_epochs: int, max_updates: int | None) -> dict[str, Any]:
-    common = {
+def _fits(makers: dict[str, Any], n_epochs: int, max_updates: int | None = None) -> dict[str, Any]:
+    params = {
         "max_iter": n_epochs, "max_updates": max_updates, "hypothesis": "average",
         "random_state": 0,
     }  # fmt: skip
     bound = f", max_updates={max_updates}" if max_updates else ""
-    return {
-        f"HO_2(0.4){bound}": HigherOrderPerceptron(**common),
-        f"HO_7(0.4){bound}": HigherOrderPerceptron(p=7, **common),
-        f"SO(1){bound}": SecondOrderPerceptron(**common),
-    }
+    return {f"{name}{bound}": make(**params) for name, make in makers.items()}
 
+
+HIGHER_ORDER = {
+    "HO_2(0.4)": HigherOrderPerceptron,
+    "HO_7(0.4)": partial(HigherOrderPerceptron, p=7),
+}
+ALL = HIGHER_ORDER | {"SO(1)": SecondOrderPerceptron}
 
 SHAPES = {
-    "60 features, noisy": Shape(1_000_000, 50_000, _few_features, _estimators(1, None)),
+    "60 features, noisy": Shape(1_000_000, 50_000, _few_features, _fits(ALL, 1)),
+    # SO(a) without a bound takes minutes here.
     "10^6 features, sparse": Shape(
-        100_000, 10_000, _many_features, _estimators(1, None) | _estimators(1, 1000)
+        100_000, 10_000, _many_features, _fits(HIGHER_ORDER, 1) | _fits(ALL, 1, max_updates=1000)
     ),
-    "60 x 4026, dense, 5 epochs": Shape(60, 60, _microarray, _estimators(5, None)),
+    "60 x 4026, dense, 5 epochs": Shape(60, 60, _microarray, _fits(ALL, 5)),
 }
 
 

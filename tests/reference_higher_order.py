@@ -19,6 +19,7 @@ import numpy as np
 from reference import Run, augment, link, p_norm
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils.class_weight import compute_class_weight
+from threadpoolctl import threadpool_limits
 
 
 @dataclass
@@ -160,6 +161,8 @@ class MatrixRun(Run):
         self.survivals.append(0)
 
 
+# Threads of LAPACK wait for each other longer than these small systems take.
+@threadpool_limits.wrap(limits=1)
 def run_matrix_reference(
     X,
     y,

@@ -1,11 +1,13 @@
 """Random settings of the Perceptrons with a matrix, and their comparison with the references."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import scipy.sparse as sp
+import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from reference_higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from strategies import (
     LEAST_NORM,
@@ -18,9 +20,25 @@ from strategies import (
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
+ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
 SOLVERS = ["implicit", "primal"]
 solvers = st.sampled_from([*SOLVERS, "auto"])
 limits = st.sampled_from([None, 1, 4])
+RULES = {
+    "HO_2": partial(HigherOrderPerceptron, p=2.0),
+    "sparse HO_2": partial(HigherOrderPerceptron, p=2.0, sparse_updates=True),
+    "HO_4": partial(HigherOrderPerceptron, p=4.0, c=0.8),
+    "SO": partial(SecondOrderPerceptron, a=0.2),
+}
+MODELS = {
+    f"{name}, {solver}": partial(rule, solver=solver)
+    for name, rule in RULES.items()
+    for solver in [*SOLVERS, "auto"]
+}
+HYPOTHESES = ["last", "average", "vote", "random"]
+
+models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
+hypotheses = pytest.mark.parametrize("hypothesis", HYPOTHESES)
 
 
 @dataclass
@@ -79,11 +97,6 @@ def long_problem(seed=0):
     return make_problem(seed, m=1500, n=220, density=0.1, noise=0.6)
 
 
-def as_float64(problem):
-    """Return the problem as the references see it, whatever the estimator is given."""
-    return replace(problem, X=sp.csr_matrix(problem.X.astype("f8")))
-
-
 def per_machine(attribute):
     """Return a fitted attribute as a list with an entry for each machine."""
     return attribute if isinstance(attribute, list) else [attribute]
@@ -91,12 +104,10 @@ def per_machine(attribute):
 
 def assert_same_mistakes(estimator, runs):
     assert_same_corrections(estimator, runs)
-    np.testing.assert_array_equal(
-        np.atleast_1d(estimator.n_updates_), [run.n_updates for run in runs]
-    )
+    assert_array_equal(np.atleast_1d(estimator.n_updates_), [run.n_updates for run in runs])
     for mistakes, run in zip(per_machine(estimator.mistakes_), runs, strict=True):
         assert mistakes.dtype == np.int64
-        np.testing.assert_array_equal(mistakes, run.mistakes)
+        assert_array_equal(mistakes, run.mistakes)
 
 
 def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
@@ -116,3 +127,41 @@ def check_weights(
     estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
     assert_agrees(estimator, problem, runs, normalized, tolerance)
     return estimator
+
+
+# -- models among themselves ----------------------------------------------------------------------
+
+
+def noisy_problem(m=90, n=15, n_classes=2, seed=0, **options):
+    """Return sparse rows and labels, enough of them wrong for dozens of mistakes."""
+    problem = make_problem(seed, m, n, density=0.4, noise=0.4, n_classes=n_classes, **options)
+    return problem.X, problem.y
+
+
+def assert_close(ours, theirs, tolerance):
+    """Compare to a share of the largest entry; 0: to the bit."""
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
+
+
+# A fit works products with the matrix out before their turn, and rounds them otherwise than a
+# stream, which doesn't.
+ROUNDING = 1e-12
+
+
+def assert_same_model(one, other, X, tolerance=0.0):
+    assert_array_equal(one.classes_, other.classes_)
+    assert_array_equal(one.n_corrections_, other.n_corrections_)
+    assert_array_equal(one.n_updates_, other.n_updates_)
+    for ours, theirs in zip(per_machine(one.mistakes_), per_machine(other.mistakes_), strict=True):
+        assert_array_equal(ours, theirs)
+    assert_close(one.decision_function(X), other.decision_function(X), tolerance)
+    if one.hypothesis in ("last", "average"):
+        assert_close(one.coef_, other.coef_, tolerance)
+        assert_close(one.intercept_, other.intercept_, tolerance)
+
+
+def streamed(model, X, y, cuts=(), n_classes=2):
+    """Learn X in batches that end at the cuts."""
+    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        model.partial_fit(X[start:stop], y[start:stop], classes=range(n_classes))
+    return model

@@ -16,15 +16,32 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
 
-from sparsemargin._engine._passes cimport add_sparse, peel_down, peel_up, sparse_dot
+from sparsemargin._engine._lanes cimport WIDTH, Lanes
+from sparsemargin._engine._passes cimport (
+    add_sparse, peel_down, peel_lanes_down, peel_lanes_up, peel_up, sparse_dot, spread
+)
 from sparsemargin._engine._power cimport BLOCK, Power, make_power, link, raise_block
 from sparsemargin._engine._seen cimport SeenSpace, Values, doubles, take_doubles
-from sparsemargin._engine._types cimport OK
+from sparsemargin._engine._types cimport OK, value_t
 from sparsemargin._engine._vectors cimport add_multiple, dot
 
 # A nonzero of a stored row is reached through its place: it costs about twice what an entry of
 # a contiguous matrix does.
 cdef double COST_OF_PLACE = 2.0
+
+
+cdef void peel_rows(double* z, const value_t* x, const value_t* g, const int32_t* places,
+                    const int64_t* start, const double* rates, int64_t k, int width,
+                    bint down) noexcept nogil:
+    """z <- B z, or B^T z where it is not `down`."""
+    if width == 1 and down:
+        peel_down(z, x, g, places, start, rates, k)
+    elif width == 1:
+        peel_up(z, g, x, places, start, rates, k)
+    elif down:
+        peel_lanes_down(z, x, g, places, start, rates, k)
+    else:
+        peel_lanes_up(z, g, x, places, start, rates, k)
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
@@ -73,13 +90,16 @@ cdef class HigherOrderSpace(SeenSpace):
     cdef Power minus_one  # p - 1
     cdef vector[double] rates
     cdef Values links  # G of the stored rows; the rows themselves for p = 2
-    cdef vector[double] u, z, g
+    cdef vector[double] u  # B v; for p = 2 only where B is laid out
+    cdef vector[double] z, g, scratch
     cdef int32_t laid_out  # places that B has columns for
 
     def open(self, *, double c, bint sparse_updates, **settings):
         super().open(**settings)
         self.c, self.sparse_updates = c, sparse_updates
         self.links = self.rows.values if self.p == 2.0 else Values(self.rows.values.single)
+        # What is replayed has to come out the same without them.
+        self.lanes = None if self.logged else Lanes()
         if self.primal:
             self.lay_out()
 
@@ -96,23 +116,29 @@ cdef class HigherOrderSpace(SeenSpace):
         self.z.resize(self.n_seen)
         self.g.resize(n)
         for j in range(n):
-            self.g[j] = link(&self.minus_one, self.x[j])
+            self.g[j] = self.rows.values.stored(link(&self.minus_one, self.x[j]))
         along = sparse_dot(self.g.data(), at, n, self.v.data())
         rate = self.rate(step * along)
         moved = step * (1.0 - rate) - rate * along
-        add_sparse(self.v.data(), step, self.x.data(), at, n)
         if self.primal_pays(4.0 * COST_OF_PLACE * entries, side * (side + 2.0 * n)):
             self.lay_out()
+        add_sparse(self.v.data(), step, self.x.data(), at, n)
         if self.primal:
             self.multiply(self.x, self.at)
+        elif self.lanes is not None and self.lanes.current >= 0:
+            self.take_lane()
         else:
-            fill(self.z.begin(), self.z.end(), 0.0)
-            add_sparse(self.z.data(), 1.0, self.x.data(), at, n)
-            self.pass_through(self.z.data())
-        add_multiple(self.u.data(), self.z.data(), moved, self.n_seen)
+            self.work_out()
+        if self.p == 2.0 and not self.primal:
+            add_multiple(self.w.data(), self.z.data(), moved, self.n_seen)
+            add_sparse(self.w.data(), -rate * sparse_dot(self.x.data(), at, n, self.w.data()),
+                       self.x.data(), at, n)
+        else:
+            add_multiple(self.u.data(), self.z.data(), moved, self.n_seen)
         if rate > 0.0:
             self.take_factor(rate)
-        self.take_weights()
+        if self.p != 2.0 or self.primal:
+            self.take_weights()
         return OK
 
     cdef double rate(self, double agreement) noexcept nogil:
@@ -139,6 +165,8 @@ cdef class HigherOrderSpace(SeenSpace):
         if self.p != 2.0:
             self.links.append(&self.g)
         self.rates.push_back(rate)
+        if self.lanes is not None and self.lanes.any_waiting():
+            self.factor_lanes(rate)
         return OK
 
     cdef int take_weights(self) except -1 nogil:
@@ -146,7 +174,7 @@ cdef class HigherOrderSpace(SeenSpace):
         cdef int32_t i
         if not self.primal:
             apply_link(&self.minus_one, self.u, self.w)
-            self.pass_back(self.w.data())
+            self.peel(self.w.data(), 1, False)
             return OK
         apply_link(&self.minus_one, self.u, self.z)
         for i in range(1, self.n_seen):
@@ -155,27 +183,75 @@ cdef class HigherOrderSpace(SeenSpace):
 
     # ---------------------------------------------------------------- B as a product of factors
 
-    cdef void pass_through(self, double* z) noexcept nogil:
-        """z <- B z."""
+    cdef void peel(self, double* z, int width, bint down) noexcept nogil:
+        """z <- B z, or B^T z where it is not `down`, for one vector or for all lanes."""
+        cdef const int32_t* places = self.rows.places.data()
+        cdef const int64_t* start = self.rows.start.data()
+        cdef const double* rates = self.rates.data()
+        cdef int64_t k = self.rates.size()
         if self.rows.values.single:
-            peel_down(z, self.rows.values.singles.data(), self.links.singles.data(),
-                      self.rows.places.data(), self.rows.start.data(), self.rates.data(),
-                      self.rates.size())
+            peel_rows(z, self.rows.values.singles.data(), self.links.singles.data(), places,
+                      start, rates, k, width, down)
         else:
-            peel_down(z, self.rows.values.doubles.data(), self.links.doubles.data(),
-                      self.rows.places.data(), self.rows.start.data(), self.rates.data(),
-                      self.rates.size())
+            peel_rows(z, self.rows.values.doubles.data(), self.links.doubles.data(), places,
+                      start, rates, k, width, down)
 
-    cdef void pass_back(self, double* z) noexcept nogil:
-        """z <- B^T z."""
-        if self.rows.values.single:
-            peel_up(z, self.links.singles.data(), self.rows.values.singles.data(),
-                    self.rows.places.data(), self.rows.start.data(), self.rates.data(),
-                    self.rates.size())
-        else:
-            peel_up(z, self.links.doubles.data(), self.rows.values.doubles.data(),
-                    self.rows.places.data(), self.rows.start.data(), self.rates.data(),
-                    self.rates.size())
+    cdef void work_out(self) noexcept nogil:
+        """z <- B x; for p = 2, where w can do without u, B^T B x."""
+        fill(self.z.begin(), self.z.end(), 0.0)
+        add_sparse(self.z.data(), 1.0, self.x.data(), self.at.data(), self.at.size())
+        self.peel(self.z.data(), 1, True)
+        if self.p == 2.0:
+            self.peel(self.z.data(), 1, False)
+
+    cdef int take_lane(self) except -1 nogil:
+        """`work_out` for the row whose lane it is."""
+        cdef Py_ssize_t i
+        self.lanes.products.resize(WIDTH * self.n_seen)
+        if not self.lanes.filled:
+            self.fill_lanes()
+        for i in range(self.n_seen):
+            self.z[i] = self.lanes.products[WIDTH * i + self.lanes.current]
+        return OK
+
+    cdef int fill_lanes(self) except -1 nogil:
+        """`work_out` for the rows of all lanes."""
+        cdef int lane
+        cdef size_t j
+        cdef double* products = self.lanes.products.data()
+        fill(self.lanes.products.begin(), self.lanes.products.end(), 0.0)
+        for lane in range(self.lanes.n):
+            for j in range(self.lanes.x[lane].size()):
+                products[WIDTH * self.lanes.at[lane][j] + lane] = self.lanes.x[lane][j]
+        self.peel(products, WIDTH, True)
+        if self.p == 2.0:
+            self.peel(products, WIDTH, False)
+        self.lanes.filled = True
+        return OK
+
+    cdef int factor_lanes(self, double rate) except -1 nogil:
+        """Let the lanes' products take in the factor of the row at hand, z being its own:
+        ``B (I - rate x G^T) x' = B x' - rate (G.x') B x``, and from the left for p = 2."""
+        cdef double factors[WIDTH]
+        cdef int lane
+        cdef size_t i
+        cdef int64_t whole[2]
+        self.scratch.resize(self.n_seen)
+        add_sparse(self.scratch.data(), 1.0, self.g.data(), self.at.data(), self.at.size())
+        for lane in range(WIDTH):
+            factors[lane] = 0.0
+            if self.lanes.current < lane < self.lanes.n:
+                factors[lane] = -rate * sparse_dot(
+                    self.lanes.x[lane].data(), self.lanes.at[lane].data(),
+                    self.lanes.x[lane].size(), self.scratch.data())
+        for i in range(self.at.size()):
+            self.scratch[self.at[i]] = 0.0
+        spread(self.lanes.products.data(), self.z.data(), factors, self.n_seen)
+        if self.p == 2.0:
+            whole[0], whole[1] = 0, self.at.size()
+            peel_lanes_up(self.lanes.products.data(), <const double*> self.x.data(),
+                          <const double*> self.x.data(), self.at.data(), whole, &rate, 1)
+        return OK
 
     # ----------------------------------------------------------------------- B column by column
 
@@ -206,6 +282,9 @@ cdef class HigherOrderSpace(SeenSpace):
             for j in range(at.size()):
                 add_multiple(self.column(at[j]), self.z.data(),
                              -self.rates[i] * self.links.at(self.rows.start[i] + j), self.n_seen)
+        if self.p == 2.0:
+            self.u.assign(self.v.begin(), self.v.end())
+            self.peel(self.u.data(), 1, True)
         self.primal = True
         self.rows.clear()
         self.links.clear()

@@ -12,6 +12,7 @@ from sparsemargin._engine._vectors cimport add_multiple
 cdef extern from *:
     """
     typedef double sm_four __attribute__((vector_size(32)));
+    typedef double sm_lanes __attribute__((vector_size(32), aligned(8), may_alias));
     #define SM_INLINE static inline __attribute__((always_inline, unused))
     #define SM_TAKE(z, p) (sm_four{(z)[(p)[0]], (z)[(p)[1]], (z)[(p)[2]], (z)[(p)[3]]})
     #define SM_LOAD(v) (sm_four{(double)(v)[0], (double)(v)[1], (double)(v)[2], (double)(v)[3]})
@@ -50,6 +51,29 @@ cdef extern from *:
         double along = sm_sparse_dot(b + at, places + at, n, z);
         sm_add_sparse(z, -rates[i] * along, a + at, places + at, n);
     }
+    // The same for four vectors side by side.
+    template <class V>
+    SM_INLINE void sm_peel_lanes(sm_lanes *z, const V *a, const V *b, const int32_t *columns,
+                                 const int64_t *start, const double *rates, int64_t i) {
+        int64_t at = start[i], n = start[i + 1] - at, j = 0;
+        const uint32_t *places = (const uint32_t *)columns + at;
+        sm_four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
+        a += at;
+        b += at;
+        for (; j + 2 <= n; j += 2) {
+            even += (double)b[j] * z[places[j]];
+            odd += (double)b[j + 1] * z[places[j + 1]];
+        }
+        if (j < n) even += (double)b[j] * z[places[j]];
+        even = (even + odd) * rates[i];
+        for (j = 0; j < n; ++j) z[places[j]] -= even * (double)a[j];
+    }
+    SM_ALL_WIDTHS
+    static void sm_spread(double *lanes, const double *z, const double *factors, Py_ssize_t n) {
+        sm_lanes *sums = (sm_lanes *)lanes;
+        sm_four by = {factors[0], factors[1], factors[2], factors[3]};
+        for (Py_ssize_t i = 0; i < n; ++i) sums[i] += by * z[i];
+    }
     #define SM_PASSES(V)                                                                         \
         SM_ALL_WIDTHS                                                                            \
         static void sm_peel_down(double *z, const V *a, const V *b, const int32_t *places,       \
@@ -60,6 +84,18 @@ cdef extern from *:
         static void sm_peel_up(double *z, const V *a, const V *b, const int32_t *places,         \
                                const int64_t *start, const double *rates, int64_t k) {           \
             for (int64_t i = 0; i < k; ++i) sm_peel(z, a, b, places, start, rates, i);           \
+        }                                                                                        \
+        SM_ALL_WIDTHS                                                                            \
+        static void sm_peel_lanes_down(double *z, const V *a, const V *b, const int32_t *places, \
+                                       const int64_t *start, const double *rates, int64_t k) {   \
+            for (int64_t i = k - 1; i >= 0; --i)                                                 \
+                sm_peel_lanes((sm_lanes *)z, a, b, places, start, rates, i);                     \
+        }                                                                                        \
+        SM_ALL_WIDTHS                                                                            \
+        static void sm_peel_lanes_up(double *z, const V *a, const V *b, const int32_t *places,   \
+                                     const int64_t *start, const double *rates, int64_t k) {     \
+            for (int64_t i = 0; i < k; ++i)                                                      \
+                sm_peel_lanes((sm_lanes *)z, a, b, places, start, rates, i);                     \
         }                                                                                        \
         SM_ALL_WIDTHS                                                                            \
         static void sm_products(double *out, const double *z, const V *rows,                     \
@@ -98,6 +134,22 @@ cdef extern from *:
     void peel_up "sm_peel_up"(double* z, const double* a, const double* b,
                               const int32_t* places, const int64_t* start,
                               const double* rates, int64_t k) noexcept nogil
+    # the two for four vectors side by side
+    void peel_lanes_down "sm_peel_lanes_down"(double* z, const float* a, const float* b,
+                                              const int32_t* places, const int64_t* start,
+                                              const double* rates, int64_t k) noexcept nogil
+    void peel_lanes_down "sm_peel_lanes_down"(double* z, const double* a, const double* b,
+                                              const int32_t* places, const int64_t* start,
+                                              const double* rates, int64_t k) noexcept nogil
+    void peel_lanes_up "sm_peel_lanes_up"(double* z, const float* a, const float* b,
+                                          const int32_t* places, const int64_t* start,
+                                          const double* rates, int64_t k) noexcept nogil
+    void peel_lanes_up "sm_peel_lanes_up"(double* z, const double* a, const double* b,
+                                          const int32_t* places, const int64_t* start,
+                                          const double* rates, int64_t k) noexcept nogil
+    # lanes <- lanes + z factors^T
+    void spread "sm_spread"(double* lanes, const double* z, const double* factors,
+                            Py_ssize_t n) noexcept nogil
     # out[i] <- row_i . z
     void products "sm_products"(double* out, const double* z, const float* rows,
                                 const int32_t* places, const int64_t* start,

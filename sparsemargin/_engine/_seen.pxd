@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
+from sparsemargin._engine._lanes cimport Lanes
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, value_t
@@ -19,6 +20,7 @@ cdef class Values:
     cdef vector[float] singles
     cdef vector[double] doubles
     cdef int append(self, const vector[double]* values) except -1 nogil
+    cdef double stored(self, double value) noexcept nogil
     cdef double at(self, int64_t j) noexcept nogil
     cdef int64_t n_bytes(self) noexcept nogil
     cdef void clear(self) noexcept nogil
@@ -72,6 +74,7 @@ cdef class SeenSpace:
     cdef RowStore logged_rows
     cdef vector[double] logged_steps
     cdef vector[int64_t] logged_begins
+    cdef Lanes lanes  # None for a space that knows no use of them
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
     cdef vector[int32_t] at
@@ -79,6 +82,7 @@ cdef class SeenSpace:
     cdef Py_ssize_t stride(self) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil
+    cdef int widen(self) except -1 nogil
     cdef int move(self, double step) except -1 nogil
     cdef int correct(self, double step, int64_t row) except -1 nogil
     cdef void count_current(self) noexcept nogil

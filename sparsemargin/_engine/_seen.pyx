@@ -59,6 +59,10 @@ cdef class Values:
                 self.doubles.push_back(values[0][j])
         return OK
 
+    cdef double stored(self, double value) noexcept nogil:
+        """What becomes of a value that is stored: what is worked with from the first, too."""
+        return <float> value if self.single else value
+
     cdef double at(self, int64_t j) noexcept nogil:
         return self.singles[j] if self.single else self.doubles[j]
 
@@ -124,21 +128,20 @@ cdef int take_row(SeenSpace space, const RowScale* scale, const value_t* values,
     """Make the augmented row, divided by its norm, the one at hand; new features get places."""
     cdef Py_ssize_t j, column
     cdef double value
-    cdef int32_t seen = space.n_seen
     space.x.clear()
     space.at.clear()
     for j in range(nnz + (1 if space.bias else 0)):
-        value = (values[j] if j < nnz else space.bias) * scale.factor / scale.norm
-        # What is stored is what is worked with.
-        value = <float> value if space.rows.values.single else value
+        value = space.rows.values.stored(
+            (values[j] if j < nnz else space.bias) * scale.factor / scale.norm)
         if value == 0.0:
             continue
         column = columns[j] if j < nnz else space.n_coordinates - 1
         if space.place[column] == 0:
-            space.place[column] = seen
-            seen += 1
+            space.place[column] = space.n_seen
+            space.n_seen += 1
         space.x.push_back(value)
         space.at.push_back(space.place[column])
+    space.widen()
     return OK
 
 
@@ -201,20 +204,21 @@ cdef class SeenSpace:
         """v <- v + step * x, the matrix with it, and w as it then is."""
         return OK
 
-    cdef int correct(self, double step, int64_t row) except -1 nogil:
-        """A mistake on the row at hand, number `row`; TOO_WIDE leaves all as it was."""
-        cdef size_t j
-        if not (fabs(step) > SMALLEST_STEP and self.mass + fabs(step) < LARGEST_MASS):
-            return TOO_WIDE
-        for j in range(self.at.size()):
-            self.n_seen = max(self.n_seen, self.at[j] + 1)
-        self.count_current()
-        self.begin = self.trials
-        self.mass += fabs(step)
+    cdef int widen(self) except -1 nogil:
+        """Let the vectors reach as far as the places."""
         self.w.resize(self.n_seen)
         self.v.resize(self.n_seen)
         if self.averaged:
             self.total.resize(self.n_seen)
+        return OK
+
+    cdef int correct(self, double step, int64_t row) except -1 nogil:
+        """A mistake on the row at hand, number `row`; TOO_WIDE leaves the vectors as they are."""
+        if not (fabs(step) > SMALLEST_STEP and self.mass + fabs(step) < LARGEST_MASS):
+            return TOO_WIDE
+        self.count_current()
+        self.begin = self.trials
+        self.mass += fabs(step)
         if self.logged:
             self.logged_rows.append(&self.x, &self.at)
             self.logged_steps.push_back(step)
@@ -345,9 +349,13 @@ cdef class _Replay:
         self.w.resize(space.n_seen)
 
     cdef int make_correction(self, size_t e) except -1 nogil:
+        cdef size_t j
         with gil:
             PyErr_CheckSignals()
         self.space.logged_rows.read(e, &self.now.x, &self.now.at)
+        for j in range(self.now.at.size()):
+            self.now.n_seen = max(self.now.n_seen, self.now.at[j] + 1)
+        self.now.widen()
         self.now.correct(self.space.logged_steps[e], 0)
         copy(self.now.w.begin(), self.now.w.end(), self.w.begin())
         return OK

@@ -3,6 +3,7 @@
 
 from libc.stdint cimport int64_t
 
+from sparsemargin._engine._lanes cimport WIDTH
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure
 from sparsemargin._engine._seen cimport SeenSpace, take_row
 from sparsemargin._engine._types cimport ALL_STOPPED, OK, TOO_WIDE, index_t, value_t
@@ -20,28 +21,78 @@ cdef inline double output(SeenSpace space, const double* weights, const value_t*
     return total
 
 
-cdef int decide(SeenSpace space, double y, double share, int64_t number, const value_t* values,
-                const index_t* columns, Py_ssize_t nnz) except -1 nogil:
-    """The trial of one row: on a mistake, ``y w.x <= 0``, the space moves."""
-    cdef RowScale scale
+cdef bint is_mistake(SeenSpace space, double y, const value_t* values, const index_t* columns,
+                     Py_ssize_t nnz, RowScale* scale) noexcept nogil:
+    """Whether ``y w.x <= 0``; the row is then measured. A zero row never is one."""
     cdef double found = y * output(space, space.w.data(), values, columns, nnz, 1.0)
     if found > 0.0 and is_safe(found):
-        return OK
-    if share == 0.0 or not measure(&scale, &space.power, values, nnz, space.bias, 0.0):
-        return OK
+        return False
+    if not measure(scale, &space.power, values, nnz, space.bias, 0.0):
+        return False
     if not is_safe(found):
         found = y * output(space, space.w.data(), values, columns, nnz, scale.factor)
-    if found > 0.0:
-        return OK
-    take_row(space, &scale, values, columns, nnz)
-    return space.correct(y * share, number)
+    return found <= 0.0
+
+
+cdef struct Labelled:
+    # Of one label: its number, its class, what multiplies its steps, and how rows come.
+    int64_t code
+    const int64_t* codes
+    const double* weights  # NULL: all 1
+    double share[2]  # of negative and positive rows
+    const int64_t* order  # NULL: as they come
+
+
+cdef inline int64_t row_of(const Labelled* label, Py_ssize_t i) noexcept nogil:
+    return label.order[i] if label.order != NULL else i
+
+
+cdef inline bint is_trial(const Labelled* label, int64_t row) noexcept nogil:
+    return label.weights == NULL or label.weights[row] != 0.0
+
+
+cdef inline double step_of(const Labelled* label, int64_t row) noexcept nogil:
+    """The step a mistake on the row makes, with the sign of its label."""
+    cdef bint positive = label.codes[row] == label.code
+    cdef double weight = label.weights[row] if label.weights != NULL else 1.0
+    return (weight if positive else -weight) * label.share[positive]
+
+
+cdef int look_ahead(SeenSpace space, const Labelled* label, Py_ssize_t i, Py_ssize_t end,
+                    const value_t* data, const index_t* indices,
+                    const index_t* indptr) except -1 nogil:
+    """Give a lane to trial i, which is a mistake, and to the next that would be now."""
+    cdef RowScale scale
+    cdef Py_ssize_t at, next_i, left = space.rows.count() + 1
+    cdef int64_t row
+    cdef double step
+    space.lanes.clear()
+    for next_i in range(i, end):
+        row = row_of(label, next_i)
+        if not is_trial(label, row):
+            continue
+        # Reading so many rows costs no more than the pass over those stored.
+        if left == 0:
+            break
+        left -= 1
+        step = step_of(label, row)
+        at = indptr[row]
+        if step != 0.0 and is_mistake(space, 1.0 if step > 0.0 else -1.0, data + at,
+                                      indices + at, indptr[row + 1] - at, &scale):
+            take_row(space, &scale, data + at, indices + at, indptr[row + 1] - at)
+            space.lanes.add(next_i, space.x, space.at)
+            if space.lanes.n == WIDTH:
+                break
+    space.lanes.choose(i)
+    return OK
 
 
 def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indices,
                const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
                const double[:, ::1] class_weight, const int64_t[::1] order, Py_ssize_t start,
-               Py_ssize_t stop, int64_t label, int64_t code, int64_t first_number):
-    """Trials ``start`` to ``stop - 1`` for one label, over checked rows.
+               Py_ssize_t stop, Py_ssize_t end, int64_t label, int64_t code,
+               int64_t first_number):
+    """Trials ``start`` to ``stop - 1`` of a pass for one label, over checked rows.
 
     Parameters
     ----------
@@ -53,6 +104,9 @@ def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indi
         Multiplies the step of each label's negative and positive rows.
     order : ndarray of shape (n_trials,) or None
         Row of each trial; None: as they come.
+    end : int
+        How far the pass may be looked ahead into. -1: not at all; the vectors are then the same
+        to the bit however the rows are cut into calls.
     first_number : int
         Number of the first row, for the list of mistakes.
 
@@ -62,26 +116,36 @@ def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indi
     row : int
         The row that stopped the loop, or -1.
     """
-    cdef Py_ssize_t i, j, row = -1
-    cdef bint positive
-    cdef double share
+    cdef Labelled of
+    cdef RowScale scale
+    cdef Py_ssize_t i, at, nnz, row = -1
+    cdef double step
     cdef int status = OK
+    of.code, of.codes = code, &codes[0]
+    of.weights = &weights[0] if weights is not None else NULL
+    of.order = &order[0] if order is not None else NULL
+    of.share[0], of.share[1] = class_weight[0, label], class_weight[1, label]
+    cdef bint ahead = end >= 0 and space.lanes is not None
+    if space.lanes is not None and (start == 0 or not ahead):
+        space.lanes.clear()
     with nogil:
         for i in range(start, stop):
             if 0 <= space.limit <= space.corrections:
                 status = ALL_STOPPED
                 break
-            row = order[i] if order is not None else i
-            share = weights[row] if weights is not None else 1.0
-            if share == 0.0:
+            row = row_of(&of, i)
+            if not is_trial(&of, row):
                 continue
-            positive = codes[row] == code
-            j = indptr[row]
-            status = decide(space, 1.0 if positive else -1.0,
-                            share * class_weight[positive, label], first_number + row,
-                            &data[0] + j, &indices[0] + j, indptr[row + 1] - j)
-            if status != OK:
-                break
+            step = step_of(&of, row)
+            at, nnz = indptr[row], indptr[row + 1] - indptr[row]
+            if step != 0.0 and is_mistake(space, 1.0 if step > 0.0 else -1.0, &data[0] + at,
+                                          &indices[0] + at, nnz, &scale):
+                if ahead and not space.primal and not space.lanes.choose(i):
+                    look_ahead(space, &of, i, end, &data[0], &indices[0], &indptr[0])
+                take_row(space, &scale, &data[0] + at, &indices[0] + at, nnz)
+                status = space.correct(step, first_number + row)
+                if status != OK:
+                    break
             space.trials += 1
     return status, (row if status == TOO_WIDE else -1)
 

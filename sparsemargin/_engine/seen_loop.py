@@ -11,18 +11,29 @@ from sparsemargin._engine.threads import run_together
 
 
 class SeenLoop(Loop):
-    """The loop of the matrix Perceptrons, label by label, over checked rows."""
+    """The loop of the matrix Perceptrons, label by label, over checked rows.
 
-    def __init__(self, space, task):
+    Parameters
+    ----------
+    space : LabelSpaces
+    task : Task
+    ahead : bool
+        Whether products with rows to come are worked out before their turn, which is faster. How
+        vectors are rounded then depends on which rows come in one call.
+    """
+
+    def __init__(self, space, task, ahead):
         super().__init__(space, task)
+        self.ahead = ahead
         self.learn_rows = kernels.for_rows(task.rows).learn_rows
 
-    def _learn(self, label, order, start, stop):
+    def _learn(self, label, order, start, stop, end):
         task, rows, space = self.task, self.task.rows, self.space.spaces[label]
         code = label if self.space.n_labels > 1 else 1
         return self.learn_rows(
             space, rows.data, rows.indices, rows.indptr, task.codes, task.weights,
-            task.class_weight, order, start, stop, label, code, space.rows_taken,
+            task.class_weight, order, start, stop, end if self.ahead else -1, label, code,
+            space.rows_taken,
         )  # fmt: skip
 
     def _rows_per_call(self):
@@ -45,18 +56,18 @@ class SeenLoop(Loop):
             Whether it made no correction.
         """
         before = self.space.per_label("corrections").sum()
-        start, learning = 0, True
-        while start < stop and learning:
-            end = min(start + self._rows_per_call(), stop)
-            self._call(order, start, end)
-            start, self.part = end, end / len(self.task.codes)
+        done, learning = 0, True
+        while done < stop and learning:
+            start, done = done, min(done + self._rows_per_call(), stop)
+            self._call(order, start, done, stop)
+            self.part = done / len(self.task.codes)
             learning = not self.space.exhausted().all()
         self.part = 0.0
-        return learning, start / stop, bool(self.space.per_label("corrections").sum() == before)
+        return learning, done / stop, bool(self.space.per_label("corrections").sum() == before)
 
-    def _call(self, order, start, stop):
+    def _call(self, order, *bounds):
         calls = [
-            partial(self._learn, label, order, start, stop) for label in range(self.space.n_labels)
+            partial(self._learn, label, order, *bounds) for label in range(self.space.n_labels)
         ]
         for status, row in run_together(calls, self.task.n_threads):
             if status not in (kernels.OK, kernels.ALL_STOPPED):
@@ -64,7 +75,7 @@ class SeenLoop(Loop):
 
 
 @contextmanager
-def seen_loop(space, task):
+def seen_loop(space, task, *, ahead):
     """The loop over a task: every label learns."""
     space.resume(task.max_corrections)
-    yield SeenLoop(space, task)
+    yield SeenLoop(space, task, ahead)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._engine._seen import SeenSpace
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.label_spaces import LabelSpaces
-from sparsemargin._engine.learning import Aim, Outcome, learn
+from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
 from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as border
@@ -80,7 +80,7 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        return seen_loop(self._space, task)
+        return seen_loop(self._space, task, ahead=True)
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
@@ -118,7 +118,8 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
             )  # fmt: skip
 
     def _learn_stream(self, task: Task) -> None:
-        super()._learn_stream(task)
+        # In a stream the model may not depend on how its rows come in batches.
+        learn_once(seen_loop(self._space, task, ahead=False))
         for space in self._space.spaces:
             space.count_rows(len(task.codes))
 

@@ -32,7 +32,9 @@ class HigherOrderPerceptron(MatrixClassifier):
 
     A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. A
     mistake costs O(stored nonzeros of the mistakes that changed B), plus some passes over the
-    features seen in mistakes so far; or O(n^2) where B itself is kept.
+    features seen in mistakes so far; or O(n^2) where B itself is kept. `fit` guesses which rows
+    will be mistakes next and works out four products with B at once: the algorithm is the same,
+    and the vectors are but for rounding.
 
     Parameters
     ----------
@@ -43,8 +45,9 @@ class HigherOrderPerceptron(MatrixClassifier):
         How much of an instance's direction a mistake takes out of the matrix. 1 - c is the c of
         the paper's Theorem 1.
     sparse_updates : bool, default=False
-        Whether B stays where :math:`y\, g(\hat{x}) \cdot v_{k-1} < 0`: about half of the mistakes
-        then change it. The paper has it for p = 2 (section 4), with :math:`\hat{x} \cdot v`.
+        Whether B stays where :math:`y\, g(\hat{x}) \cdot v_{k-1} < 0`. Half of the mistakes then
+        change it in the paper's kernel experiments, a tenth on text. The paper has it for p = 2
+        (section 4), with :math:`\hat{x} \cdot v`.
     max_updates : int or None, default=None
         After that many changes B stays as it is, and only v moves: a stream of any length then
         costs a bounded time a mistake. Theorem 1 allows any :math:`\rho_k` from 0 up to

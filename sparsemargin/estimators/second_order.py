@@ -35,7 +35,7 @@ class SecondOrderPerceptron(MatrixClassifier):
     ----------
     a : float from 1e-12 to 1e12, default=1.0
         Weight of the identity, in units of the instances, whose norm is 1. The larger, the more
-        like a Perceptron.
+        like a Perceptron. Weights are exact to about 1e-15 / a.
     max_updates : int or None, default=None
         After that many mistakes S stays as it is, and only v moves: a Perceptron in a fixed
         metric, at a bounded cost a mistake.

@@ -1,0 +1,323 @@
+"""How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
+
+import _thread
+import copy
+import io
+import pickle
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from reference_higher_order import HigherOrder, SecondOrder
+from sklearn.exceptions import ConvergenceWarning
+from strategies import examples, make_problem, to_csr
+from strategies_higher_order import (
+    ESTIMATORS,
+    HYPOTHESES,
+    MODELS,
+    ROUNDING,
+    RULES,
+    MatrixExtras,
+    MatrixMachine,
+    assert_agrees,
+    assert_close,
+    assert_same_model,
+    hypotheses,
+    models,
+    noisy_problem,
+    streamed,
+)
+
+from sparsemargin import HigherOrderPerceptron
+from sparsemargin.estimators import _matrix
+
+
+class InterruptingOutput(io.StringIO):
+    """Calls back at the given line that is printed."""
+
+    def __init__(self, call, at_line):
+        super().__init__()
+        self.call, self.lines_left = call, at_line
+
+    def write(self, text):
+        self.lines_left -= text.count("\n")
+        if self.lines_left == 0:
+            self.lines_left = -1
+            self.call()
+        return super().write(text)
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+
+@examples(120)
+@given(
+    model=st.sampled_from(list(MODELS.values())),
+    params=st.fixed_dictionaries(
+        {
+            "hypothesis": st.sampled_from(HYPOTHESES),
+            "normalize_hypotheses": st.booleans(),
+            "fit_intercept": st.booleans(),
+            "max_updates": st.sampled_from([None, 5]),
+        }
+    ),
+    n_classes=st.integers(2, 3),
+    cuts=st.lists(st.integers(1, 199), unique=True, max_size=12).map(sorted),
+    value_dtype=st.sampled_from(["f4", "f8"]),
+)
+def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, cuts, value_dtype):
+    X, y = noisy_problem(200, n_classes=n_classes, value_dtype=value_dtype)
+    params = {**params, "shuffle": False, "random_state": 0}
+    whole = streamed(model(**params), X, y, (), n_classes)
+    assert_same_model(streamed(model(**params), X, y, cuts, n_classes), whole, X)
+    assert_same_model(model(**params, max_iter=1).fit(X, y), whole, X, ROUNDING)
+
+
+@models
+def test_row_by_row_is_one_batch_to_the_bit(model):
+    X, y = noisy_problem(150)
+    whole = streamed(model(), X, y)
+    assert whole.n_corrections_ > 40
+    assert_same_model(streamed(model(), X, y, range(1, 150)), whole, X)
+
+
+@models
+def test_mistakes_are_counted_on_over_a_stream(model):
+    X, y = noisy_problem()
+    stream = streamed(model(), X, y, [40])
+    first = streamed(model(), X[:40], y[:40])
+    assert_array_equal(stream.mistakes_[: first.n_corrections_], first.mistakes_)
+    assert stream.mistakes_[first.n_corrections_ :].min() >= 40
+    assert len(stream.mistakes_) == stream.n_corrections_
+
+
+@models
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_warm_start_goes_on(model, n_classes):
+    X, y = noisy_problem(n_classes=n_classes)
+    warm = model(warm_start=True, shuffle=False).fit(X, y).fit(X, y)
+    twice = model(max_iter=2, shuffle=False).fit(X, y)
+    assert np.all(twice.n_corrections_ > model(shuffle=False).fit(X, y).n_corrections_)
+    assert_array_equal(warm.n_corrections_, twice.n_corrections_)
+    assert_array_equal(warm.n_updates_, twice.n_updates_)
+    assert_array_equal(warm.coef_, twice.coef_)
+    thrice = model(max_iter=3, shuffle=False).fit(X, y)
+    assert_close(warm.partial_fit(X, y).coef_, thrice.coef_, ROUNDING)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_without_warm_start_a_fit_begins_anew(estimator):
+    X, y = noisy_problem()
+    model = estimator(random_state=0).fit(X, y)
+    assert_same_model(model.fit(X, y), estimator(random_state=0).fit(X, y), X)
+    assert model.fit(X[:, :7].tocsr(), 1 - y).coef_.shape == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("p", 3.0),
+        ("c", 0.5),
+        ("sparse_updates", True),
+        ("max_updates", 9),
+        ("solver", "primal"),
+        ("hypothesis", "last"),
+        ("fit_intercept", True),
+    ],
+)
+def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
+    X, y = noisy_problem()
+    model = HigherOrderPerceptron(warm_start=True, solver="implicit").fit(X, y)
+    with pytest.raises(ValueError, match=f"warm_start can't go on with another {name}"):
+        model.set_params(**{name: value}).fit(X, y)
+
+
+# -- copies ---------------------------------------------------------------------------------------
+
+
+def through_a_file(model, tmp_path):
+    joblib.dump(model, tmp_path / "model")
+    return joblib.load(tmp_path / "model", mmap_mode="r")
+
+
+COPIES = {
+    "pickle": lambda model, tmp_path: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, tmp_path: copy.deepcopy(model),
+    "memory-mapped file": through_a_file,
+}
+
+
+@models
+@hypotheses
+@pytest.mark.parametrize("travel", list(COPIES))
+def test_a_copy_predicts_and_learns_on_to_the_bit(model, hypothesis, travel, tmp_path):
+    X, y = noisy_problem(n_classes=3)
+    params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
+    original = streamed(model(**params), X[:50], y[:50], n_classes=3)
+    at_50 = original.decision_function(X)
+    travelled = COPIES[travel](original, tmp_path)
+    assert_same_model(travelled, original, X)
+    travelled.partial_fit(X[50:], y[50:])
+    assert_same_model(travelled, streamed(model(**params), X, y, n_classes=3), X)
+    assert_array_equal(original.decision_function(X), at_50)
+
+
+# -- labels side by side --------------------------------------------------------------------------
+
+
+@models
+@hypotheses
+@pytest.mark.parametrize("max_corrections", [None, 6])
+def test_threads_change_no_bit(model, hypothesis, max_corrections):
+    X, y = noisy_problem(n_classes=5)
+    params = {"hypothesis": hypothesis, "max_corrections": max_corrections, "random_state": 0}
+    alone = model(n_jobs=1, **params).fit(X, y)
+    for n_jobs in 2, 3, 20, -1:
+        assert_same_model(model(n_jobs=n_jobs, **params).fit(X, y), alone, X)
+
+
+@models
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+def test_labels_learn_together_as_each_would_alone(model, hypothesis):
+    X, y = noisy_problem(n_classes=3)
+    params = {"hypothesis": hypothesis, "max_iter": 2, "shuffle": False}
+    together = model(**params).fit(X, y)
+    for label, scores in enumerate(together.decision_function(X).T):
+        alone = model(**params).fit(X, y == label)
+        assert alone.n_corrections_ == together.n_corrections_[label]
+        assert alone.n_updates_ == together.n_updates_[label]
+        assert alone.solver_ == together.solver_[label]
+        assert_array_equal(alone.mistakes_, together.mistakes_[label])
+        assert_array_equal(alone.decision_function(X), scores)
+
+
+def test_attributes_have_one_entry_a_label():
+    for model in RULES.values():
+        X, y = noisy_problem()
+        two = model(solver="primal").fit(X, y)
+        assert type(two.n_corrections_) is type(two.n_updates_) is int
+        assert two.solver_ == "primal"
+        assert two.mistakes_.dtype == np.int64
+        assert two.coef_.shape == (1, 15)
+        X, y = noisy_problem(n_classes=4)
+        four = model(solver="implicit").fit(X, y)
+        assert four.n_corrections_.shape == four.n_updates_.shape == (4,)
+        assert four.solver_ == ["implicit"] * 4
+        assert [len(mistakes) for mistakes in four.mistakes_] == four.n_corrections_.tolist()
+        assert four.coef_.shape == (4, 15)
+        assert four.intercept_.shape == (4,)
+
+
+# -- how long -------------------------------------------------------------------------------------
+
+
+@models
+@pytest.mark.parametrize(("max_iter", "n_trials"), [(0.1, 9), (0.5, 45), (1.5, 135), (1e-9, 1)])
+def test_fractions_of_an_epoch(model, max_iter, n_trials):
+    X, y = noisy_problem()
+    fitted = model(max_iter=max_iter, shuffle=False).fit(X, y)
+    rows = np.arange(n_trials) % 90
+    expected = model().partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert fitted.n_corrections_ == expected.n_corrections_
+    assert_close(fitted.coef_, expected.coef_, ROUNDING)
+    assert fitted.n_iter_ == n_trials / 90
+
+
+@models
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("max_corrections", [1, 2, 9])
+def test_corrections_stop_at_their_limit(model, hypothesis, max_corrections):
+    X, y = noisy_problem()
+    params = {"hypothesis": hypothesis, "shuffle": False}
+    limited = model(max_corrections=max_corrections, max_iter=3, **params).fit(X, y)
+    assert limited.n_corrections_ == max_corrections
+    n_trials = model(**params).fit(X, y).mistakes_[max_corrections - 1] + 1
+    assert_same_model(limited, streamed(model(**params), X[:n_trials], y[:n_trials]), X, ROUNDING)
+
+
+@models
+def test_no_limit_ends_with_a_pass_without_mistakes(model):
+    X = to_csr(np.random.RandomState(0).uniform(-1, 1, (25, 40)), "f8", "i4")
+    y = np.arange(25) % 2
+    fitted = model(max_iter=None, hypothesis="last", shuffle=False).fit(X, y)
+    assert fitted.score(X, y) == 1
+    n_passes = round(fitted.n_iter_)
+    assert n_passes == fitted.n_iter_ > 1
+    same = model(max_iter=n_passes, hypothesis="last", shuffle=False).fit(X, y)
+    assert_same_model(fitted, same, X)
+    earlier = model(max_iter=n_passes - 1, hypothesis="last", shuffle=False).fit(X, y)
+    assert earlier.n_corrections_ == same.n_corrections_
+    if n_passes > 2:
+        before = model(max_iter=n_passes - 2, hypothesis="last", shuffle=False).fit(X, y)
+        assert before.n_corrections_ < same.n_corrections_
+
+
+@models
+def test_the_order_of_rows_comes_from_random_state(model):
+    X, y = noisy_problem()
+    first, again, other = (model(random_state=seed).fit(X, y) for seed in (3, 3, 4))
+    assert_same_model(first, again, X)
+    assert not np.array_equal(first.coef_, other.coef_)
+    # Every mistake is told by its row of X, whatever the order.
+    assert len(set(first.mistakes_)) == first.n_corrections_
+    assert np.any(np.diff(first.mistakes_) < 0)
+
+
+@models
+def test_ctrl_c_between_epochs_leaves_whole_epochs(model, monkeypatch):
+    X, y = noisy_problem()
+    # No hyperplane separates these, so the fit would never end.
+    X, y = sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
+    endless = model(max_iter=None, shuffle=False, verbose=1, max_updates=20)
+    monkeypatch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, at_line=3))
+    with pytest.warns(UserWarning, match="Interrupted after 3 epochs"):
+        endless.fit(X, y)
+    monkeypatch.undo()
+    assert endless.n_iter_ == 3
+    expected = model(max_iter=3, shuffle=False, max_updates=20).fit(X, y)
+    assert_same_model(endless, expected, X)
+
+
+@models
+def test_an_endless_fit_that_max_corrections_ends_says_so(model):
+    X, y = noisy_problem()
+    X, y = sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
+    with pytest.warns(ConvergenceWarning, match="Stopped after .* max_corrections=200"):
+        fitted = model(max_iter=None, max_corrections=200, shuffle=False).fit(X, y)
+    assert fitted.n_corrections_ == 200
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["implicit", "auto"])
+@pytest.mark.parametrize(
+    "rule", [HigherOrder(), HigherOrder(p=4.0), SecondOrder()], ids=["HO_2", "HO_4", "SO"]
+)
+def test_a_matrix_without_room_stops_growing_and_says_so(rule, solver, monkeypatch):
+    monkeypatch.setattr(_matrix, "MATRIX_MEMORY", 6000)
+    monkeypatch.setattr(_matrix, "PRIMAL_MEMORY", 6000)
+    problem = make_problem(0, m=300, n=40, density=0.3, noise=0.6)
+    estimator = MatrixMachine(rule, solver).estimator()
+    with pytest.warns(UserWarning, match="stopped growing after .* Pass max_updates"):
+        estimator.fit(problem.X, problem.y)
+    assert 10 < estimator.n_updates_ < estimator.n_corrections_
+    bounded = replace(rule, max_updates=estimator.n_updates_)
+    assert_agrees(estimator, problem, MatrixExtras().runs(MatrixMachine(bounded), problem))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_matrix_over_too_many_features_is_refused(estimator):
+    X, y = sp.eye(3, 20_000, format="csr"), [0, 1, 0]
+    for learn in (
+        lambda model: model.fit(X, y),
+        lambda model: model.partial_fit(X, y, classes=[0, 1]),
+    ):
+        with pytest.raises(ValueError, match=r"solver='primal' .*20000 features.*'implicit'"):
+            learn(estimator(solver="primal"))
+    assert estimator().fit(X, y).solver_ == "implicit"
