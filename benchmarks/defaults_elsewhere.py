@@ -29,10 +29,7 @@ CONTESTANTS: dict[str, Callable[[Any, Any], ClassifierMixin]] = {
     "LinearSVC()": LinearSVC(random_state=0).fit,
     "fit_csr(X, y)": partial(fit_csr, random_state=0),
     "20 epochs": partial(fit_csr, max_iter=20, random_state=0),
-    "intercept of 1": partial(fit_csr, intercept_scaling=1.0, random_state=0),
-    "20 epochs, intercept of 1": partial(
-        fit_csr, max_iter=20, intercept_scaling=1.0, random_state=0
-    ),
+    "no intercept": partial(fit_csr, fit_intercept=False, random_state=0),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from measure import text_table, timed
-from peak_memory import MEGABYTE, STATUS, _resident_peak
+from peak_memory import MEGABYTE, STATUS, resident_peak
 from scipy.sparse import csr_matrix, issparse
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
@@ -104,7 +104,7 @@ def measure_fit(folder: Path, shape: str, name: str) -> dict[str, Any]:
     model.fit(X[:WARM_UP_ROWS, :WARM_UP_FEATURES], y[:WARM_UP_ROWS])
     # Sets the peak back to what is resident now.
     Path("/proc/self/clear_refs").write_text("5")
-    before = _resident_peak()
+    before = resident_peak()
     seconds, _ = timed(lambda: model.fit(X, y))
     return {
         "shape": shape,
@@ -115,7 +115,7 @@ def measure_fit(folder: Path, shape: str, name: str) -> dict[str, Any]:
         "mistakes": model.n_corrections_,
         "updates": model.n_updates_,
         "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if issparse(X) else X.nbytes,
-        "added_bytes": _resident_peak() - before,
+        "added_bytes": resident_peak() - before,
     }
 
 

@@ -42,7 +42,7 @@ COLUMNS = [
 ]
 
 
-def _resident_peak() -> int:
+def resident_peak() -> int:
     fields = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
     return int(fields["VmHWM"].split()[0]) * 1024
 
@@ -58,9 +58,9 @@ def _added_by_fit(folder: Path, name: str) -> int:
     estimator.fit(X[:WARM_UP_ROWS, :WARM_UP_FEATURES], y[:WARM_UP_ROWS])
     # Sets the peak back to what is resident now, so that loading X leaves no trace in it.
     Path("/proc/self/clear_refs").write_text("5")
-    before = _resident_peak()
+    before = resident_peak()
     estimator.fit(X, y)
-    return _resident_peak() - before
+    return resident_peak() - before
 
 
 def peak_memory(shape: Shape, n_classes: int) -> list[dict]:

@@ -85,7 +85,7 @@ default=None
         `MaxMarginClassifier`. None is ``"alma"`` with an intercept whose scale is a tenth of the
         rows' root mean square norm, for two epochs, or as many as make 1000 trials: chosen on
         RCV1 topics. On other topics it errs 0.05 points more often than LinearSVC, and takes a
-        seventh of the time.
+        sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
