@@ -17,6 +17,7 @@ two may rightly decide differently, and only there.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -493,9 +494,12 @@ def _gap(score, threshold, x, sizes):
     return abs(score - threshold) / size if size > 0 else np.inf
 
 
-def run_one_versus_rest(
-    X, labels, rule, p=2.0, *, sample_weight=None, class_weight=None, **options
-):
+def run_one_versus_rest(X, labels, rule, p=2.0, **options):
+    """Return the runs of all machines of a first-order rule."""
+    return run_machines(X, labels, partial(run_reference, rule=rule, p=p), **options)
+
+
+def run_machines(X, labels, run, *, sample_weight=None, class_weight=None, **options):
     """Return the runs of all machines: one for two classes, else one per class in sorted order.
 
     `class_weight` is as in scikit-learn's linear classifiers: of two classes each has its weight;
@@ -510,5 +514,5 @@ def run_one_versus_rest(
         positive = labels == c
         weighted = given * np.where(positive, weight, rest)
         y = np.where(positive, 1, -1)
-        runs.append(run_reference(X, y, rule, p, sample_weight=weighted, **options))
+        runs.append(run(X, y, sample_weight=weighted, **options))
     return runs

@@ -13,12 +13,12 @@ As in the module `reference`, arithmetic is that of the given dtype, by default 
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 import numpy as np
-from reference import Run, augment, link, p_norm
+from reference import Run, augment, link, p_norm, run_machines
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils.class_weight import compute_class_weight
 from threadpoolctl import threadpool_limits
 
 
@@ -220,19 +220,6 @@ def _trials(run, n_epochs):
             return
 
 
-def run_matrix_machines(X, labels, rule, *, sample_weight=None, class_weight=None, **options):
-    """Return the runs of all machines, as `reference.run_one_versus_rest` does."""
-    classes = np.unique(labels)
-    weights = compute_class_weight(class_weight, classes=classes, y=labels)
-    given = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-    if len(classes) == 2:
-        machines = [(classes[1], *weights[::-1])]
-    else:
-        machines = [(c, weight, 1) for c, weight in zip(classes, weights, strict=True)]
-    runs = []
-    for c, weight, weight_of_rest in machines:
-        own = labels == c
-        weighted = given * np.where(own, weight, weight_of_rest)
-        signs = np.where(own, 1, -1)
-        runs.append(run_matrix_reference(X, signs, rule, sample_weight=weighted, **options))
-    return runs
+def run_matrix_machines(X, labels, rule, **options):
+    """Return the runs of all machines of a rule with a matrix."""
+    return run_machines(X, labels, partial(run_matrix_reference, rule=rule), **options)

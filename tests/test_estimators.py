@@ -1,12 +1,10 @@
 """The scikit-learn contract: labels, formats and types in; models that travel; X left alone."""
 
-import copy
 import pickle
 import tracemalloc
 from functools import partial
 from itertools import pairwise
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,6 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from stages import COPIES
 
 from sparsemargin import (
     ALMAClassifier,
@@ -124,18 +123,6 @@ def test_parameters_survive_clone_and_set_params(estimator):
 
 
 # -- models that travel ---------------------------------------------------------------------------
-
-
-def through_a_file(model, tmp_path):
-    joblib.dump(model, tmp_path / "model")
-    return joblib.load(tmp_path / "model", mmap_mode="r")
-
-
-COPIES = {
-    "pickle": lambda model, tmp_path: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, tmp_path: copy.deepcopy(model),
-    "memory-mapped file": through_a_file,
-}
 
 
 @pytest.mark.parametrize("travel", list(COPIES))

@@ -1,13 +1,13 @@
 """The loop over epochs: order, stopping, threads, progress, interruption."""
 
 import _thread
-import io
 import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from stages import InterruptingOutput
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
@@ -344,21 +344,6 @@ def test_verbose_prints_a_line_an_epoch(verbose, shown, capsys):
         assert [line.split(":")[0] for line in lines] == ["epoch 1", "epoch 2", "epoch 2.5"]
         corrections = [int(line.split(": ")[1].split()[0]) for line in lines]
         assert sum(corrections) == model.n_corrections_
-
-
-class InterruptingOutput(io.StringIO):
-    """Calls back at the given line that is printed."""
-
-    def __init__(self, call, at_line):
-        super().__init__()
-        self.call, self.lines_left = call, at_line
-
-    def write(self, text):
-        self.lines_left -= text.count("\n")
-        if self.lines_left == 0:
-            self.lines_left = -1
-            self.call()
-        return super().write(text)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -1,12 +1,8 @@
 """How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
 
 import _thread
-import copy
-import io
-import pickle
 from dataclasses import replace
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from reference_higher_order import HigherOrder, SecondOrder
 from sklearn.exceptions import ConvergenceWarning
+from stages import COPIES, InterruptingOutput
 from strategies import examples, make_problem, to_csr
 from strategies_higher_order import (
     ESTIMATORS,
@@ -35,22 +32,6 @@ from strategies_higher_order import (
 
 from sparsemargin import HigherOrderPerceptron
 from sparsemargin.estimators import _matrix
-
-
-class InterruptingOutput(io.StringIO):
-    """Calls back at the given line that is printed."""
-
-    def __init__(self, call, at_line):
-        super().__init__()
-        self.call, self.lines_left = call, at_line
-
-    def write(self, text):
-        self.lines_left -= text.count("\n")
-        if self.lines_left == 0:
-            self.lines_left = -1
-            self.call()
-        return super().write(text)
-
 
 # -- streams --------------------------------------------------------------------------------------
 
@@ -138,18 +119,6 @@ def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
 
 
 # -- copies ---------------------------------------------------------------------------------------
-
-
-def through_a_file(model, tmp_path):
-    joblib.dump(model, tmp_path / "model")
-    return joblib.load(tmp_path / "model", mmap_mode="r")
-
-
-COPIES = {
-    "pickle": lambda model, tmp_path: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, tmp_path: copy.deepcopy(model),
-    "memory-mapped file": through_a_file,
-}
 
 
 @models

@@ -1,0 +1,34 @@
+"""What tests send models through: files and copies, and fits that are interrupted."""
+
+import copy
+import io
+import pickle
+
+import joblib
+
+
+class InterruptingOutput(io.StringIO):
+    """Calls back at the given line that is printed."""
+
+    def __init__(self, call, at_line):
+        super().__init__()
+        self.call, self.lines_left = call, at_line
+
+    def write(self, text):
+        self.lines_left -= text.count("\n")
+        if self.lines_left == 0:
+            self.lines_left = -1
+            self.call()
+        return super().write(text)
+
+
+def through_a_file(model, tmp_path):
+    joblib.dump(model, tmp_path / "model")
+    return joblib.load(tmp_path / "model", mmap_mode="r")
+
+
+COPIES = {
+    "pickle": lambda model, tmp_path: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, tmp_path: copy.deepcopy(model),
+    "memory-mapped file": through_a_file,
+}
