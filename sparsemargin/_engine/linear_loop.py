@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,13 +21,16 @@ class LinearLoop(Loop):
     def __init__(self, space, rule, task):
         super().__init__(space, task)
         self.rule = rule
-        self.gram_suits = GramLoop.suits(space, task)
         self.repeats = space.n_labels == 1
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
         cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
         self.slices = list(pairwise(cuts))
+
+    @cached_property
+    def gram_suits(self):
+        return GramLoop.suits(self.space, self.task)
 
     def _run_labels(self, labels, order, seed, start, stop, n_passes, trials, check):
         space, task, rows = self.space, self.task, self.task.rows
