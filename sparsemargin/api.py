@@ -6,8 +6,7 @@ from math import inf, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
-from sklearn.utils.validation import _num_samples
+from scipy.sparse import issparse
 
 from sparsemargin.estimators import (
     ALMAClassifier,
@@ -49,19 +48,41 @@ def _default_parameters(X: Any) -> dict[str, Any]:
     Its rows have norm 1; on others the intercept is scaled by their norms. On few rows two
     epochs are too few trials: the number of epochs makes at least a thousand.
     """
-    epochs = max(2, -(-1000 // max(_num_samples(X), 1)))
-    scaling = 0.1 * _root_mean_square_norm(X)
-    return {"max_iter": epochs, "fit_intercept": True, "intercept_scaling": scaling}
+    values = _values(X)
+    if values is None:
+        return {}
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    scaling = 0.1 * _two_norm(values) / sqrt(max(n_rows, 1))
+    return {
+        "max_iter": max(2, -(-1000 // max(n_rows, 1))),
+        "fit_intercept": True,
+        "intercept_scaling": scaling if 0.0 < scaling < inf else 0.1,
+    }
 
 
-def _root_mean_square_norm(X: Any) -> float:
-    """Of the rows; 1 where X has none, which is for `fit` to explain."""
-    values = csr_matrix(X).data if issparse(X) else np.asarray(X)
-    if values.dtype.kind not in "biuf":
-        return 1.0
-    values = values.ravel().astype(np.float64, copy=False)
-    mean = float(values @ values) / max(_num_samples(X), 1)
-    return sqrt(mean) if 0.0 < mean < inf else 1.0
+def _values(X: Any) -> np.ndarray | None:
+    """The entries of X, repeated ones added up; None where it has none, as `fit` will tell."""
+    if issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X.data if X.dtype.kind in "biuf" else None
+    try:
+        values = np.asarray(X)
+        values = values if values.dtype.kind in "biuf" else values.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return values if values.ndim == 2 else None
+
+
+def _two_norm(values: np.ndarray) -> float:
+    flat = values.reshape(-1)
+    squares = float(np.einsum("i,i->", flat, flat, dtype=np.float64))
+    if squares < inf or not np.isfinite(flat).all():
+        return sqrt(squares)
+    peak = float(np.abs(flat).max())
+    return peak * _two_norm(flat / peak)
 
 
 def fit_csr(

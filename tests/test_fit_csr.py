@@ -57,7 +57,23 @@ def test_names_stand_for_estimators(problem, algo, params, estimator):
     assert_array_equal(model.predict(X), expected.predict(X))
 
 
-@pytest.mark.parametrize("as_given", [sp.csr_matrix, sp.csc_array, np.asarray, np.ndarray.tolist])
+def repeated(X):
+    """Every entry in two halves."""
+    X = sp.coo_matrix(X)
+    halves = (np.r_[X.data, X.data] / 2, (np.r_[X.row, X.row], np.r_[X.col, X.col]))
+    X = sp.coo_matrix(halves, shape=X.shape)
+    order = np.argsort(X.row, kind="stable")
+    indptr = np.searchsorted(X.row[order], np.arange(X.shape[0] + 1))
+    return sp.csr_matrix((X.data[order], X.col[order], indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize(
+    "as_given",
+    [
+        sp.csr_matrix, sp.csc_array, repeated, np.asarray, np.float32, np.ndarray.tolist,
+        lambda X: X.astype(object), lambda X: X.astype(int),
+    ],
+)  # fmt: skip
 def test_the_default_scales_its_intercept_with_the_rows(as_given):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
     model = fit_csr(as_given(X), [1, 0, 0, 1])
@@ -71,8 +87,22 @@ def test_the_default_leaves_bad_rows_to_fit(problem, bad):
     X.data[3] = bad
     with pytest.raises(ValueError, match="at row 0"):
         fit_csr(X, y)
-    with pytest.raises(ValueError):  # noqa: PT011
-        fit_csr([["words"]], [1])
+
+
+@pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]]])
+def test_the_default_leaves_what_is_no_matrix_to_fit(X):
+    with pytest.raises((ValueError, TypeError)) as by_default:
+        fit_csr(X, [1])
+    with pytest.raises(type(by_default.value)):
+        ALMAClassifier().fit(X, [1])
+
+
+def test_the_default_scales_with_rows_of_any_size(problem):
+    X, y = problem
+    one, far = fit_csr(X, y, random_state=0), fit_csr(X * 2.0**600, y, random_state=0)
+    ratio = far.get_params()["intercept_scaling"] / one.get_params()["intercept_scaling"]
+    assert ratio == pytest.approx(2.0**600)
+    assert_array_equal(far.predict(X * 2.0**600), one.predict(X))
 
 
 def test_rows_as_they_are_and_divided_rows_give_different_models(problem):

@@ -12,7 +12,14 @@ import pytest
 import scipy.sparse as sp
 from reference_higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from strategies import Problem, make_problem
-from strategies_higher_order import SOLVERS, MatrixMachine, assert_agrees
+from strategies_higher_order import (
+    SOLVERS,
+    MatrixMachine,
+    assert_agrees,
+    models,
+    noisy_problem,
+    streamed,
+)
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
@@ -125,13 +132,51 @@ def test_a_refused_step_leaves_no_trace(rule, solver, weight):
     if weight == 0:
         model.partial_fit(X[1:2], y[1:2], sample_weight=[weight])
     else:
-        with pytest.raises(ValueError, match=r"Row 0 of X.*sample_weight"):
+        with pytest.raises(ValueError, match=r"sample_weight\[0\]"):
             model.partial_fit(X[1:2], y[1:2], sample_weight=[weight])
     np.testing.assert_array_equal(model.coef_, before)
     np.testing.assert_array_equal(model.decision_function(X), before[0])
     model.partial_fit(X[2:], y[2:])
     others = machine.estimator(hypothesis="last").fit(X[[0, 2, 3]], y[[0, 2, 3]])
     np.testing.assert_array_equal(model.coef_, others.coef_)
+
+
+@models
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_step_out_of_range_is_refused_before_any_label_learns(model, n_classes):
+    X, y = noisy_problem(60, n_classes=n_classes)
+    weights = np.ones(60)
+    weights[5] = 1e250
+    fitted = streamed(model(), X, y, n_classes=n_classes)
+    before = fitted.coef_.copy()
+    with pytest.raises(ValueError, match=r"sample_weight\[5\] = 1e\+250 makes steps"):
+        fitted.partial_fit(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="class_weight makes steps"):
+        model(class_weight={0: 1e-200, 1: 1.0, 2: 1.0}).fit(X, y)
+    np.testing.assert_array_equal(fitted.coef_, before)
+
+
+@pytest.mark.parametrize("c", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("p", [2.0, 4.0])
+@every_solver
+def test_what_cancels_leaves_nothing_behind(p, c, solver):
+    """v comes back to 0 after each pair of rows; rounding would leave a direction."""
+    X = sp.csr_matrix([[1.0, 2.0], [1.0, 2.0], [3.0, -1.0], [3.0, -1.0]])
+    model = HigherOrderPerceptron(
+        p=p, c=c, solver=solver, shuffle=False, normalize_hypotheses=True, hypothesis="last"
+    ).fit(X, [1, 0, 1, 0])
+    assert model.n_corrections_ == 4
+    np.testing.assert_array_equal(model.coef_, 0)
+
+
+def test_products_that_overflow_apart_and_cancel_together():
+    X = sp.csr_matrix([[1.0, 0.0], [0.0, 1.0]])
+    model = SecondOrderPerceptron(
+        hypothesis="last", class_weight={0: 4.0, 1: 4.0}, shuffle=False, max_iter=3
+    ).fit(X, [1, 0])
+    far = sp.csr_matrix([[1.7e308, 1.7e308], [0.0, 0.0], [1.7e308, 0.0]])
+    np.testing.assert_array_equal(model.decision_function(far[:2]), [0, 0])
+    np.testing.assert_array_equal(model.predict(far), [1, 1, 1])
 
 
 def wide_problem():

@@ -1,6 +1,7 @@
 """How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
 
 import _thread
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +32,7 @@ from strategies_higher_order import (
 )
 
 from sparsemargin import HigherOrderPerceptron
+from sparsemargin._engine.seen_loop import SeenLoop
 from sparsemargin.estimators import _matrix
 
 # -- streams --------------------------------------------------------------------------------------
@@ -75,6 +77,36 @@ def test_mistakes_are_counted_on_over_a_stream(model):
     assert_array_equal(stream.mistakes_[: first.n_corrections_], first.mistakes_)
     assert stream.mistakes_[first.n_corrections_ :].min() >= 40
     assert len(stream.mistakes_) == stream.n_corrections_
+
+
+@models
+def test_a_fit_tells_the_rows_of_its_own_matrix(model):
+    X, y = noisy_problem()
+    stream = streamed(model(warm_start=True, shuffle=False), X, y)
+    before = stream.n_corrections_
+    assert stream.fit(X, y).mistakes_[before:].max() < 90
+
+
+SHAPES = {
+    "few features, many rows": (20_000, 60, 1.0, "primal"),
+    "many features, sparse rows": (1_000, 1_000_000, 6e-5, "implicit"),
+    "microarrays": (60, 4026, 1.0, "implicit"),
+}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_each_shape_takes_the_path_that_suits_it(estimator, shape):
+    m, n, density, solver = SHAPES[shape]
+    rng = np.random.RandomState(0)
+    per_row = round(n * density)
+    columns = rng.randint(n, size=(m, per_row)) if density < 1 else np.tile(np.arange(n), (m, 1))
+    indptr = np.arange(m + 1) * per_row
+    X = sp.csr_matrix((rng.uniform(-1, 1, columns.size), columns.ravel(), indptr), shape=(m, n))
+    y = rng.randint(2, size=m)
+    model = estimator(random_state=0).fit(X, y)
+    assert model.n_corrections_ > m / 5
+    assert model.solver_ == solver
 
 
 @models
@@ -253,6 +285,28 @@ def test_ctrl_c_between_epochs_leaves_whole_epochs(model, monkeypatch):
 
 
 @models
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_within_an_epoch_leaves_all_labels_at_the_same_trial(model, n_jobs, monkeypatch):
+    X, y = noisy_problem(400, n_classes=3)
+    learn, spans = SeenLoop._learn, []
+
+    def interrupted(loop, label, order, start, *bounds):
+        spans.append(start)
+        if len(spans) == 5:
+            raise KeyboardInterrupt
+        return learn(loop, label, order, start, *bounds)
+
+    monkeypatch.setattr(SeenLoop, "_learn", interrupted)
+    with pytest.warns(UserWarning, match="Interrupted after"):
+        cut = model(shuffle=False, n_jobs=n_jobs).fit(X, y)
+    monkeypatch.undo()
+    n_trials = round(cut.n_iter_ * 400)
+    assert 0 < n_trials < 400
+    expected = streamed(model(), X[:n_trials], y[:n_trials], n_classes=3)
+    assert_same_model(cut, expected, X, ROUNDING)
+
+
+@models
 def test_an_endless_fit_that_max_corrections_ends_says_so(model):
     X, y = noisy_problem()
     X, y = sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
@@ -276,6 +330,11 @@ def test_a_matrix_without_room_stops_growing_and_says_so(rule, solver, monkeypat
     with pytest.warns(UserWarning, match="stopped growing after .* Pass max_updates"):
         estimator.fit(problem.X, problem.y)
     assert 10 < estimator.n_updates_ < estimator.n_corrections_
+    stream = MatrixMachine(rule, solver).estimator()
+    with pytest.warns(UserWarning, match="stopped growing"):
+        stream.partial_fit(problem.X, problem.y, classes=np.unique(problem.y))
+    with warnings.catch_warnings(action="error"):
+        stream.partial_fit(problem.X, problem.y)
     bounded = replace(rule, max_updates=estimator.n_updates_)
     assert_agrees(estimator, problem, MatrixExtras().runs(MatrixMachine(bounded), problem))
 

@@ -21,14 +21,9 @@ from sparsemargin._engine._passes cimport (
     add_sparse, peel_down, peel_lanes_down, peel_lanes_up, peel_up, sparse_dot, spread
 )
 from sparsemargin._engine._power cimport BLOCK, Power, make_power, link, raise_block
-from sparsemargin._engine._seen cimport SeenSpace, Values, doubles, take_doubles
+from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace, Values, doubles, take_bytes
 from sparsemargin._engine._types cimport OK, value_t
 from sparsemargin._engine._vectors cimport add_multiple, dot
-
-# A nonzero of a stored row is reached through its place: it costs about twice what an entry of
-# a contiguous matrix does.
-cdef double COST_OF_PLACE = 2.0
-
 
 cdef void peel_rows(double* z, const value_t* x, const value_t* g, const int32_t* places,
                     const int64_t* start, const double* rates, int64_t k, int width,
@@ -122,7 +117,7 @@ cdef class HigherOrderSpace(SeenSpace):
         moved = step * (1.0 - rate) - rate * along
         if self.primal_pays(4.0 * COST_OF_PLACE * entries, side * (side + 2.0 * n)):
             self.lay_out()
-        add_sparse(self.v.data(), step, self.x.data(), at, n)
+        self.move_v(step)
         if self.primal:
             self.multiply(self.x, self.at)
         elif self.lanes is not None and self.lanes.current >= 0:
@@ -137,9 +132,17 @@ cdef class HigherOrderSpace(SeenSpace):
             add_multiple(self.u.data(), self.z.data(), moved, self.n_seen)
         if rate > 0.0:
             self.take_factor(rate)
+        if self.nonzero == 0:
+            fill(self.u.begin(), self.u.end(), 0.0)
         if self.p != 2.0 or self.primal:
             self.take_weights()
         return OK
+
+    cdef bint looks_ahead(self) noexcept nogil:
+        """Whether the passes that lanes save cost more than the lanes, which reach as far as the
+        places."""
+        return (self.lanes is not None and not self.primal
+                and self.rows.places.size() > 4 * <size_t> self.n_seen)
 
     cdef double rate(self, double agreement) noexcept nogil:
         """rho of this mistake; `agreement` has the sign of ``y G.v``."""
@@ -291,12 +294,10 @@ cdef class HigherOrderSpace(SeenSpace):
         self.rates.clear()
         return OK
 
-    @property
-    def cost_of_correction(self):
-        """About how many multiplications the next one takes."""
+    cdef double cost(self) noexcept nogil:
         if self.primal:
-            return self.n_seen * (self.n_seen + 2 * self.at.size())
-        return 4 * (self.rows.places.size() + self.n_seen)
+            return <double> self.n_seen * (self.n_seen + 2 * self.at.size())
+        return 4.0 * (self.rows.places.size() + self.n_seen)
 
     def __getstate__(self):
         return {**super().__getstate__(), "u": doubles(self.u), "rates": doubles(self.rates),
@@ -304,6 +305,6 @@ cdef class HigherOrderSpace(SeenSpace):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        take_doubles(self.u, state["u"])
-        take_doubles(self.rates, state["rates"])
+        take_bytes(self.u, state["u"])
+        take_bytes(self.rates, state["rates"])
         self.links, self.laid_out = state["links"], state["laid_out"]

@@ -16,6 +16,7 @@ cdef class Lanes:
     cdef vector[vector[int32_t]] at
     cdef vector[double] products  # by place, WIDTH side by side
     cdef void clear(self) noexcept nogil
+    cdef void release(self) noexcept nogil
     cdef bint choose(self, int64_t trial) noexcept nogil
     cdef int add(self, int64_t trial, const vector[double]& x,
                  const vector[int32_t]& at) except -1 nogil

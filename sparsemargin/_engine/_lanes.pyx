@@ -25,6 +25,11 @@ cdef class Lanes:
         self.current = -1
         self.filled = False
 
+    cdef void release(self) noexcept nogil:
+        """Forget all, and give back the memory."""
+        self.clear()
+        self.products = vector[double]()
+
     cdef bint choose(self, int64_t trial) noexcept nogil:
         """Make the row of that trial the current one, if it has a lane."""
         cdef int lane

@@ -13,14 +13,9 @@ from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._passes cimport add_sparse, combine, products, sparse_dot
-from sparsemargin._engine._seen cimport SeenSpace, doubles, take_doubles
+from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace, doubles, take_bytes
 from sparsemargin._engine._types cimport OK
 from sparsemargin._engine._vectors cimport add_multiple, dot, rotate
-
-# A nonzero of a stored row is reached through its place: it costs about twice what an entry of
-# a contiguous matrix does.
-cdef double COST_OF_PLACE = 2.0
-
 
 cdef class SecondOrderSpace(SeenSpace):
     """SO(a): Cesa-Bianchi, Conconi & Gentile (2005), Figure 3.1, the instance at hand left out.
@@ -49,7 +44,7 @@ cdef class SecondOrderSpace(SeenSpace):
         cdef Py_ssize_t k = self.rows.count(), n = self.at.size()
         cdef double side = self.stride(), entries = self.rows.places.size()
         self.z.resize(self.n_seen)
-        add_sparse(self.v.data(), step, self.x.data(), at, n)
+        self.move_v(step)
         if self.primal_pays(<double> k * k + 2.0 * COST_OF_PLACE * entries, 2.0 * side * side):
             self.lay_out()
         fill(self.z.begin(), self.z.end(), 0.0)
@@ -189,12 +184,10 @@ cdef class SecondOrderSpace(SeenSpace):
         self.forward = vector[double]()
         return OK
 
-    @property
-    def cost_of_correction(self):
-        """About how many multiplications the next one takes."""
+    cdef double cost(self) noexcept nogil:
         if self.primal:
-            return 2 * self.n_seen * self.n_seen
-        return self.rows.count() * self.rows.count() + 2 * self.rows.places.size()
+            return 2.0 * self.n_seen * self.n_seen
+        return <double> self.rows.count() * self.rows.count() + 2.0 * self.rows.places.size()
 
     def __getstate__(self):
         return {**super().__getstate__(), "factor": doubles(self.factor),
@@ -202,6 +195,6 @@ cdef class SecondOrderSpace(SeenSpace):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        take_doubles(self.factor, state["factor"])
-        take_doubles(self.forward, state["forward"])
+        take_bytes(self.factor, state["factor"])
+        take_bytes(self.forward, state["forward"])
         self.laid_out = state["laid_out"]

@@ -9,9 +9,21 @@ from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, value_t
 
 
+ctypedef fused stored_vector:
+    vector[int32_t]
+    vector[int64_t]
+    vector[float]
+    vector[double]
+
+
+# A nonzero of a stored row is reached through its place: it costs about twice what an entry of
+# a contiguous matrix does.
+cdef enum:
+    COST_OF_PLACE = 2
+
 cdef as_array(const void* data, size_t n, dtype)
 cdef doubles(const vector[double]& values)
-cdef int take_doubles(vector[double]& values, const double[::1] array) except -1
+cdef int take_bytes(stored_vector& values, array) except -1
 
 
 cdef class Values:
@@ -60,7 +72,9 @@ cdef class SeenSpace:
     cdef readonly int64_t rows_taken  # in a stream
     cdef int64_t begin  # trials before the one that made the current vector
     cdef double unit  # 1, or 1 / ||w||_q
-    cdef double mass  # sum of the magnitudes of all steps
+    cdef int64_t nonzero  # entries of v that are not 0
+    cdef public int64_t reached  # trials of the pass under way that have been made
+    cdef tuple predictor  # what `hypothesis` gave, and when
     cdef readonly object place_of
     cdef int32_t* place  # of each coordinate among those seen; 0: not seen
     cdef int32_t n_seen  # places there are, the empty place 0 among them
@@ -84,6 +98,9 @@ cdef class SeenSpace:
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil
     cdef int widen(self) except -1 nogil
     cdef int move(self, double step) except -1 nogil
+    cdef void move_v(self, double step) noexcept nogil
+    cdef bint looks_ahead(self) noexcept nogil
+    cdef double cost(self) noexcept nogil
     cdef int correct(self, double step, int64_t row) except -1 nogil
     cdef void count_current(self) noexcept nogil
 

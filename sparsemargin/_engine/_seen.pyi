@@ -14,7 +14,7 @@ class SeenSpace:
     updates: int
     limit: int
     rows_taken: int
-    cost_of_correction: int
+    reached: int
     mistaken_rows: np.ndarray
     place_of: np.ndarray
     def __init__(self, **settings: Any) -> None: ...

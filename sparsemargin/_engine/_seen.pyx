@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs, pow
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
-from libcpp.algorithm cimport copy
+from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -18,13 +18,8 @@ import numpy as np
 from sparsemargin._engine._passes cimport sparse_dot
 from sparsemargin._engine._power cimport make_power
 from sparsemargin._engine._rows cimport RowScale
-from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, value_t
+from sparsemargin._engine._types cimport OK, index_t, value_t
 from sparsemargin._engine._vectors cimport add_multiple
-
-# Steps beyond these might leave the range of a double once they are added up.
-cdef double SMALLEST_STEP = 1e-200
-cdef double LARGEST_MASS = 1e200
-
 
 cdef as_array(const void* data, size_t n, dtype):
     """A copy of what lies there."""
@@ -37,10 +32,12 @@ cdef doubles(const vector[double]& values):
     return as_array(values.data(), values.size(), "f8")
 
 
-cdef int take_doubles(vector[double]& values, const double[::1] array) except -1:
-    values.resize(array.shape[0])
-    if array.shape[0]:
-        memcpy(values.data(), &array[0], array.shape[0] * sizeof(double))
+cdef int take_bytes(stored_vector& values, array) except -1:
+    """The other way round."""
+    cdef const unsigned char[::1] raw = np.ascontiguousarray(array).view(np.uint8)
+    values.resize(len(array))
+    if raw.shape[0]:
+        memcpy(values.data(), &raw[0], raw.shape[0])
     return OK
 
 
@@ -79,8 +76,8 @@ cdef class Values:
         return Values, (self.single,), state
 
     def __setstate__(self, state):
-        self.singles = state[0]
-        take_doubles(self.doubles, state[1])
+        take_bytes(self.singles, state[0])
+        take_bytes(self.doubles, state[1])
 
 
 cdef class RowStore:
@@ -120,7 +117,9 @@ cdef class RowStore:
         return RowStore, (self.values.single,), state
 
     def __setstate__(self, state):
-        self.start, self.places, self.values = state
+        take_bytes(self.start, state[0])
+        take_bytes(self.places, state[1])
+        self.values = state[2]
 
 
 cdef int take_row(SeenSpace space, const RowScale* scale, const value_t* values,
@@ -204,6 +203,23 @@ cdef class SeenSpace:
         """v <- v + step * x, the matrix with it, and w as it then is."""
         return OK
 
+    cdef bint looks_ahead(self) noexcept nogil:
+        """Whether products with rows to come are worth working out before their turn."""
+        return False
+
+    cdef double cost(self) noexcept nogil:
+        """About how many multiplications the next correction takes."""
+        return 0.0
+
+    cdef void move_v(self, double step) noexcept nogil:
+        """v <- v + step * x."""
+        cdef size_t j
+        cdef double before
+        for j in range(self.at.size()):
+            before = self.v[self.at[j]]
+            self.v[self.at[j]] = before + step * self.x[j]
+            self.nonzero += (self.v[self.at[j]] != 0.0) - (before != 0.0)
+
     cdef int widen(self) except -1 nogil:
         """Let the vectors reach as far as the places."""
         self.w.resize(self.n_seen)
@@ -213,17 +229,17 @@ cdef class SeenSpace:
         return OK
 
     cdef int correct(self, double step, int64_t row) except -1 nogil:
-        """A mistake on the row at hand, number `row`; TOO_WIDE leaves the vectors as they are."""
-        if not (fabs(step) > SMALLEST_STEP and self.mass + fabs(step) < LARGEST_MASS):
-            return TOO_WIDE
+        """A mistake on the row at hand, number `row`."""
         self.count_current()
         self.begin = self.trials
-        self.mass += fabs(step)
         if self.logged:
             self.logged_rows.append(&self.x, &self.at)
             self.logged_steps.push_back(step)
             self.logged_begins.push_back(self.begin)
         self.move(step)
+        if self.nonzero == 0:
+            # Rounding has left something of w, whose direction would tell.
+            fill(self.w.begin(), self.w.end(), 0.0)
         self.unit = reciprocal_norm(self.w, self.p) if self.normalized else 1.0
         self.corrections += 1
         self.mistakes.push_back(row)
@@ -262,17 +278,22 @@ cdef class SeenSpace:
     @property
     def mistaken_rows(self):
         """Number of each mistake's row, shape (corrections,)."""
-        return np.asarray(self.mistakes, dtype=np.int64)
+        return as_array(self.mistakes.data(), self.mistakes.size(), "i8")
 
     def hypothesis(self):
-        """The vector that predicts, by place, shape (n_seen,)."""
+        """The vector that predicts, by place, shape (n_seen,); kept until the next trial."""
         cdef double current = self.unit
-        w = np.asarray(self.w)
-        if not self.averaged:
-            return w * current
-        current *= self.trials - self.begin
-        total = np.asarray(self.total)
-        return (total + current * w) / max(self.trials, 1)
+        moment = self.trials, self.corrections
+        if self.predictor is not None and self.predictor[0] == moment:
+            return self.predictor[1]
+        vector = doubles(self.w)
+        if self.averaged:
+            current *= self.trials - self.begin
+            vector = (doubles(self.total) + current * vector) / max(self.trials, 1)
+        elif self.normalized:
+            vector = vector * current
+        self.predictor = moment, vector
+        return vector
 
     def weights(self):
         """The vector that predicts, shape (n_coordinates,)."""
@@ -287,7 +308,7 @@ cdef class SeenSpace:
 
     def __getstate__(self):
         counts = (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
-                  self.rows_taken, self.begin, self.unit, self.mass, self.n_seen)
+                  self.rows_taken, self.begin, self.unit, self.nonzero, self.n_seen)
         return {
             "counts": counts, "place_of": self.place_of, "rows": self.rows,
             "logged_rows": self.logged_rows, "w": doubles(self.w), "total": doubles(self.total),
@@ -299,14 +320,15 @@ cdef class SeenSpace:
 
     def __setstate__(self, state):
         (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
-         self.rows_taken, self.begin, self.unit, self.mass, self.n_seen) = state["counts"]
+         self.rows_taken, self.begin, self.unit, self.nonzero, self.n_seen) = state["counts"]
         self.rows, self.logged_rows = state["rows"], state["logged_rows"]
-        take_doubles(self.w, state["w"])
-        take_doubles(self.total, state["total"])
-        take_doubles(self.v, state["v"])
-        take_doubles(self.matrix, state["matrix"])
-        take_doubles(self.logged_steps, state["logged_steps"])
-        self.logged_begins, self.mistakes = state["logged_begins"], state["mistakes"]
+        take_bytes(self.w, state["w"])
+        take_bytes(self.total, state["total"])
+        take_bytes(self.v, state["v"])
+        take_bytes(self.matrix, state["matrix"])
+        take_bytes(self.logged_steps, state["logged_steps"])
+        take_bytes(self.logged_begins, state["logged_begins"])
+        take_bytes(self.mistakes, state["mistakes"])
         # It may have been memory-mapped read-only.
         self.place_of = np.require(state["place_of"], requirements="W")
         self.bind()

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from sparsemargin._engine._lanes cimport WIDTH
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure
 from sparsemargin._engine._seen cimport SeenSpace, take_row
-from sparsemargin._engine._types cimport ALL_STOPPED, OK, TOO_WIDE, index_t, value_t
+from sparsemargin._engine._types cimport OK, index_t, value_t
 
 
 cdef inline double output(SeenSpace space, const double* weights, const value_t* values,
@@ -66,7 +66,6 @@ cdef int look_ahead(SeenSpace space, const Labelled* label, Py_ssize_t i, Py_ssi
     cdef Py_ssize_t at, next_i, left = space.rows.count() + 1
     cdef int64_t row
     cdef double step
-    space.lanes.clear()
     for next_i in range(i, end):
         row = row_of(label, next_i)
         if not is_trial(label, row):
@@ -92,7 +91,8 @@ def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indi
                const double[:, ::1] class_weight, const int64_t[::1] order, Py_ssize_t start,
                Py_ssize_t stop, Py_ssize_t end, int64_t label, int64_t code,
                int64_t first_number):
-    """Trials ``start`` to ``stop - 1`` of a pass for one label, over checked rows.
+    """Those of the trials ``start`` to ``stop - 1`` of a pass, over checked rows, that one label
+    has not yet made.
 
     Parameters
     ----------
@@ -112,51 +112,66 @@ def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indi
 
     Returns
     -------
-    status : int
-    row : int
-        The row that stopped the loop, or -1.
+    products : float
+        About how many multiplications they took.
     """
     cdef Labelled of
     cdef RowScale scale
-    cdef Py_ssize_t i, at, nnz, row = -1
-    cdef double step
-    cdef int status = OK
+    cdef Py_ssize_t i, at, nnz, row
+    cdef double step, products = 0.0
     of.code, of.codes = code, &codes[0]
     of.weights = &weights[0] if weights is not None else NULL
     of.order = &order[0] if order is not None else NULL
     of.share[0], of.share[1] = class_weight[0, label], class_weight[1, label]
-    cdef bint ahead = end >= 0 and space.lanes is not None
-    if space.lanes is not None and (start == 0 or not ahead):
+    start = max(start, space.reached)
+    if space.lanes is not None and (start == 0 or end < 0):
         space.lanes.clear()
     with nogil:
         for i in range(start, stop):
             if 0 <= space.limit <= space.corrections:
-                status = ALL_STOPPED
                 break
             row = row_of(&of, i)
             if not is_trial(&of, row):
                 continue
             step = step_of(&of, row)
             at, nnz = indptr[row], indptr[row + 1] - indptr[row]
+            products += nnz
             if step != 0.0 and is_mistake(space, 1.0 if step > 0.0 else -1.0, &data[0] + at,
                                           &indices[0] + at, nnz, &scale):
-                if ahead and not space.primal and not space.lanes.choose(i):
-                    look_ahead(space, &of, i, end, &data[0], &indices[0], &indptr[0])
+                if space.lanes is not None and end >= 0 and not space.lanes.choose(i):
+                    space.lanes.clear()
+                    if space.looks_ahead():
+                        look_ahead(space, &of, i, end, &data[0], &indices[0], &indptr[0])
                 take_row(space, &scale, &data[0] + at, &indices[0] + at, nnz)
-                status = space.correct(step, first_number + row)
-                if status != OK:
-                    break
+                space.correct(step, first_number + row)
+                products += space.cost()
             space.trials += 1
-    return status, (row if status == TOO_WIDE else -1)
+        space.reached = stop
+    if space.lanes is not None and stop == end:
+        space.lanes.release()
+    return products
 
 
 def outputs(SeenSpace space, const double[::1] hypothesis, const value_t[::1] data,
             const index_t[::1] indices, const index_t[::1] indptr, double[:, ::1] out,
-            Py_ssize_t label):
-    """Outputs of every row into a column of `out`; the hypothesis stands by place."""
-    cdef Py_ssize_t r, j
+            Py_ssize_t label, unsigned char[::1] extreme):
+    """Outputs of every row into a column of `out`; the hypothesis stands by place.
+
+    `extreme` becomes 1 for rows whose products, not scaled, may have left the range of a double.
+    """
+    cdef Py_ssize_t r, j, nnz
+    cdef RowScale scale
+    cdef double scaled
     with nogil:
         for r in range(indptr.shape[0] - 1):
-            j = indptr[r]
-            out[r, label] = output(space, &hypothesis[0], &data[0] + j, &indices[0] + j,
-                                   indptr[r + 1] - j, 1.0)
+            j, nnz = indptr[r], indptr[r + 1] - indptr[r]
+            out[r, label] = output(space, &hypothesis[0], &data[0] + j, &indices[0] + j, nnz, 1.0)
+            if is_safe(out[r, label]) or not measure(&scale, &space.power, &data[0] + j, nnz,
+                                                     space.bias, 0.0):
+                continue
+            scaled = output(space, &hypothesis[0], &data[0] + j, &indices[0] + j, nnz,
+                            scale.factor)
+            if scaled == 0.0:
+                out[r, label] = 0.0
+            else:
+                extreme[r] = 1

@@ -58,12 +58,17 @@ class LabelSpaces:
     # -------------------------------------------------------------------------------- outputs
 
     def outputs(self, rows):
-        """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
+        """``w.x`` of every row for every label, shape (n_rows, n_labels), and whether the row has
+        to be scaled for it, shape (n_rows,)."""
         out = np.empty((len(rows.indptr) - 1, self.n_labels))
+        extreme = np.zeros(len(out), dtype=bool)
         outputs = kernels.for_rows(rows).outputs_of_seen
         for label, space in enumerate(self.spaces):
-            outputs(space, space.hypothesis(), rows.data, rows.indices, rows.indptr, out, label)
-        return out
+            outputs(
+                space, space.hypothesis(), rows.data, rows.indices, rows.indptr, out, label,
+                extreme.view(np.uint8),
+            )  # fmt: skip
+        return out, extreme
 
     def votes(self, X):
         """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_rows, n_labels); X is CSR with the

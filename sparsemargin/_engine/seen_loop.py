@@ -26,22 +26,17 @@ class SeenLoop(Loop):
         super().__init__(space, task)
         self.ahead = ahead
         self.learn_rows = kernels.for_rows(task.rows).learn_rows
+        self.span = 64  # trials between two moments at which Ctrl-C is heard
 
     def _learn(self, label, order, start, stop, end):
         task, rows, space = self.task, self.task.rows, self.space.spaces[label]
         code = label if self.space.n_labels > 1 else 1
+        # In a stream rows are numbered on; the rows of a fit are those of its X.
+        end, first = (end, 0) if self.ahead else (-1, space.rows_taken)
         return self.learn_rows(
             space, rows.data, rows.indices, rows.indptr, task.codes, task.weights,
-            task.class_weight, order, start, stop, end if self.ahead else -1, label, code,
-            space.rows_taken,
+            task.class_weight, order, start, stop, end, label, code, first,
         )  # fmt: skip
-
-    def _rows_per_call(self):
-        """So many that none of the calls of a pass takes long, by the rate of mistakes so far."""
-        cost = self.products / len(self.task.codes)
-        for space in self.space.spaces:
-            cost += (space.corrections + 1) / (space.trials + 1) * space.cost_of_correction
-        return max(1, int(PRODUCTS_PER_CALL / cost))
 
     def run(self, order, seed, stop, n_passes, check):
         """A pass over the first `stop` rows of the order, which has been shuffled and checked.
@@ -56,22 +51,30 @@ class SeenLoop(Loop):
             Whether it made no correction.
         """
         before = self.space.per_label("corrections").sum()
+        for space in self.space.spaces:
+            space.reached = 0
         done, learning = 0, True
         while done < stop and learning:
-            start, done = done, min(done + self._rows_per_call(), stop)
-            self._call(order, start, done, stop)
+            start, done = done, min(done + self.span, stop)
             self.part = done / len(self.task.codes)
+            products = self._call(order, start, done, stop)
+            # Mistakes get dearer as they get more, but not by more than the rows double.
+            fitting = int((done - start) * PRODUCTS_PER_CALL / max(products, 1.0))
+            self.span = max(1, min(fitting, 2 * (done - start)))
             learning = not self.space.exhausted().all()
         self.part = 0.0
         return learning, done / stop, bool(self.space.per_label("corrections").sum() == before)
 
     def _call(self, order, *bounds):
+        """Let all labels make the same trials, even where Ctrl-C comes between two of them."""
         calls = [
             partial(self._learn, label, order, *bounds) for label in range(self.space.n_labels)
         ]
-        for status, row in run_together(calls, self.task.n_threads):
-            if status not in (kernels.OK, kernels.ALL_STOPPED):
-                raise kernels.BadRow(status, row)
+        try:
+            return sum(run_together(calls, self.task.n_threads))
+        except KeyboardInterrupt:
+            run_together(calls, self.task.n_threads)
+            raise
 
 
 @contextmanager

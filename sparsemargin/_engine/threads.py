@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Condition
 
 
 def run_together(calls, n_threads):
@@ -13,20 +14,52 @@ def run_together(calls, n_threads):
     """
     if min(n_threads, len(calls)) == 1:
         return [call() for call in calls]
+    gate = _Gate()
     pool = ThreadPoolExecutor(n_threads)
     try:
-        return [run.result() for run in [pool.submit(call) for call in calls]]
+        runs = [pool.submit(gate.run, call) for call in calls]
+        return [run.result() for run in runs]
     finally:
-        _end(pool)
+        _in_any_case(gate.close, pool.shutdown)
 
 
-def _end(pool):
-    interrupt = None
-    while True:
+class _Gate:
+    """Counts the calls under way, and lets no more begin once it is closed.
+
+    A pool does not know of a thread whose start Ctrl-C interrupted, and waits for it in vain.
+    """
+
+    def __init__(self):
+        self.change = Condition()
+        self.closed, self.running = False, 0
+
+    def run(self, call):
+        with self.change:
+            if self.closed:
+                return None
+            self.running += 1
         try:
-            pool.shutdown(cancel_futures=True)
-            break
-        except KeyboardInterrupt as again:
-            interrupt = again
+            return call()
+        finally:
+            with self.change:
+                self.running -= 1
+                self.change.notify_all()
+
+    def close(self):
+        with self.change:
+            self.closed = True
+            self.change.wait_for(lambda: self.running == 0)
+
+
+def _in_any_case(*steps):
+    """Take all steps, however often Ctrl-C comes between, and only then let it out."""
+    interrupt = None
+    for step in steps:
+        while True:
+            try:
+                step()
+                break
+            except KeyboardInterrupt as again:
+                interrupt = again
     if interrupt is not None:
         raise interrupt

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine._seen import SeenSpace
-from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
@@ -29,8 +28,25 @@ MATRIX_MEMORY = 1 << 30
 #: Bytes the n x n form may take where it is chosen automatically.
 PRIMAL_MEMORY = 1 << 26
 
-# Beyond these a product with a row near 1 may leave the range of a double.
-_SAFE = 1e-270, 1e270
+# Steps beyond these might leave the range of a double once they are added up.
+_SMALLEST_STEP, _LARGEST_STEP = 1e-150, 1e150
+
+
+def _check_steps(task: Task) -> None:
+    """Refuse weights that lead to steps too large or too small to be added up."""
+    shares = task.class_weight[task.class_weight > 0]
+    weights = np.ones(1) if task.weights is None else task.weights
+    least = np.where(weights > 0, weights, 1.0) * shares.min(initial=1.0)
+    largest = weights * shares.max(initial=1.0)
+    bad = (least < _SMALLEST_STEP) | (largest > _LARGEST_STEP)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        what = "class_weight" if task.weights is None else f"sample_weight[{row}] = {weights[row]}"
+        raise ValueError(
+            f"{what} makes steps smaller than {_SMALLEST_STEP:g} or larger than "
+            f"{_LARGEST_STEP:g}, which can't be added up with others. Bring sample_weight and "
+            "class_weight to a common scale."
+        )
 
 
 class MatrixClassifier(WeightedClassifier, OnlineClassifier):
@@ -93,12 +109,8 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
 
     def _learn_rows(self, rows: border.Rows, codes: Any, weights: Any, seed: int | None) -> Self:
         task = self._task(rows, codes, weights)
-        try:
-            outcome = learn(
-                self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose)
-            )
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
+        _check_steps(task)
+        outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
         self.n_iter_ = outcome.n_iter
         self._warn_of_shortfall(outcome)
         return self
@@ -110,16 +122,23 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
                 f"max_corrections={self.max_corrections}, or pass None.",
                 ConvergenceWarning, stacklevel=6,
             )  # fmt: skip
+        self._warn_of_full_matrix(stacklevel=7)
+
+    def _warn_of_full_matrix(self, stacklevel: int) -> None:
         if self._space.per_label("full").any():
             warnings.warn(
                 f"The matrix stopped growing after {np.max(self.n_updates_)} mistakes, at "
                 f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
-                "stop it sooner, which is faster too.", stacklevel=6,
+                "stop it sooner, which is faster too.", stacklevel=stacklevel,
             )  # fmt: skip
 
     def _learn_stream(self, task: Task) -> None:
+        _check_steps(task)
+        was_full = self._space.per_label("full").any()
         # In a stream the model may not depend on how its rows come in batches.
         learn_once(seen_loop(self._space, task, ahead=False))
+        if not was_full:
+            self._warn_of_full_matrix(stacklevel=6)
         for space in self._space.spaces:
             space.count_rows(len(task.codes))
 
@@ -137,9 +156,7 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
         return self._plain_outputs(rows, relative=relative)
 
     def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        out = self._space.outputs(rows)
-        sizes = np.abs(out)
-        extreme = ((sizes < _SAFE[0]) | (sizes > _SAFE[1])).any(axis=1)
+        out, extreme = self._space.outputs(rows)
         if extreme.any():
             X, exponent = self._points(rows, extreme)
             again = X @ self._space.weights().T
@@ -160,7 +177,8 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
     @property
     def mistakes_(self) -> np.ndarray | list[np.ndarray]:
         """The row of each mistake, in order: an int64 array of shape (n_corrections,) for two
-        classes, else a list of them. Rows of X, in `partial_fit` counted on from call to call."""
+        classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
+        call to call."""
         check_is_fitted(self)
         return self._by_label([space.mistaken_rows for space in self._space.spaces])
 
