@@ -56,7 +56,8 @@ def load_rcv1(
 ) -> Bunch | tuple[sp.csr_matrix, Target]:
     """RCV1-v2 news stories as TF-IDF vectors of 2-norm 1 over 47,236 terms, and their topics.
 
-    Nothing is fetched. There are two sources:
+    Nothing is fetched. Every call reads the file anew, which takes some seconds: ask for several
+    topics at once. There are two sources:
 
     ``"sample"``: 27,695 stories, the union of the five "rcv1subset" collections that multi-label
     benchmarks use, looked for in `data_home`, in the folder that the environment variable

@@ -50,8 +50,9 @@ class HigherOrderPerceptron(MatrixClassifier):
         (section 4), with :math:`\hat{x} \cdot v`.
     max_updates : int or None, default=None
         After that many changes B stays as it is, and only v moves: a stream of any length then
-        costs a bounded time a mistake. Theorem 1 allows any :math:`\rho_k` from 0 up to
-        :math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`, so it still holds.
+        costs a bounded time a mistake. Theorem 1, for p = 2 and steps of weight 1, allows any
+        :math:`\rho_k` from 0 up to :math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`, so it still
+        holds.
     solver : {"auto", "implicit", "primal"}, default="auto"
         How B is kept. "implicit": by the rows it is made of, 12 bytes a nonzero (20 for p > 2; 8
         and 12 for float32). "primal": as n x n numbers, 8 n^2 bytes. "auto" begins with the
@@ -64,8 +65,13 @@ class HigherOrderPerceptron(MatrixClassifier):
 
     Notes
     -----
-    Weights of samples and classes multiply the step of v, not rho. With an average, a model takes
-    8 bytes a feature seen more, and 4 bytes a feature of X in any case.
+    Weights of samples and classes multiply the step of v, not rho.
+
+    Beside the matrix a label takes 4 bytes a feature of X, 8 a mistake, and up to 48 a feature that
+    mistakes have brought so far, 80 during `fit`.
+
+    Where a row lies exactly on the hyperplane, rounding may tell on which side, and differently for
+    `fit`, `partial_fit` and each solver, as for any two ways to work out the same sum.
 
     See Also
     --------
