@@ -142,7 +142,7 @@ cdef class HigherOrderSpace(SeenSpace):
         """Whether the passes that lanes save cost more than the lanes, which reach as far as the
         places."""
         return (self.lanes is not None and not self.primal
-                and self.rows.places.size() > 4 * <size_t> self.n_seen)
+                and self.rows.places.size() > <size_t> self.n_seen)
 
     cdef double rate(self, double agreement) noexcept nogil:
         """rho of this mistake; `agreement` has the sign of ``y G.v``."""
