@@ -8,7 +8,7 @@ a mistake.
 """
 
 from libc.math cimport hypot, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
 

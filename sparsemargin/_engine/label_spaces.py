@@ -22,9 +22,7 @@ class LabelSpaces:
     def __init__(self, make, n_labels):
         self.spaces = [make() for _ in range(n_labels)]
         self.n_labels = n_labels
-        self.p, self.bias, self.logged = (
-            getattr(self.spaces[0], name) for name in ("p", "bias", "logged")
-        )
+        self.p, self.bias = self.spaces[0].p, self.spaces[0].bias
 
     def per_label(self, name):
         """The scalars called `name`, shape (n_labels,)."""
