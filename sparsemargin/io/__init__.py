@@ -1,0 +1,1 @@
+"""Files: svmlight text, row caches and models."""
