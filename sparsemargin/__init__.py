@@ -1,20 +1,22 @@
 """Large-margin online learning on sparse, high-dimensional data."""
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from sparsemargin.api import fit_csr
-from sparsemargin.estimators import (
-    ALMAClassifier,
-    CRAMMAClassifier,
-    HigherOrderPerceptron,
-    MarginPerceptron,
-    MaxMarginClassifier,
-    PNormPerceptron,
-    ROMMAClassifier,
-    SecondOrderPerceptron,
-)
+if TYPE_CHECKING:
+    from sparsemargin.api import fit_csr
+    from sparsemargin.estimators import (
+        ALMAClassifier,
+        CRAMMAClassifier,
+        HigherOrderPerceptron,
+        MarginPerceptron,
+        MaxMarginClassifier,
+        PNormPerceptron,
+        ROMMAClassifier,
+        SecondOrderPerceptron,
+    )
 
-__version__ = version("sparsemargin")
+    __version__: str
 
 __all__ = [
     "ALMAClassifier",
@@ -27,3 +29,22 @@ __all__ = [
     "SecondOrderPerceptron",
     "fit_csr",
 ]
+
+_MODULES = {"fit_csr": "sparsemargin.api"}
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: scikit-learn takes a second to import, and the command line does without.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sparsemargin")
+    if name in __all__:
+        value = getattr(import_module(_MODULES.get(name, "sparsemargin.estimators")), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'sparsemargin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

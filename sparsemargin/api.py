@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from sparsemargin.estimators import (
-    ALMAClassifier,
-    CRAMMAClassifier,
-    HigherOrderPerceptron,
-    MarginPerceptron,
-    MaxMarginClassifier,
-    PNormPerceptron,
-    ROMMAClassifier,
-    SecondOrderPerceptron,
-)
+from sparsemargin import estimators
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._weighted import WeightedClassifier
-
-Algorithm = Literal[
-    "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"
-]
-
-#: Each name of an algorithm: its estimator, and the parameters the name fixes.
-ALGORITHMS: dict[Algorithm, tuple[type[OnlineClassifier], dict[str, Any]]] = {
-    "perceptron": (PNormPerceptron, {"p": 2.0, "normalize": False}),
-    "pnorm": (PNormPerceptron, {}),
-    "alma": (ALMAClassifier, {}),
-    "ho": (HigherOrderPerceptron, {}),
-    "so": (SecondOrderPerceptron, {}),
-    "margin": (MarginPerceptron, {}),
-    "cramma": (CRAMMAClassifier, {}),
-    "romma": (ROMMAClassifier, {}),
-    "maxmargin": (MaxMarginClassifier, {}),
-}
-
-#: What ``algo=None`` means, beside `_default_parameters`.
-DEFAULT_ALGORITHM: Algorithm = "alma"
+from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 
 
 def _default_parameters(X: Any) -> dict[str, Any]:
@@ -137,22 +109,12 @@ default=None
             X, y, DEFAULT_ALGORITHM, sample_weight=sample_weight,
             **{**_default_parameters(X), **params},
         )  # fmt: skip
-    name = algo
-    if not isinstance(name, str) or name not in ALGORITHMS:
-        raise ValueError(f"Unknown algo={algo!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
-    estimator, fixed = ALGORITHMS[name]
-    known = [param for param in estimator._get_param_names() if param not in fixed]
-    unknown = sorted(set(params) - set(known))
-    if unknown:
-        raise ValueError(
-            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}. "
-            f"Known are: {', '.join(known)}."
-        )
-    model = estimator(**fixed, **params)
+    learner, params = find_algorithm(algo, params)
+    model = getattr(estimators, learner.classifier)(**params)
     if isinstance(model, WeightedClassifier):
         return model.fit(X, y, sample_weight=sample_weight)
     if sample_weight is not None:
         raise ValueError(
-            f"algo={name!r} can't weight its steps. Leave sample_weight out, or choose another."
+            f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
         )
     return model.fit(X, y)

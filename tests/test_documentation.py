@@ -10,7 +10,7 @@ from published_files import data_folder
 README = Path(__file__).parent.parent / "README.md"
 MODULES = [
     "sparsemargin.api",
-    "sparsemargin.estimators._cramma_rate",
+    "sparsemargin.learners._cramma_rate",
     "sparsemargin.estimators.alma",
     "sparsemargin.estimators.higher_order",
     "sparsemargin.estimators.pnorm_perceptron",

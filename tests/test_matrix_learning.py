@@ -33,7 +33,7 @@ from strategies_higher_order import (
 
 from sparsemargin import HigherOrderPerceptron
 from sparsemargin._engine.seen_loop import SeenLoop
-from sparsemargin.estimators import _matrix
+from sparsemargin.learners import _matrix
 
 # -- streams --------------------------------------------------------------------------------------
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
-
-import numpy as np
-from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
+from typing import Any, Self
 
 from sparsemargin.estimators._common_sections import with_sample_weight
 from sparsemargin.estimators._online import OnlineClassifier
@@ -15,12 +11,6 @@ from sparsemargin.estimators._online import OnlineClassifier
 class WeightedClassifier(OnlineClassifier):
     """Base of the classifiers that take weights; not for use by itself."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-    }
-
-    class_weight: Any
-
     @with_sample_weight(OnlineClassifier.fit)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         return self._fit(X, y, sample_weight)
@@ -28,25 +18,3 @@ class WeightedClassifier(OnlineClassifier):
     @with_sample_weight(OnlineClassifier.partial_fit)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         return self._partial_fit(X, y, classes, sample_weight)
-
-    def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
-        """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
-        in a stream.
-
-        With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest.
-        """
-        classes = self.classes_
-        if self.class_weight is None:
-            return np.ones((2, self._n_labels()))
-        if self.class_weight == "balanced" and codes is None:
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once and can't be used with "
-                "partial_fit. Pass the weights as a dict."
-            )
-        y = classes if codes is None else classes[codes]
-        weight = compute_class_weight(self.class_weight, classes=classes, y=y).astype(np.float64)
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
-        if len(classes) == 2:
-            return weight[:, np.newaxis]
-        return np.vstack([np.ones_like(weight), weight])

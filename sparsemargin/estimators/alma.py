@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from math import sqrt
-from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from sklearn.utils._param_validation import Interval, Options
-
-from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
-from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners.alma import ALMALearner
 
 
 @with_common_sections
-class ALMAClassifier(WeightedClassifier, FirstOrderClassifier):
+class ALMAClassifier(WeightedClassifier, ALMALearner):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
     With k the corrections so far plus one, a trial corrects where
@@ -79,53 +73,6 @@ class ALMAClassifier(WeightedClassifier, FirstOrderClassifier):
     >>> bool(model.score(X_test, y_test) > 0.95)
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
-        **WeightedClassifier._parameter_constraints,
-        "alpha": [Interval(Real, 0, 1, closed="right")],
-        "B": [Interval(Real, 0, None, closed="neither"), None],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "normalize": ["boolean", Options(str, {"running", "max"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        p: float | Literal["log"] = 2.0,
-        alpha: float = 0.9,
-        B: float | None = None,
-        C: float = sqrt(2.0),
-        normalize: bool | Literal["running", "max"] = True,
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 5,
-        max_corrections: int | None = None,
-        tol: float | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        soft_margin: float = 0.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
-
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        radius = 0.0
-        if self.normalize == "max":
-            if sample is None:
-                raise ValueError(
-                    "normalize='max' needs the largest norm of all the data, which partial_fit "
-                    "can't know. Use normalize='running', or call fit first."
-                )
-            radius = sample.largest_norm()
-        B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)
-        return FirstOrderRule.alma(p, self.normalize, float(self.alpha), B, float(self.C), radius)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

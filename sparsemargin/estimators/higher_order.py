@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Literal
-
-from sklearn.utils._param_validation import Interval
-
-from sparsemargin._engine._higher_order import HigherOrderSpace
-from sparsemargin._engine._seen import SeenSpace
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._matrix import MatrixClassifier
-from sparsemargin.estimators._online import Hypothesis
+from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners.higher_order import HigherOrderLearner
 
 
 @with_common_sections
-class HigherOrderPerceptron(MatrixClassifier):
+class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
     r"""Higher-order Perceptron, HO_p(c) [1]_.
 
     A p-norm Perceptron that also learns how its mistakes lie to each other. On the k-th mistake,
@@ -92,43 +85,3 @@ class HigherOrderPerceptron(MatrixClassifier):
     >>> bool(fit(7).score(X_test, y_test) > fit(2).score(X_test, y_test) + 0.05)
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MatrixClassifier._parameter_constraints,
-        "c": [Interval(Real, 0, 1, closed="left")],
-        "sparse_updates": ["boolean"],
-    }
-
-    _structural = (*MatrixClassifier._structural, "c", "sparse_updates")
-
-    c: float
-    sparse_updates: bool
-
-    def __init__(
-        self,
-        *,
-        p: float | Literal["log"] = 2.0,
-        c: float = 0.4,
-        sparse_updates: bool = False,
-        max_updates: int | None = None,
-        solver: Literal["auto", "implicit", "primal"] = "auto",
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1,
-        max_corrections: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self._keep(locals())
-
-    def _make_space(self, **settings: Any) -> SeenSpace:
-        return HigherOrderSpace(
-            p=self._p(settings["n_features"]), c=float(self.c),
-            sparse_updates=bool(self.sparse_updates), **settings,
-        )  # fmt: skip

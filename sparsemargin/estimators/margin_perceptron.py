@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Literal
-
-from sklearn.utils._param_validation import Interval
-
-from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
-from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners.margin_perceptron import MarginLearner
 
 
 @with_common_sections
-class MarginPerceptron(WeightedClassifier, FirstOrderClassifier):
+class MarginPerceptron(WeightedClassifier, MarginLearner):
     r"""Perceptron with margin [1]_, [2]_.
 
     A trial corrects where
@@ -66,43 +59,3 @@ class MarginPerceptron(WeightedClassifier, FirstOrderClassifier):
     >>> bool(model.margin_ > 0.7 * model.margin_upper_bound_)
     True
     """
-
-    _seeks_margin = True
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
-        **WeightedClassifier._parameter_constraints,
-        "margin": [Interval(Real, 0, None, closed="left")],
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "normalize": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        p: float | Literal["log"] = 2.0,
-        eta: float = 1.0,
-        normalize: bool = False,
-        hypothesis: Hypothesis = "last",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1000,
-        max_corrections: int | None = None,
-        tol: float | None = None,
-        shuffle: bool = False,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        soft_margin: float = 0.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
-
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.perceptron(
-            p, bool(self.normalize), float(self.margin), float(self.eta)
-        )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
-
-from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
-from sparsemargin.estimators._online import Hypothesis
+from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.learners.max_margin import MaxMarginLearner
 
 
 @with_common_sections
-class MaxMarginClassifier(FirstOrderClassifier):
+class MaxMarginClassifier(OnlineClassifier, MaxMarginLearner):
     r"""Largest margin in any p-norm, to a proven tolerance.
 
     Dual coordinate ascent [1]_ on the maximal margin problem, whose dual is
@@ -76,37 +73,3 @@ class MaxMarginClassifier(FirstOrderClassifier):
     >>> bool(model.margin_ >= 0.999 * model.margin_upper_bound_)
     True
     """
-
-    _seeks_margin = True
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
-        "normalize": ["boolean"],
-    }
-
-    normalize: bool
-
-    def __init__(
-        self,
-        *,
-        p: float | Literal["log"] = 2.0,
-        normalize: bool = False,
-        hypothesis: Hypothesis = "last",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1000,
-        max_corrections: int | None = None,
-        tol: float | None = 0.01,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        soft_margin: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
-
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.ascent(p, bool(self.normalize))

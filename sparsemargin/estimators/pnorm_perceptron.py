@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
-
-from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
-from sparsemargin.estimators._online import Hypothesis
 from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners.pnorm_perceptron import PNormLearner
 
 
 @with_common_sections
-class PNormPerceptron(WeightedClassifier, FirstOrderClassifier):
+class PNormPerceptron(WeightedClassifier, PNormLearner):
     r"""p-norm Perceptron.
 
     On a mistake, ``y w.x <= 0``, the dual vector moves by the instance, and the weights follow
@@ -61,35 +57,3 @@ class PNormPerceptron(WeightedClassifier, FirstOrderClassifier):
     >>> bool(model.score(X_test, y_test) > 0.85)
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
-        **WeightedClassifier._parameter_constraints,
-        "normalize": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        p: float | Literal["log"] = 2.0,
-        normalize: bool = True,
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 5,
-        max_corrections: int | None = None,
-        tol: float | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        soft_margin: float = 0.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
-
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.perceptron(p, bool(self.normalize))

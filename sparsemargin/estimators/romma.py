@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._first_order import FirstOrderClassifier, Sample
-from sparsemargin.estimators._online import Hypothesis
+from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.learners.romma import ROMMALearner
 
 
 @with_common_sections
-class ROMMAClassifier(FirstOrderClassifier):
+class ROMMAClassifier(OnlineClassifier, ROMMALearner):
     r"""Relaxed online maximum margin algorithm [1]_.
 
     On a mistake the weights become the shortest vector that gives the row a margin of 1,
@@ -65,41 +62,3 @@ class ROMMAClassifier(FirstOrderClassifier):
     >>> bool(model.margin_ >= 0.99 * model.margin_upper_bound_)
     True
     """
-
-    _seeks_margin = True
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FirstOrderClassifier._parameter_constraints,
-        "aggressive": ["boolean"],
-    }
-
-    aggressive: bool
-
-    def __init__(
-        self,
-        *,
-        aggressive: bool = False,
-        hypothesis: Hypothesis = "last",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1000,
-        max_corrections: int | None = None,
-        tol: float | None = None,
-        shuffle: bool = False,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        soft_margin: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
-
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.romma(bool(self.aggressive))
-
-    @property
-    def n_infeasible_(self) -> Any:
-        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
-        return self._counts("unmoved")

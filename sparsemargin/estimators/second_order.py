@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Literal
-
-from sklearn.utils._param_validation import Interval
-
-from sparsemargin._engine._second_order import SecondOrderSpace
-from sparsemargin._engine._seen import SeenSpace
 from sparsemargin.estimators._common_sections import with_common_sections
-from sparsemargin.estimators._matrix import MatrixClassifier
-from sparsemargin.estimators._online import Hypothesis
+from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners.second_order import SecondOrderLearner
 
 
 @with_common_sections
-class SecondOrderPerceptron(MatrixClassifier):
+class SecondOrderPerceptron(WeightedClassifier, SecondOrderLearner):
     r"""Second-order Perceptron, SO(a) [1]_.
 
     A Perceptron in the metric of its own mistakes: with S the matrix whose columns are the
@@ -75,36 +68,3 @@ class SecondOrderPerceptron(MatrixClassifier):
     >>> bool(model.score(X_test, y_test) > 0.8)
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MatrixClassifier._parameter_constraints,
-        "a": [Interval(Real, 1e-12, 1e12, closed="both")],
-    }
-
-    _structural = (*MatrixClassifier._structural, "a")
-
-    a: float
-
-    def __init__(
-        self,
-        *,
-        a: float = 1.0,
-        max_updates: int | None = None,
-        solver: Literal["auto", "implicit", "primal"] = "auto",
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1,
-        max_corrections: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self._keep(locals())
-
-    def _make_space(self, **settings: Any) -> SeenSpace:
-        return SecondOrderSpace(a=float(self.a), **settings)

@@ -11,7 +11,8 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine import kernels
-from sparsemargin.estimators import _validation as border
+from sparsemargin.estimators import _validation as given
+from sparsemargin.learners import _rows as border
 
 
 class MarginDistribution(NamedTuple):
@@ -71,7 +72,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     array([3., 2., 0.])
     """
     check_is_fitted(model)
-    y = border.check_labels(y)
+    y = given.check_labels(y)
     check_consistent_length(X, y)
     codes = _codes_of(y, model.classes_)
     outputs = _unit_outputs(model, X, normalize)

@@ -5,7 +5,6 @@ works on: rows divided by their p-norm for ALMA and the Higher-order Perceptron,
 for the others.
 """
 
-from sparsemargin.estimators._cramma_rate import automatic_rate, least_soft_margin
 from sparsemargin.evaluation.theory.alma import (
     alma_constants,
     alma_corrections,
@@ -32,6 +31,7 @@ from sparsemargin.evaluation.theory.perceptron import (
     tightest_mistake_bound,
     voted_perceptron_error,
 )
+from sparsemargin.learners._cramma_rate import automatic_rate, least_soft_margin
 
 __all__ = [
     "HigherOrderRun",

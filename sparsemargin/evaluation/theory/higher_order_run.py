@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine import kernels
-from sparsemargin.estimators import _validation as border
+from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation.theory._checks import check_least, check_vector
 from sparsemargin.evaluation.theory.higher_order import (
     check_rate,
@@ -21,6 +21,7 @@ from sparsemargin.evaluation.theory.higher_order import (
     tightest_higher_order_bound,
 )
 from sparsemargin.evaluation.theory.perceptron import deviations
+from sparsemargin.learners import _rows as border
 
 
 class HigherOrderBound(NamedTuple):
@@ -137,7 +138,7 @@ class HigherOrderRun:
         X, mistakes = _csr(X), model.mistakes_
         if X.shape[1] != model.n_features_in_ or mistakes.max(initial=-1) >= X.shape[0]:
             raise _not_learned_from("they have another shape")
-        y = np.asarray(border.check_labels(y))[mistakes]
+        y = np.asarray(given.check_labels(y))[mistakes]
         if not np.isin(y, model.classes_).all():
             raise _not_learned_from(f"a label is not among {model.classes_.tolist()}")
         rows = X[mistakes]

@@ -1,21 +1,20 @@
-"""What a fitted classifier tells of its margin."""
+"""What a fitted model tells of its margin."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.learning import Outcome
+from sparsemargin.learners._learner import Learner
 
 
-class CertifiedMixin:
+class CertifiedLearner(Learner):
     """The margin reached, what bounds the largest one, and how the two drew together."""
 
     _space: LinearSpace
-    _structure: dict[str, Any]
     _outcome: Outcome | None
 
     def _by_label(self, values: np.ndarray) -> float | np.ndarray:
@@ -30,7 +29,7 @@ class CertifiedMixin:
         made. With the last hypothesis only. Units are those of `margin_`. After `partial_fit`,
         and under `warm_start`, for the rows of all calls together.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:
             raise AttributeError(
                 "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
@@ -39,7 +38,7 @@ class CertifiedMixin:
         return self._by_label(self._space.per_label("bound"))
 
     def _certified(self) -> Any:
-        check_is_fitted(self)
+        self._check_fitted()
         if self._outcome is None or self._outcome.margin is None:
             raise AttributeError(
                 "The margin was not taken: that needs fit with hypothesis='last' and, for "

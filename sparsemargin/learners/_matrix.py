@@ -5,22 +5,19 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine._seen import SeenSpace
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
 from sparsemargin._engine.task import Task
-from sparsemargin.estimators import _validation as border
-from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.learners import _rows as border
+from sparsemargin.learners._learner import Learner
+from sparsemargin.learners._limits import NONE, Limit, one_of, whole
+from sparsemargin.learners._weighted import WeightedLearner
 
 #: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
 MATRIX_MEMORY = 1 << 30
@@ -49,17 +46,17 @@ def _check_steps(task: Task) -> None:
         )
 
 
-class MatrixClassifier(WeightedClassifier, OnlineClassifier):
-    """Base of the classifiers that keep a matrix of their mistakes; not for use by itself."""
+class MatrixLearner(WeightedLearner):
+    """Base of the learners that keep a matrix of their mistakes; not for use by itself."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OnlineClassifier._parameter_constraints,
-        **WeightedClassifier._parameter_constraints,
-        "max_updates": [Interval(Integral, 1, None, closed="left"), None],
-        "solver": [StrOptions({"auto", "implicit", "primal"})],
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **Learner._limits,
+        **WeightedLearner._limits,
+        "max_updates": (whole(1), NONE),
+        "solver": (one_of(["auto", "implicit", "primal"]),),
     }
 
-    _structural = (*OnlineClassifier._structural, "max_updates", "solver")
+    _structural = (*Learner._structural, "max_updates", "solver")
 
     max_updates: int | None
     solver: Literal["auto", "implicit", "primal"]
@@ -117,6 +114,8 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
 
     def _warn_of_shortfall(self, outcome: Outcome) -> None:
         if self.max_iter is None and not (outcome.converged or outcome.interrupted):
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"Stopped after {self.n_iter_:g} epochs, before a pass made no correction. Raise "
                 f"max_corrections={self.max_corrections}, or pass None.",
@@ -179,12 +178,12 @@ class MatrixClassifier(WeightedClassifier, OnlineClassifier):
         """The row of each mistake, in order: an int64 array of shape (n_corrections,) for two
         classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
         call to call."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._by_label([space.mistaken_rows for space in self._space.spaces])
 
     @property
     def solver_(self) -> str | list[str]:
         """The form the matrix has come to: "implicit" or "primal" for two classes, else a list."""
-        check_is_fitted(self)
+        self._check_fitted()
         primal = self._space.per_label("primal")
         return self._by_label(["primal" if is_so else "implicit" for is_so in primal])

@@ -1,4 +1,4 @@
-"""What all first-order classifiers share: a rule over the linear space."""
+"""What all first-order learners share: a rule over the linear space."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine import kernels
 from sparsemargin._engine._log import CorrectionLog
@@ -25,9 +20,10 @@ from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import Aim, Outcome, learn
 from sparsemargin._engine.linear_loop import linear_loop
 from sparsemargin._engine.task import Task
-from sparsemargin.estimators import _validation as border
-from sparsemargin.estimators._certified import CertifiedMixin
-from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.learners import _rows as border
+from sparsemargin.learners._certified import CertifiedLearner
+from sparsemargin.learners._learner import Learner
+from sparsemargin.learners._limits import FLAG, NONE, Limit, real
 
 # Test points a vote is replayed over at once.
 _POINTS_PER_REPLAY = 1 << 16
@@ -49,20 +45,20 @@ class Sample:
     largest_norm: Callable[[], float]
 
 
-class FirstOrderClassifier(CertifiedMixin, OnlineClassifier):
-    """Base of the classifiers whose trials test ``y w.x <= threshold``; not for use by itself."""
+class FirstOrderLearner(CertifiedLearner):
+    """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
     # Whether a fit is meant to reach a margin, and says so where it did not.
     _seeks_margin: ClassVar[bool] = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OnlineClassifier._parameter_constraints,
-        "tol": [Interval(Real, 0, 1, closed="neither"), None],
-        "soft_margin": [Interval(Real, 0, None, closed="left")],
-        "keep_history": ["boolean"],
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **Learner._limits,
+        "tol": (real(0, 1), NONE),
+        "soft_margin": (real(0, closed="left"),),
+        "keep_history": (FLAG,),
     }
 
-    _structural = (*OnlineClassifier._structural, "normalize", "soft_margin")
+    _structural = (*Learner._structural, "normalize", "soft_margin")
 
     tol: float | None
     soft_margin: float
@@ -139,6 +135,8 @@ class FirstOrderClassifier(CertifiedMixin, OnlineClassifier):
         earlier = getattr(self, "_learned", None)
         self._learned = None
         if self.warm_start:
+            import joblib
+
             rows = task.rows
             what = (
                 rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight
@@ -188,6 +186,8 @@ class FirstOrderClassifier(CertifiedMixin, OnlineClassifier):
                 f"max_corrections={self.max_corrections}, or pass None; data that are not "
                 "separable need soft_margin."
             )
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
     def _open(self, rows: border.Rows) -> None:
@@ -255,12 +255,12 @@ class FirstOrderClassifier(CertifiedMixin, OnlineClassifier):
     def theta_(self) -> np.ndarray:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._space.theta()
 
     @property
     def theta_norm_(self) -> np.ndarray:
         """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
         coordinates included."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._space.theta_norm()

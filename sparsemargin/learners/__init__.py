@@ -1,0 +1,62 @@
+"""What the classifiers, the file streams and the command line learn by.
+
+`ALGORITHMS` is the one list of them.
+"""
+
+from typing import Any, Literal
+
+from sparsemargin.learners._learner import Learner
+from sparsemargin.learners.alma import ALMALearner
+from sparsemargin.learners.cramma import CRAMMALearner
+from sparsemargin.learners.higher_order import HigherOrderLearner
+from sparsemargin.learners.margin_perceptron import MarginLearner
+from sparsemargin.learners.max_margin import MaxMarginLearner
+from sparsemargin.learners.pnorm_perceptron import PNormLearner
+from sparsemargin.learners.romma import ROMMALearner
+from sparsemargin.learners.second_order import SecondOrderLearner
+
+__all__ = ["ALGORITHMS", "DEFAULT_ALGORITHM", "LEARNERS", "Algorithm", "Learner", "find_algorithm"]
+
+Algorithm = Literal[
+    "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"
+]
+
+#: Each name of an algorithm: its learner, and the parameters the name fixes.
+ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
+    "perceptron": (PNormLearner, {"p": 2.0, "normalize": False}),
+    "pnorm": (PNormLearner, {}),
+    "alma": (ALMALearner, {}),
+    "ho": (HigherOrderLearner, {}),
+    "so": (SecondOrderLearner, {}),
+    "margin": (MarginLearner, {}),
+    "cramma": (CRAMMALearner, {}),
+    "romma": (ROMMALearner, {}),
+    "maxmargin": (MaxMarginLearner, {}),
+}
+
+#: What ``algo=None`` means.
+DEFAULT_ALGORITHM: Algorithm = "alma"
+
+#: The learners by the names of the classifiers over them.
+LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
+
+
+def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
+    """The learner of that name, and all parameters for it: those given and those the name fixes.
+
+    Raises
+    ------
+    ValueError
+        If the name or a parameter is unknown; lists those that exist.
+    """
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        raise ValueError(f"Unknown algo={name!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
+    learner, fixed = ALGORITHMS[name]
+    known = [param for param in learner.parameter_names() if param not in fixed]
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        raise ValueError(
+            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}. "
+            f"Known are: {', '.join(known)}."
+        )
+    return learner, {**fixed, **params}

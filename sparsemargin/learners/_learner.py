@@ -1,0 +1,246 @@
+"""What all learners share: parameters, the learned state, and what is read off it.
+
+A learner does the work of a classifier without being one: it needs numpy and the engine alone,
+so that training from a file starts at once. The scikit-learn classes of
+`sparsemargin.estimators` add what people expect of those.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+
+from sparsemargin._engine._space import MAX_P
+from sparsemargin._engine.learning import learn_once
+from sparsemargin._engine.task import Task
+from sparsemargin.learners._limits import (
+    FLAG,
+    NONE,
+    SEED,
+    VERBOSITY,
+    Limit,
+    check,
+    one_of,
+    real,
+    whole,
+)
+from sparsemargin.learners._rows import Rows
+
+Hypothesis = Literal["last", "average", "vote", "random"]
+
+
+class Learner:
+    """Base of the learners; not for use by itself."""
+
+    #: Name of the scikit-learn class over it.
+    classifier: ClassVar[str]
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        "p": (real(2, MAX_P, "both"), one_of(["log"])),
+        "hypothesis": (one_of(get_args(Hypothesis)),),
+        "normalize_hypotheses": (FLAG,),
+        "max_iter": (real(0), NONE),
+        "max_corrections": (whole(1), NONE),
+        "shuffle": (FLAG,),
+        "random_state": (SEED,),
+        "fit_intercept": (FLAG,),
+        "intercept_scaling": (real(0),),
+        "warm_start": (FLAG,),
+        "n_jobs": (whole(high=-1), whole(1), NONE),
+        "verbose": (VERBOSITY,),
+    }
+
+    # The parameters that the learned state is made for.
+    _structural: ClassVar[tuple[str, ...]] = (
+        "p", "hypothesis", "normalize_hypotheses", "fit_intercept", "intercept_scaling"
+    )  # fmt: skip
+
+    # Set by the constructors of the subclasses; those without a p have 2.
+    p: float | Literal["log"] = 2.0
+    hypothesis: Hypothesis
+    normalize_hypotheses: bool
+    max_iter: float | None
+    max_corrections: int | None
+    shuffle: bool
+    random_state: Any
+    fit_intercept: bool
+    intercept_scaling: float
+    warm_start: bool
+    n_jobs: int | None
+    verbose: int
+
+    classes_: np.ndarray
+    n_iter_: float
+    n_features_in_: int
+
+    _space: Any
+    _slice_seed: int
+    _structure: dict[str, Any]
+    _class_weight: np.ndarray
+    _coef: np.ndarray | None
+
+    # ----------------------------------------------------------------------------- parameters
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Those of the constructor, sorted."""
+        return sorted(set(inspect.signature(cls.__init__).parameters) - {"self"})
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Set what the constructor was given."""
+        for name in self.parameter_names():
+            setattr(self, name, arguments[name])
+
+    def _check_parameters(self) -> None:
+        for name in self.parameter_names():
+            check(name, getattr(self, name), self._limits[name], self.classifier)
+
+    def _get_structure(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._structural if hasattr(self, name)}
+
+    def _p(self, n_features: int) -> float:
+        return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
+
+    def _bias(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _n_labels(self) -> int:
+        """Vectors learned side by side: one for two classes, else one for each."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
+        """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
+        in a stream."""
+        return np.ones((2, self._n_labels()))
+
+    def _n_threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        import joblib
+
+        return joblib.effective_n_jobs(self.n_jobs)
+
+    # ------------------------------------------------------------------------------- learning
+
+    @abstractmethod
+    def _open(self, rows: Rows) -> None:
+        """Make what a stream that begins with these rows is learned in."""
+
+    @abstractmethod
+    def _loop(self, task: Task) -> AbstractContextManager:
+        """The loop over a task."""
+
+    @abstractmethod
+    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        """Open a space and learn."""
+
+    @abstractmethod
+    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+        """Go on with the space there is; all rows are checked before the first is used."""
+
+    def _open_stream(self, rows: Rows, classes: np.ndarray, slice_seed: int) -> None:
+        """Get ready for a stream that begins with these rows."""
+        self.classes_ = classes
+        self._class_weight = self._expand_class_weight(None)
+        self._open(rows)
+        self._structure = self._get_structure()
+        self._slice_seed = slice_seed
+
+    def _learn_stream(self, task: Task) -> None:
+        learn_once(self._loop(task))
+
+    def _task(self, rows: Rows, codes: Any, weights: Any, *, check: bool = False) -> Task:
+        """What a fit learns from."""
+        self._class_weight = self._expand_class_weight(codes)
+        return Task(
+            rows, codes, weights, self._class_weight, check=check,
+            max_corrections=self.max_corrections, n_threads=self._n_threads(),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------ prediction
+
+    @abstractmethod
+    def _outputs_of_rows(self, rows: Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+        """Outputs of checked rows, shape (n_rows, n_labels), and whether all are finite; relative:
+        up to a power of two for each row."""
+
+    def _finite_outputs(self, rows: Rows, *, relative: bool) -> np.ndarray:
+        result, finite = self._outputs_of_rows(rows, relative=relative)
+        if not finite:
+            row = int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
+            raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
+        return result
+
+    def _codes_of_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """Place of the predicted class: the sign of the output, 0 being positive, or the
+        largest one; shape (n_rows,)."""
+        if outputs.shape[1] == 1:
+            return (outputs[:, 0] >= 0).astype(np.intp)
+        return outputs.argmax(axis=1)
+
+    def _points(self, rows: Rows, which: Any = slice(None)) -> tuple[Any, np.ndarray]:
+        """Those of the rows as test points: float64, with the intercept's column, repeats summed,
+        divided by powers of two that bring them near 1, shape (n_points, n_coordinates); and the
+        exponents, shape (n_points, 1)."""
+        from scipy.sparse import csr_array, hstack
+
+        n_rows = len(rows.indptr) - 1
+        X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
+        X = X[which].astype(np.float64)
+        X.sum_duplicates()
+        if self._space.bias:
+            X = hstack([X, csr_array(np.full((X.shape[0], 1), self._space.bias))], format="csr")
+        # Powers of two: no digit changes, and no product leaves the range of a double.
+        exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
+        X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))
+        return X, exponent[:, np.newaxis]
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classes_"):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
+
+    def _weights(self) -> np.ndarray:
+        self._check_fitted()
+        if self._structure["hypothesis"] in ("vote", "random"):
+            raise AttributeError(
+                f"hypothesis={self._structure['hypothesis']!r} has no single weight vector. "
+                "Fit with hypothesis='average' or 'last'."
+            )
+        coef = self._space.weights() if self._coef is None else self._coef
+        self._coef = coef
+        return coef
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        weights = self._weights()
+        if not self._space.bias:
+            return np.zeros(len(weights), dtype=weights.dtype)
+        return weights[:, -1] * weights.dtype.type(self._space.bias)
+
+    @property
+    def n_corrections_(self) -> int | np.ndarray:
+        """Corrections made: an int for two classes, else an array of shape (n_classes,)."""
+        return self._counts("corrections")
+
+    def _counts(self, name: str) -> int | np.ndarray:
+        self._check_fitted()
+        counts = self._space.per_label(name)
+        return int(counts[0]) if len(counts) == 1 else counts.copy()
+
+    @property
+    def p_(self) -> float:
+        """The p of the norm that instances are measured with."""
+        self._check_fitted()
+        return self._space.p
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_coef": None} if "_coef" in self.__dict__ else self.__dict__

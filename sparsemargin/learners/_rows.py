@@ -1,0 +1,122 @@
+"""The border: rows that come in are checked here once, and the engine then runs unchecked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+
+
+class Rows(NamedTuple):
+    """The three arrays of a CSR matrix, of types the kernels are compiled for."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+
+def open_rows(X: Any) -> Rows:
+    """The arrays of a CSR matrix, once its row pointers are known to be sound.
+
+    Raises
+    ------
+    ValueError
+        If the pointers fall, or lead outside the stored entries.
+    """
+    indices, indptr = X.indices, X.indptr
+    if indices.dtype not in kernels.INDEX_TYPES or indices.dtype != indptr.dtype:
+        indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
+    data, indices, indptr = map(np.ascontiguousarray, (X.data, indices, indptr))
+    rows = Rows(data, indices, indptr, X.shape[1])
+    if len(indptr) != X.shape[0] + 1:
+        raise ValueError(
+            f"X is corrupted: indptr has {len(indptr)} entries, not n_rows + 1 = {X.shape[0] + 1}."
+        )
+    row = kernels.for_rows(rows).bad_pointer(indptr, min(len(data), len(indices)))
+    if row >= 0:
+        raise ValueError(
+            f"X is corrupted at row {row}: its indptr entries {indptr[row]} and {indptr[row + 1]} "
+            f"do not bound a part of the {min(len(data), len(indices))} stored entries. "
+            "Rebuild the matrix from its source."
+        )
+    return rows
+
+
+def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
+    return array.astype(np.int64)
+
+
+def canonical(X: Any) -> Any:
+    """A copy of X, repeated columns summed."""
+    from scipy.sparse import csr_matrix
+
+    fresh = csr_matrix((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
+    fresh.sum_duplicates()
+    return fresh
+
+
+def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
+    """Rows ready for the engine: finite, in range, and, unless allowed, without repeats.
+
+    Raises
+    ------
+    ValueError
+        Names the row and the column of what can't be used.
+    """
+    status, row = kernels.for_rows(rows).first_bad_row(*rows, repeats_allowed)
+    if status == kernels.NOT_CANONICAL:
+        return check_rows(X, open_rows(canonical(X)))
+    if status != kernels.OK:
+        refuse_row(rows, status, row)
+    return rows
+
+
+def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
+    """Say what is wrong with the row, where, and what helps."""
+    span = slice(rows.indptr[row], rows.indptr[row + 1])
+    columns, values = rows.indices[span], rows.data[span]
+    if status == kernels.NOT_FINITE:
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        what = "NaN" if np.isnan(values[at]) else "infinity"
+        raise ValueError(
+            f"Input X contains {what} at row {row}, column {columns[at]}. "
+            "Impute it or drop the row."
+        )
+    if status == kernels.OUT_OF_RANGE:
+        at = int(np.flatnonzero((columns < 0) | (columns >= rows.n_features))[0])
+        raise ValueError(
+            f"X is corrupted at row {row}: column index {columns[at]} is outside "
+            f"[0, {rows.n_features}). Rebuild the matrix from its source."
+        )
+    values = np.abs(values[values != 0])
+    raise ValueError(
+        f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a "
+        "step too far in magnitude from those before it for one floating-point vector to hold. "
+        "Bring X and sample_weight to a common scale, or pass a smaller p."
+    )
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Each label's place among known classes.
+
+    Raises
+    ------
+    ValueError
+        Names the first label that is not among them.
+    """
+    places = np.searchsorted(classes, y)
+    places[places == len(classes)] = 0
+    unknown = classes[places] != y
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the classes "
+            f"{classes.tolist()}. partial_fit needs all classes in its first call; after a fit, a "
+            "new class needs a new fit."
+        )
+    return places.astype(np.int64, copy=False)

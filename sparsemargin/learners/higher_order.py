@@ -1,0 +1,57 @@
+"""Parameters and rule of the Higher-order Perceptron: see `HigherOrderPerceptron`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from sparsemargin._engine._higher_order import HigherOrderSpace
+from sparsemargin._engine._seen import SeenSpace
+from sparsemargin.learners._learner import Hypothesis
+from sparsemargin.learners._limits import FLAG, Limit, real
+from sparsemargin.learners._matrix import MatrixLearner
+
+
+class HigherOrderLearner(MatrixLearner):
+    """What `HigherOrderPerceptron` learns by."""
+
+    classifier = "HigherOrderPerceptron"
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **MatrixLearner._limits,
+        "c": (real(0, 1, "left"),),
+        "sparse_updates": (FLAG,),
+    }
+
+    _structural = (*MatrixLearner._structural, "c", "sparse_updates")
+
+    c: float
+    sparse_updates: bool
+
+    def __init__(
+        self,
+        *,
+        p: float | Literal["log"] = 2.0,
+        c: float = 0.4,
+        sparse_updates: bool = False,
+        max_updates: int | None = None,
+        solver: Literal["auto", "implicit", "primal"] = "auto",
+        hypothesis: Hypothesis = "average",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 1,
+        max_corrections: int | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self._keep(locals())
+
+    def _make_space(self, **settings: Any) -> SeenSpace:
+        return HigherOrderSpace(
+            p=self._p(settings["n_features"]), c=float(self.c),
+            sparse_updates=bool(self.sparse_updates), **settings,
+        )  # fmt: skip

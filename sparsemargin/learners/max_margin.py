@@ -1,0 +1,50 @@
+"""Parameters and rule of the largest margin in any p-norm: see `MaxMarginClassifier`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin.learners._first_order import FirstOrderLearner, Sample
+from sparsemargin.learners._learner import Hypothesis
+from sparsemargin.learners._limits import FLAG, Limit
+
+
+class MaxMarginLearner(FirstOrderLearner):
+    """What `MaxMarginClassifier` learns by."""
+
+    classifier = "MaxMarginClassifier"
+
+    _seeks_margin = True
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **FirstOrderLearner._limits,
+        "normalize": (FLAG,),
+    }
+
+    normalize: bool
+
+    def __init__(
+        self,
+        *,
+        p: float | Literal["log"] = 2.0,
+        normalize: bool = False,
+        hypothesis: Hypothesis = "last",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 1000,
+        max_corrections: int | None = None,
+        tol: float | None = 0.01,
+        shuffle: bool = True,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        soft_margin: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        keep_history: bool = False,
+    ):
+        self._keep(locals())
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.ascent(p, bool(self.normalize))

@@ -1,0 +1,51 @@
+"""Parameters and rule of the p-norm Perceptron: see `PNormPerceptron`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin.learners._first_order import FirstOrderLearner, Sample
+from sparsemargin.learners._learner import Hypothesis
+from sparsemargin.learners._limits import FLAG, Limit
+from sparsemargin.learners._weighted import WeightedLearner
+
+
+class PNormLearner(WeightedLearner, FirstOrderLearner):
+    """What `PNormPerceptron` learns by."""
+
+    classifier = "PNormPerceptron"
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **FirstOrderLearner._limits,
+        **WeightedLearner._limits,
+        "normalize": (FLAG,),
+    }
+
+    normalize: bool
+
+    def __init__(
+        self,
+        *,
+        p: float | Literal["log"] = 2.0,
+        normalize: bool = True,
+        hypothesis: Hypothesis = "average",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 5,
+        max_corrections: int | None = None,
+        tol: float | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        soft_margin: float = 0.0,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        keep_history: bool = False,
+    ):
+        self._keep(locals())
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.perceptron(p, bool(self.normalize))

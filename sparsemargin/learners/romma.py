@@ -1,0 +1,54 @@
+"""Parameters and rule of ROMMA: see `ROMMAClassifier`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin.learners._first_order import FirstOrderLearner, Sample
+from sparsemargin.learners._learner import Hypothesis
+from sparsemargin.learners._limits import FLAG, Limit
+
+
+class ROMMALearner(FirstOrderLearner):
+    """What `ROMMAClassifier` learns by."""
+
+    classifier = "ROMMAClassifier"
+
+    _seeks_margin = True
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **FirstOrderLearner._limits,
+        "aggressive": (FLAG,),
+    }
+
+    aggressive: bool
+
+    def __init__(
+        self,
+        *,
+        aggressive: bool = False,
+        hypothesis: Hypothesis = "last",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 1000,
+        max_corrections: int | None = None,
+        tol: float | None = None,
+        shuffle: bool = False,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        soft_margin: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        keep_history: bool = False,
+    ):
+        self._keep(locals())
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.romma(bool(self.aggressive))
+
+    @property
+    def n_infeasible_(self) -> Any:
+        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
+        return self._counts("unmoved")

@@ -1,0 +1,50 @@
+"""Parameters and rule of the Second-order Perceptron: see `SecondOrderPerceptron`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from sparsemargin._engine._second_order import SecondOrderSpace
+from sparsemargin._engine._seen import SeenSpace
+from sparsemargin.learners._learner import Hypothesis
+from sparsemargin.learners._limits import Limit, real
+from sparsemargin.learners._matrix import MatrixLearner
+
+
+class SecondOrderLearner(MatrixLearner):
+    """What `SecondOrderPerceptron` learns by."""
+
+    classifier = "SecondOrderPerceptron"
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **MatrixLearner._limits,
+        "a": (real(1e-12, 1e12, "both"),),
+    }
+
+    _structural = (*MatrixLearner._structural, "a")
+
+    a: float
+
+    def __init__(
+        self,
+        *,
+        a: float = 1.0,
+        max_updates: int | None = None,
+        solver: Literal["auto", "implicit", "primal"] = "auto",
+        hypothesis: Hypothesis = "average",
+        normalize_hypotheses: bool = False,
+        max_iter: float | None = 1,
+        max_corrections: int | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self._keep(locals())
+
+    def _make_space(self, **settings: Any) -> SeenSpace:
+        return SecondOrderSpace(a=float(self.a), **settings)
