@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,17 @@ from scipy.sparse import issparse
 from sparsemargin import estimators
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, find_algorithm
+from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, default_intercept, find_algorithm
 
 
 def _default_parameters(X: Any) -> dict[str, Any]:
-    """Those of ``algo=None``, chosen on RCV1 topics by benchmarks/defaults.py.
-
-    Its rows have norm 1; on others the intercept is scaled by their norms. On few rows two
-    epochs are too few trials: the number of epochs makes at least a thousand.
-    """
+    """Those of ``algo=None``; none where X has no entries to measure, as `fit` will tell."""
     values = _values(X)
     if values is None:
         return {}
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    scaling = 0.1 * _two_norm(values) / sqrt(max(n_rows, 1))
-    return {
-        "max_iter": max(2, -(-1000 // max(n_rows, 1))),
-        "fit_intercept": True,
-        "intercept_scaling": scaling if 0.0 < scaling < inf else 0.1,
-    }
+    n_rows = max(X.shape[0] if hasattr(X, "shape") else len(X), 1)
+    # On few rows two epochs are too few trials.
+    return {"max_iter": max(2, -(-1000 // n_rows)), **default_intercept(values, n_rows)}
 
 
 def _values(X: Any) -> np.ndarray | None:
@@ -46,15 +37,6 @@ def _values(X: Any) -> np.ndarray | None:
     except (TypeError, ValueError):
         return None
     return values if values.ndim == 2 else None
-
-
-def _two_norm(values: np.ndarray) -> float:
-    flat = values.reshape(-1)
-    squares = float(np.einsum("i,i->", flat, flat, dtype=np.float64))
-    if squares < inf or not np.isfinite(flat).all():
-        return sqrt(squares)
-    peak = float(np.abs(flat).max())
-    return peak * _two_norm(flat / peak)
 
 
 def fit_csr(

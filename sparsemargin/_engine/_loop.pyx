@@ -174,6 +174,19 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
     return OK
 
 
+cdef inline bint errs(const Space* space, const double* out, int64_t positive_label) noexcept nogil:
+    """Whether the last vectors, as they are before the trial, predict another class."""
+    cdef Py_ssize_t l, best = 0
+    cdef double score, highest = -INFINITY
+    if space.n_labels == 1:
+        return (out[0] >= 0.0) != (positive_label == 0)
+    for l in range(space.n_labels):
+        score = unit(space, l) * out[l]
+        if score > highest:
+            highest, best = score, l
+    return best != positive_label
+
+
 cdef inline int64_t corrections_of(const Space* space, Py_ssize_t first_label,
                                    Py_ssize_t last_label) noexcept nogil:
     cdef Py_ssize_t l
@@ -245,6 +258,9 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
         Passes completed.
     converged : bool
         Whether the last of them made no correction.
+    mistakes : int
+        Rows whose class the vectors, as they were before the trial, predicted wrongly; counted
+        where all labels are learned in one call.
     """
     cdef Space* c = &space.c
     cdef const Rule* r = &rule.rule
@@ -253,6 +269,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
     cdef int64_t before
     cdef int64_t offset = 1 if K == 1 else 0
     cdef int status = OK
+    cdef int64_t mistakes = 0
+    cdef bint whole = last_label - first_label == K
     cdef bint limited = c.of.limit[first_label] >= 0
     cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
     cdef double bound = 1.0
@@ -298,6 +316,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 if c.slack:
                     slack_t = c.slack_t + row * K
                     add_slack(out.data(), c, slack_t, first_label, last_label)
+                if whole:
+                    mistakes += errs(c, out.data(), codes[row] - offset)
                 if normed:
                     bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
                 status = decide(
@@ -317,7 +337,8 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 converged = corrections_of(c, first_label, last_label) == before
     if first_label == 0:
         space.trials = trials
-    return status, (row if status not in (OK, ALL_STOPPED) else -1), trials, passes, converged
+    bad_row = row if status not in (OK, ALL_STOPPED) else -1
+    return status, bad_row, trials, passes, converged, mistakes
 
 
 def shuffle(int64_t[::1] order, uint64_t seed):

@@ -271,6 +271,18 @@ cdef class SeenSpace:
         """Count n more trials that made no correction."""
         self.trials += n
 
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """As `LinearSpace.resize`; only for the form that doesn't depend on the features."""
+        cdef Py_ssize_t bias = 1 if self.bias else 0
+        kept = min(n_features, self.n_coordinates - bias - first)
+        fresh = np.zeros(n_features + bias, dtype=np.int32)
+        fresh[:kept] = self.place_of[first:first + kept]
+        if bias:
+            fresh[n_features] = self.place_of[self.n_coordinates - 1]
+        self.settings = {**self.settings, "n_features": n_features}
+        self.n_coordinates, self.place_of = n_features + bias, fresh
+        self.bind()
+
     def count_rows(self, int64_t n):
         """Count n more rows of a stream, by which its mistakes are numbered."""
         self.rows_taken += n

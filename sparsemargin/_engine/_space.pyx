@@ -591,6 +591,30 @@ cdef class LinearSpace:
             if 0 <= of.limit[l] <= of.corrections[l]:
                 of.stopped[l] = self.trials
 
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
+
+        Those that go must weigh nothing either.
+        """
+        cdef Py_ssize_t bias = 1 if self.c.bias else 0
+        cdef Py_ssize_t kept = min(n_features, self.n_features - first)
+        shape = self.c.n_coordinates, self.c.n_labels
+
+        def moved(array):
+            fresh = np.zeros((n_features + bias, shape[1]), array.dtype)
+            fresh[:kept] = array.reshape(shape)[first:first + kept]
+            if bias:
+                fresh[n_features] = array.reshape(shape)[shape[0] - 1]
+            return fresh.ravel()
+
+        self.t, self.g = moved(self.t), (None if self.g is self.t else moved(self.g))
+        if self.g is None:
+            self.g = self.t
+        if self.c.averaged:
+            self.acc, self.synced = moved(self.acc), moved(self.synced)
+        self.c.n_coordinates = n_features + bias
+        self.bind()
+
     def open_slack(self, Py_ssize_t n_rows, kept=None):
         """Give each of the next n_rows rows a soft-margin coordinate of its own, or let the same
         rows have the ones again that `close_slack` gave back."""

@@ -44,6 +44,11 @@ class LabelSpaces:
         for space in self.spaces:
             space.limit = -1 if max_corrections is None else max_corrections
 
+    def resize(self, n_features, first=0):
+        """As `LinearSpace.resize`."""
+        for space in self.spaces:
+            space.resize(n_features, first)
+
     def exhausted(self):
         """Whether each label has made all the corrections it was allowed."""
         limit = self.per_label("limit")

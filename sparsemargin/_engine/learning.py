@@ -25,10 +25,17 @@ PATIENCE = 1
 PASSES_BETWEEN_CERTIFICATES = 0.1
 
 
-def learn_once(opened):
-    """One pass over checked rows in the given order, by the loop that the context opens."""
+def learn_once(opened, order=None):
+    """One pass over checked rows, by the loop that the context opens; order None: as they come.
+
+    Returns
+    -------
+    int or None
+        Rows whose class was predicted wrongly just before they were learned from, where known.
+    """
     with opened as loop:
-        loop.run(None, None, len(loop.task.codes), 1, False)
+        loop.run(order, None, len(loop.task.codes), 1, False)
+        return loop.mistakes
 
 
 @dataclass

@@ -21,6 +21,7 @@ class LinearLoop(Loop):
     def __init__(self, space, rule, task):
         super().__init__(space, task)
         self.rule = rule
+        self.n_mistakes = 0
         self.repeats = space.n_labels == 1
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
@@ -40,6 +41,12 @@ class LinearLoop(Loop):
             stop, n_passes,
             *labels, trials, check, self.place,
         )  # fmt: skip
+
+    @property
+    def mistakes(self):
+        """Rows predicted wrongly just before they were learned from; None where the labels are
+        split over threads, none of which sees all outputs."""
+        return self.n_mistakes if len(self.slices) == 1 else None
 
     def calls(self, stop):
         """Cut the first `stop` trials of a pass into calls of the compiled loop."""
@@ -77,6 +84,7 @@ class LinearLoop(Loop):
         calls = [partial(self._run_labels, labels, *args) for labels in self.slices]
         ends = run_together(calls, len(self.slices))
         self.space.count_trials(max(end[2] for end in ends))
+        self.n_mistakes += ends[0][5]
         for status, row, *_ in ends:
             if status not in (kernels.OK, kernels.ALL_STOPPED):
                 raise kernels.BadRow(status, row)

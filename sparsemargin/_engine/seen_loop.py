@@ -25,8 +25,16 @@ class SeenLoop(Loop):
     def __init__(self, space, task, ahead):
         super().__init__(space, task)
         self.ahead = ahead
+        self.first_corrections = int(space.per_label("corrections")[0])
         self.learn_rows = kernels.for_rows(task.rows).learn_rows
         self.span = 64  # trials between two moments at which Ctrl-C is heard
+
+    @property
+    def mistakes(self):
+        """As that of `LinearLoop`; a lone label corrects its mistakes and nothing else."""
+        if self.space.n_labels > 1:
+            return None
+        return int(self.space.per_label("corrections")[0]) - self.first_corrections
 
     def _learn(self, label, order, start, stop, end):
         task, rows, space = self.task, self.task.rows, self.space.spaces[label]

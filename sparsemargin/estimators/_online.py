@@ -9,16 +9,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as given
 from sparsemargin.learners import _rows as border
-from sparsemargin.learners._learner import Learner
-
-_LARGEST_SEED = 2**31 - 1
+from sparsemargin.learners._learner import LARGEST_SEED, Learner
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
@@ -61,8 +58,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")
-            random = check_random_state(self.random_state)
-            seed = random.randint(_LARGEST_SEED) if self.shuffle else None
+            random = self._random()
+            seed = random.randint(LARGEST_SEED) if self.shuffle else None
             if resumed:
                 self._check_structure()
                 codes = border.codes_of(y, self.classes_)
@@ -72,7 +69,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
                 raise ValueError(
                     f"y has one class only, {classes.tolist()}; at least 2 are needed."
                 )
-            self.classes_, self._slice_seed = classes, random.randint(_LARGEST_SEED)
+            self.classes_, self._slice_seed = classes, random.randint(LARGEST_SEED)
             return self._learn_afresh(X, codes, weights, seed)
 
     def _check_structure(self) -> None:
@@ -142,7 +139,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         weights = given.check_weights(sample_weight, X.shape[0])
         rows = border.check_rows(X, border.open_rows(X))
         if first:
-            slice_seed = check_random_state(self.random_state).randint(_LARGEST_SEED)
+            slice_seed = self._random().randint(LARGEST_SEED)
             self._open_stream(rows, known, slice_seed)
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
         try:

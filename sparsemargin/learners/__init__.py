@@ -5,6 +5,7 @@
 
 from typing import Any, Literal
 
+from sparsemargin.learners._defaults import default_intercept
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners.alma import ALMALearner
 from sparsemargin.learners.cramma import CRAMMALearner
@@ -15,7 +16,15 @@ from sparsemargin.learners.pnorm_perceptron import PNormLearner
 from sparsemargin.learners.romma import ROMMALearner
 from sparsemargin.learners.second_order import SecondOrderLearner
 
-__all__ = ["ALGORITHMS", "DEFAULT_ALGORITHM", "LEARNERS", "Algorithm", "Learner", "find_algorithm"]
+__all__ = [
+    "ALGORITHMS",
+    "DEFAULT_ALGORITHM",
+    "LEARNERS",
+    "Algorithm",
+    "Learner",
+    "default_intercept",
+    "find_algorithm",
+]
 
 Algorithm = Literal[
     "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"

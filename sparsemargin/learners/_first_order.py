@@ -87,6 +87,14 @@ class FirstOrderLearner(CertifiedLearner):
                     f"certificate is for; got hypothesis={self.hypothesis!r}. Pass {name}=None."
                 )
 
+    def _check_streams(self, *, grows: bool) -> None:
+        super()._check_streams(grows=grows)
+        if self.soft_margin:
+            self._refuse_to_stream("soft_margin", "gives every row a coordinate of its own", "0")
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                self._refuse_to_stream(name, "needs passes over all rows", "None")
+
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
@@ -197,9 +205,9 @@ class FirstOrderLearner(CertifiedLearner):
     def _loop(self, task: Task) -> AbstractContextManager:
         return linear_loop(self._space, self._rule, task)
 
-    def _learn_stream(self, task: Task) -> None:
+    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         self._outcome = self._learned = None
-        super()._learn_stream(task)
+        return super()._learn_stream(task, order)
 
     def _open_rule(self, rows: border.Rows, X: Any = None, weights: Any = None) -> FirstOrderRule:
         """The rule; X is None in a stream."""
@@ -227,6 +235,11 @@ class FirstOrderLearner(CertifiedLearner):
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
+
+    def _bytes_per_feature(self) -> int:
+        space = self._space
+        arrays = [space.t, space.acc, space.synced, *([] if space.g is space.t else [space.g])]
+        return space.n_labels * sum(array.itemsize for array in arrays if len(array))
 
     # ------------------------------------------------------------------------------ prediction
 

@@ -30,6 +30,9 @@ from sparsemargin.learners._limits import (
 )
 from sparsemargin.learners._rows import Rows
 
+#: Seeds are drawn below it.
+LARGEST_SEED = 2**31 - 1
+
 Hypothesis = Literal["last", "average", "vote", "random"]
 
 
@@ -105,6 +108,14 @@ class Learner:
     def _p(self, n_features: int) -> float:
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
+    def _random(self) -> np.random.RandomState:
+        """What scikit-learn's `check_random_state` gives: None is numpy's own generator."""
+        if self.random_state is None:
+            return np.random.mtrand._rand
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state
+        return np.random.RandomState(self.random_state)
+
     def _bias(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
@@ -142,16 +153,51 @@ class Learner:
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
 
-    def _open_stream(self, rows: Rows, classes: np.ndarray, slice_seed: int) -> None:
-        """Get ready for a stream that begins with these rows."""
+    def _check_streams(self, *, grows: bool) -> None:
+        """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
+        file's length; grows: the number of features is not known beforehand.
+
+        Raises
+        ------
+        ValueError
+            Says why, and what can be done.
+        """
+        self._check_parameters()
+        if self.hypothesis in ("vote", "random"):
+            self._refuse_to_stream("hypothesis", "keeps a log of all corrections", "'average'")
+        if self.max_corrections is not None:
+            self._refuse_to_stream("max_corrections", "ends a fit, not a stream", "None")
+        if self.max_iter is not None and self.max_iter % 1:
+            self._refuse_to_stream("max_iter", "ends within rows not yet counted", "a whole number")
+        if self.p == "log" and grows:
+            raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
+
+    def _refuse_to_stream(self, name: str, why: str, instead: str) -> None:
+        raise ValueError(
+            f"{name}={getattr(self, name)!r} {why}, and a stream is learned in memory that doesn't "
+            f"grow with its rows. Pass {name}={instead}, or load the file and fit: "
+            "fit_csr(*load_svmlight(path), ...)."
+        )
+
+    def _open_stream(
+        self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
+    ) -> None:
+        """Get ready for a stream that begins with these rows; grows: their number of features may
+        turn out larger."""
         self.classes_ = classes
         self._class_weight = self._expand_class_weight(None)
         self._open(rows)
         self._structure = self._get_structure()
         self._slice_seed = slice_seed
 
-    def _learn_stream(self, task: Task) -> None:
-        learn_once(self._loop(task))
+    @abstractmethod
+    def _bytes_per_feature(self) -> int:
+        """What a feature takes of the learned state."""
+
+    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
+        """Take the checked rows as the next trials, in the given order; how many were predicted
+        wrongly before they were learned from, where known."""
+        return learn_once(self._loop(task), order)
 
     def _task(self, rows: Rows, codes: Any, weights: Any, *, check: bool = False) -> Task:
         """What a fit learns from."""

@@ -78,8 +78,8 @@ SEED = Limit(
     "an int in the range [0, 2**32 - 1], a numpy.random.RandomState or None",
     lambda value: (
         value is None
-        or isinstance(value, np.random.RandomState)
         or (_is_number(value, Integral) and 0 <= value < 1 << 32)
+        or isinstance(value, np.random.RandomState)
     ),
 )
 

@@ -69,6 +69,27 @@ class MatrixLearner(WeightedLearner):
 
     # ------------------------------------------------------------------------------- learning
 
+    # Whether features may come that are not known yet. The n x n form is not chosen then.
+    _grows = False
+
+    def _check_streams(self, *, grows: bool) -> None:
+        super()._check_streams(grows=grows)
+        if self.max_updates is None:
+            self._refuse_to_stream("max_updates", "keeps the rows of all mistakes", "1000, say")
+        if self.solver == "primal" and grows:
+            raise ValueError(
+                "solver='primal' needs the number of features: pass n_features, or hash_bits."
+            )
+
+    def _open_stream(
+        self, rows: border.Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
+    ) -> None:
+        self._grows = grows
+        try:
+            super()._open_stream(rows, classes, slice_seed)
+        finally:
+            del self._grows
+
     def _open(self, rows: border.Rows) -> None:
         n_labels = self._n_labels()
         primal = 8 * (rows.n_features + self.fit_intercept + 1) ** 2 * n_labels
@@ -88,9 +109,12 @@ class MatrixLearner(WeightedLearner):
             "most_updates": self.max_updates,
             "solver": self.solver,
             "room": MATRIX_MEMORY // n_labels,
-            "primal_room": PRIMAL_MEMORY // n_labels,
+            "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
         }
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
+
+    def _bytes_per_feature(self) -> int:
+        return 4 * self._n_labels()
 
     def _loop(self, task: Task) -> AbstractContextManager:
         return seen_loop(self._space, task, ahead=True)
@@ -131,15 +155,16 @@ class MatrixLearner(WeightedLearner):
                 "stop it sooner, which is faster too.", stacklevel=stacklevel,
             )  # fmt: skip
 
-    def _learn_stream(self, task: Task) -> None:
+    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         _check_steps(task)
         was_full = self._space.per_label("full").any()
         # In a stream the model may not depend on how its rows come in batches.
-        learn_once(seen_loop(self._space, task, ahead=False))
+        mistakes = learn_once(seen_loop(self._space, task, ahead=False), order)
         if not was_full:
             self._warn_of_full_matrix(stacklevel=6)
         for space in self._space.spaces:
             space.count_rows(len(task.codes))
+        return mistakes
 
     # ------------------------------------------------------------------------------ prediction
 

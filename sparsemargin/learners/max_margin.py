@@ -46,5 +46,12 @@ class MaxMarginLearner(FirstOrderLearner):
     ):
         self._keep(locals())
 
+    def _check_streams(self, *, grows: bool) -> None:
+        raise ValueError(
+            "'maxmargin' keeps a number for every row, and a stream is learned in memory that "
+            "doesn't grow with its rows. Take 'alma', or load the file and fit: "
+            "fit_csr(*load_svmlight(path), 'maxmargin')."
+        )
+
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.ascent(p, bool(self.normalize))

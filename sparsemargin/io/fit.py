@@ -1,0 +1,132 @@
+"""From svmlight files to a learner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin.io.reading import Reading
+from sparsemargin.io.row_cache import default_cache_path
+from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.sources import Source, open_sources
+from sparsemargin.io.stream import WEIGHT_MEMORY, Corpus, Moment, learn_from
+from sparsemargin.learners import (
+    DEFAULT_ALGORITHM,
+    LEARNERS,
+    Algorithm,
+    Learner,
+    default_parameters,
+    find_algorithm,
+)
+
+# Rows whose norms tell the scale of the intercept where no algorithm is named.
+_ROWS_MEASURED = 1000
+
+
+def learn_svmlight(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    algo: Algorithm | None = None,
+    *,
+    classes: Any = None,
+    positive: Any = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache: bool | str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    init_model: Any = None,
+    n_jobs: int | None = None,
+    max_iter: int | None = 1,
+    report: Callable[[Moment], None] | None = None,
+    **params: Any,
+) -> Learner:
+    """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner.
+
+    Parameters
+    ----------
+    report : callable, default=None
+        Is told the `Moment` whenever a block of rows has been learned from.
+    """
+    sources = open_sources(path)
+    features = {"zero_based": zero_based, "n_features": n_features, "hash_bits": hash_bits}
+    if init_model is None:
+        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params})
+    else:
+        if algo is not None or params or n_features or hash_bits:
+            raise ValueError(
+                "init_model goes on with its own algorithm, parameters and features: pass none "
+                "with it."
+            )
+        earlier = _copy(init_model, max_iter)
+        features = columns_of(earlier, zero_based)
+
+        def make(block: RowBlock) -> Learner:
+            return earlier
+
+    reading = Reading(dtype=dtype, multilabel=positive is not None, **features)
+    corpus = Corpus(
+        sources, reading, n_scanning_threads(n_jobs), _cache_path(cache, sources, max_iter)
+    )
+    return learn_from(
+        corpus, make, classes=classes, positive=positive, memory_limit=memory_limit, report=report
+    )
+
+
+def _new_learner(algo: Any, params: dict[str, Any]) -> Callable[[RowBlock], Learner]:
+    # Wrong names and values are told of before a file is read.
+    learner, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
+    learner(**known)._check_streams(grows=False)
+
+    def make(block: RowBlock) -> Learner:
+        if algo is not None:
+            return learner(**known)
+        n_rows = min(block.n_rows, _ROWS_MEASURED)
+        intercept = default_intercept(block.data[: block.indptr[n_rows]], n_rows)
+        return learner(**{**intercept, **known})
+
+    return make
+
+
+def _copy(model: Any, max_iter: int | None) -> Learner:
+    """A learner that goes on where the model is, which stays as it is."""
+    if not hasattr(model, "classes_"):
+        raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
+    learner = object.__new__(LEARNERS[model.classifier])
+    learner.__dict__.update(deepcopy(model.__getstate__()))
+    learner.max_iter = max_iter
+    learner._check_streams(grows=True)
+    return learner
+
+
+def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[str, Any]:
+    """What `Reading` needs to know for the columns of a file to be the model's features."""
+    if hasattr(model, "_reading"):
+        return model._reading
+    # svmlight's own convention, which most files keep to.
+    return {"zero_based": False if zero_based == "auto" else zero_based}
+
+
+def _cache_path(
+    cache: bool | str | os.PathLike[str] | None, sources: list[Source], max_iter: int | None
+) -> Path | None:
+    if not isinstance(cache, bool) and cache is not None:
+        return Path(cache)
+    if cache is False and max_iter != 1:
+        raise ValueError(
+            f"max_iter={max_iter} epochs read the rows from a cache. Pass cache=PATH, or leave "
+            "cache out: it is then made beside the file."
+        )
+    if not cache and max_iter == 1:
+        return None
+    if not all(source.rereadable for source in sources):
+        raise ValueError(
+            "Standard input can be read only once. Pass cache=PATH for a file that keeps its rows "
+            f"for max_iter={max_iter} epochs."
+        )
+    return default_cache_path([source.path for source in sources])

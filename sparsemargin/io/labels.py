@@ -1,0 +1,134 @@
+"""Labels as text has them, and the classes they stand for."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+
+class LabelTable:
+    """All labels met so far, numbered in the order of their first rows.
+
+    Labels that are the same number, such as 1 and +1, are one label.
+
+    Attributes
+    ----------
+    texts : list of str
+        As first written.
+    numbers : list of float
+        NaN for words.
+    """
+
+    def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
+        self.texts: list[str] = []
+        self.numbers: list[float] = []
+        self._ids: dict[float | str, int] = {}
+        self._places: dict[int, np.ndarray] = {}
+        self.take(texts, numbers)
+
+    def take(self, texts: Any, numbers: Any) -> np.ndarray:
+        """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
+        ids = np.empty(len(texts), dtype=np.int32)
+        for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
+            key = text if isnan(number) else number
+            if key not in self._ids:
+                self._ids[key] = len(self.texts)
+                self.texts.append(text)
+                self.numbers.append(number)
+            ids[i] = self._ids[key]
+        return ids
+
+    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
+        """The table's ids of what a scanner, whose own numbering goes on, has numbered so."""
+        known = self._places.get(id(scanner), np.empty(0, dtype=np.int32))
+        if len(labels) and labels.max() >= len(known):
+            known = self._places[id(scanner)] = self.take(
+                scanner.label_texts, scanner.label_numbers
+            )
+        return known[labels]
+
+    def values(self) -> np.ndarray:
+        """The labels: float64 where all are numbers, as `load_svmlight` gives them, else str."""
+        if any(map(isnan, self.numbers)):
+            return np.array(self.texts)
+        return np.array(self.numbers)
+
+    def find(self, label: Any) -> int:
+        """The id of a label given as a number or as text; -1: not met so far."""
+        try:
+            return self._ids.get(float(label), -1)
+        except ValueError:
+            return self._ids.get(str(label), -1)
+
+
+class UnknownLabelError(Exception):
+    """A label that is none of the classes.
+
+    Attributes
+    ----------
+    label : object
+    row : int
+        In the block at hand.
+    """
+
+    def __init__(self, label: Any, row: int) -> None:
+        super().__init__(label, row)
+        self.label, self.row = label, row
+
+
+class ClassCodes:
+    """What class each row is of: its label's place among the classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    """
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+
+    def of_rows(
+        self, table: LabelTable, labels: np.ndarray, label_start: np.ndarray | None
+    ) -> np.ndarray:
+        """Codes of the rows, int64.
+
+        Raises
+        ------
+        UnknownLabelError
+        """
+        values = table.values().astype(self.classes.dtype.kind)
+        places = np.searchsorted(self.classes, values).clip(max=len(self.classes) - 1)
+        codes = np.where(self.classes[places] == values, places, -1)[labels]
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            row = int(unknown[0])
+            raise UnknownLabelError(values[labels[row]], row)
+        return codes
+
+
+class OneAgainstTheRest:
+    """Class 1 for rows that have one label, perhaps among others; class -1 for the others.
+
+    Parameters
+    ----------
+    positive : str or number
+    """
+
+    classes = np.array([-1.0, 1.0])
+
+    def __init__(self, positive: Any) -> None:
+        self.positive = positive
+
+    def of_rows(
+        self, table: LabelTable, labels: np.ndarray, label_start: np.ndarray | None
+    ) -> np.ndarray:
+        """Codes of the rows, int64."""
+        hits = labels == table.find(self.positive)
+        if label_start is None:
+            return hits.astype(np.int64)
+        codes = np.zeros(len(label_start) - 1, dtype=np.int64)
+        codes[np.searchsorted(label_start, np.flatnonzero(hits), side="right") - 1] = 1
+        return codes
