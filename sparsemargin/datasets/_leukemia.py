@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ._checks import check_choice, check_flag
+from sparsemargin._checks import check_choice, check_flag
+
 from ._local import DataHome, read_files
 from ._registry import data_sets
 from ._tables import read_rows, to_labels, to_values

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.io.arff import ArffError, loadarff
 from sklearn.utils import Bunch
 
-from ._checks import check_choice, check_flag
+from sparsemargin._checks import check_choice, check_flag
+
 from ._local import DataHome, LocalFile, read_files
 from ._registry import data_sets
 from ._tables import read_rows

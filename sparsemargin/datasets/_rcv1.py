@@ -12,7 +12,8 @@ from sklearn.datasets import fetch_rcv1, load_svmlight_file
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Bunch, check_random_state
 
-from ._checks import check_choice, check_count, check_flag, check_float_dtype
+from sparsemargin._checks import check_choice, check_count, check_flag, check_float_dtype
+
 from ._local import DataHome, check_data_home, read_files
 from ._registry import data_sets
 

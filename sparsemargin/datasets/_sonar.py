@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ._checks import check_choice, check_flag
+from sparsemargin._checks import check_choice, check_flag
+
 from ._local import DataHome, LocalFile, read_files
 from ._registry import data_sets
 

@@ -8,7 +8,9 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse as sp
 from sklearn.preprocessing import normalize
 
-from ._checks import check_count, check_flag, check_float_dtype, check_real, spawn_streams
+from sparsemargin._checks import check_count, check_flag, check_float_dtype, check_real
+
+from ._streams import spawn_streams
 
 Instances: TypeAlias = sp.csr_matrix | NDArray[np.floating]
 Labels = NDArray[np.int64]

@@ -9,7 +9,9 @@ from scipy import sparse as sp
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from ._checks import check_count, check_float_dtype, check_real, spawn_streams
+from sparsemargin._checks import check_count, check_float_dtype, check_real
+
+from ._streams import spawn_streams
 
 _MAX_COUNT = 2**31 - 1
 _HEAD_SHIFT = 10

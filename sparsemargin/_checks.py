@@ -1,10 +1,9 @@
-"""Argument checks and random streams shared by generators and loaders."""
+"""Checks of arguments; nothing here needs scikit-learn, which is slow to import."""
 
 import operator
 
 import numpy as np
 from numpy.typing import DTypeLike
-from sklearn.utils import check_random_state
 
 
 def check_count(name: str, value: object, low: int, high: int) -> int:
@@ -48,21 +47,3 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise a ValueError that names the argument where `value` is none of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-
-
-def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:
-    """Split `random_state` into independent streams, one for each thing that is drawn.
-
-    With a stream of its own, a draw does not move when another one takes more numbers: the same
-    seed gives the same instances whatever the noise, and whatever the size of internal batches.
-    RandomState, whose sequences NumPy has frozen, keeps published seeds valid.
-    """
-    try:
-        parent = check_random_state(random_state)
-    except ValueError as error:
-        raise ValueError(
-            "random_state must be None, an integer from 0 to 2**32 - 1 or a numpy RandomState, "
-            f"got {random_state!r}"
-        ) from error
-    seeds = parent.randint(2**31 - 1, size=n_streams)
-    return [check_random_state(int(seed)) for seed in seeds]

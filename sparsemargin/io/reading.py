@@ -1,0 +1,108 @@
+"""How svmlight text is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin._checks import check_count, check_flag, check_float_dtype
+from sparsemargin._engine._scan import Scanner
+
+_LARGEST_INT64 = 2**63 - 1
+MOST_HASH_BITS = 31
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How svmlight text is read.
+
+    Parameters
+    ----------
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+        Type of the values.
+    zero_based : bool or "auto", default="auto"
+        Whether the first feature has index 0 or 1. "auto": 0 if that occurs anywhere.
+    multilabel : bool, default=False
+        Whether a row has any number of labels, separated by commas.
+    query_id : bool, default=False
+        Whether `qid:N` is wanted; it is skipped otherwise.
+    n_features : int, optional
+        Indices beyond are refused.
+    hash_bits : int, optional
+        From 1 to 31: features are hashed to 2**hash_bits columns. Excludes `n_features`.
+
+    Raises
+    ------
+    ValueError
+        Names the argument that is wrong.
+    """
+
+    dtype: Any = np.float64
+    zero_based: bool | Literal["auto"] = "auto"
+    multilabel: bool = False
+    query_id: bool = False
+    n_features: int | None = None
+    hash_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        self._set("dtype", check_float_dtype(self.dtype))
+        for flag in "multilabel", "query_id":
+            self._set(flag, check_flag(flag, getattr(self, flag)))
+        if isinstance(self.zero_based, bool | np.bool_):
+            self._set("zero_based", bool(self.zero_based))
+        elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
+            raise ValueError(
+                f"zero_based must be True, False or 'auto', got {self.zero_based!r}"
+            )
+        self._check_features()
+
+    def _check_features(self) -> None:
+        if self.n_features is not None and self.hash_bits is not None:
+            raise ValueError(
+                f"n_features={self.n_features!r} and hash_bits={self.hash_bits!r} exclude each "
+                "other: hashed features have 2**hash_bits columns."
+            )
+        if self.n_features is not None:
+            self._set("n_features", check_count("n_features", self.n_features, 1, _LARGEST_INT64))
+        if self.hash_bits is not None:
+            self._set("hash_bits", check_count("hash_bits", self.hash_bits, 1, MOST_HASH_BITS))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def base(self) -> int:
+        """What is subtracted from an index: 0 where that is not known beforehand."""
+        return 1 if self.zero_based is False else 0
+
+    @property
+    def max_index(self) -> int:
+        """The largest index, as written, that may be right."""
+        if self.hash_bits is not None:
+            return _LARGEST_INT64
+        if self.n_features is None:
+            # One column more must be countable.
+            return _LARGEST_INT64 - 1
+        return self.n_features - 1 if self.zero_based is True else self.n_features
+
+    def scanner(self, *, base: int | None = None, max_index: int | None = None) -> Scanner:
+        """A new scanner for text read in this way.
+
+        Parameters
+        ----------
+        base : int, optional
+            What is subtracted from an index instead of `base`.
+        max_index : int, optional
+            A lower limit than `max_index`.
+        """
+        return Scanner(
+            self.dtype,
+            base=self.base if base is None else base,
+            least=1 if self.zero_based is False else 0,
+            max_index=self.max_index if max_index is None else min(max_index, self.max_index),
+            multilabel=self.multilabel,
+            query_id=self.query_id,
+            hash_bits=self.hash_bits or 0,
+        )

@@ -1,0 +1,111 @@
+"""What the scanner refuses, told with its place and what helps."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine._scan import ScanError
+from sparsemargin.io.blocks import TextBlock
+from sparsemargin.io.reading import Reading
+
+_SHOWN = 40
+_FORM = "svmlight lines are 'label index:value index:value ...'"
+_PAIR = re.compile(rb"\d:")
+
+
+class Flaw(NamedTuple):
+    """What is wrong, {token} being the text in question, and what helps."""
+
+    what: str
+    remedy: str
+
+
+_FLAWS = {
+    "no_label": Flaw(
+        "{token} is a feature, but the line has no label before it",
+        "Put one first, or pass multilabel=True, which lets rows have none.",
+    ),
+    "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
+    "bad_label": Flaw(
+        "{token} is not a label", "A label is a number, or a word without ':' and ','."
+    ),
+    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {_FORM}."),
+    "bad_index": Flaw(
+        "{token} is not an index", "Features are numbered: give each name a whole number."
+    ),
+    "negative_index": Flaw("{token} is a negative index", "Number the features from 0 or 1."),
+    "zero_index": Flaw(
+        "index 0 in text that is read as one-based", "Pass zero_based=True or zero_based='auto'."
+    ),
+    "index_too_large": Flaw(
+        "index {token} does not fit 64 bits", "Number the features from 0 or 1."
+    ),
+    "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
+    "bad_value": Flaw("{token} is not a number", "Values are decimal numbers such as 0.5 or 1e-3."),
+    "not_finite": Flaw(
+        "{token} is not finite", "Impute what is missing or infinite, or drop its row."
+    ),
+    "nul": Flaw(
+        "a NUL byte",
+        "Is it a binary or compressed file? Text is read, plain or packed by gz, bz2, xz or zst.",
+    ),
+    "bad_query_id": Flaw("{token} is not a query's number", "Write qid:N, N an integer."),
+}
+
+
+def located(error: ScanError, block: TextBlock, reading: Reading) -> ValueError:
+    """The error for the user: file, line, column (in bytes, from 1), text and remedy.
+
+    Parameters
+    ----------
+    error : ScanError
+        What the scanner raised.
+    block : TextBlock
+        What it was given. Where the block doesn't know its line, the file is read again up to it.
+    reading : Reading
+        How it was told to read.
+    """
+    start = block.buffer.rfind(b"\n", 0, error.offset) + 1
+    end = block.buffer.find(b"\n", error.offset, block.stop)
+    line = bytes(block.buffer[start : block.stop if end < 0 else end])
+    token = bytes(block.buffer[error.offset : error.offset + error.length])
+    before = block.lines_before
+    if before is None:
+        before = block.source.lines_before(block.offset)
+    number = before + block.buffer.count(b"\n", 0, start) + 1
+    flaw = _flaw(error.code, token, line, reading)
+    return ValueError(
+        f"{block.source.name}, line {number}, column {error.offset - start + 1}: "
+        f"{flaw.what.format(token=_shown(token))}. {flaw.remedy}"
+    )
+
+
+def _flaw(code: str, token: bytes, line: bytes, reading: Reading) -> Flaw:
+    flaw = _FLAWS[code]
+    if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
+        kind = "comma-separated values" if b"," in line else "a table"
+        return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
+    if code == "index_too_large" and reading.n_features is not None:
+        return Flaw(
+            f"index {{token}} is beyond n_features={reading.n_features}",
+            f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
+        )
+    if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
+        return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
+    return flaw
+
+
+def _fits_float64(token: bytes) -> bool:
+    try:
+        return math.isfinite(float(token))
+    except ValueError:
+        return False
+
+
+def _shown(token: bytes) -> str:
+    text = token.decode("utf-8", errors="backslashreplace")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
