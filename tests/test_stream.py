@@ -173,8 +173,12 @@ def test_an_index_beyond_memory_is_refused_with_its_line(tmp_path):
         fit_svmlight(path)
     with pytest.raises(ValueError, match=r"line 3, column 7.*beyond n_features=9"):
         fit_svmlight(path, n_features=9)
-    with pytest.raises(ValueError, match=r"memory_limit=1,000,000\. Raise it"):
+    with pytest.raises(ValueError, match=r"line 3.*memory_limit has room for.*250,000 features"):
         fit_svmlight(path, n_features=1 << 33, memory_limit=10**6)
+    with pytest.raises(
+        ValueError, match=r"67,108,864 features take .* more than memory_limit=1,000,0"
+    ):
+        fit_svmlight(path, hash_bits=26, memory_limit=10**6)
     assert fit_svmlight(path, hash_bits=10).n_features_in_ == 1024
 
 
@@ -200,7 +204,7 @@ def test_labels_that_are_no_classes(text, tmp_path):
     with pytest.raises(ValueError, match=r"0.5 are not classes but measurements"):
         fit_svmlight(one)
     one.write_text("-1 1:1\n1 2:1\n\n# nothing\n7 3:1\n")
-    with pytest.raises(ValueError, match=r"one.svm, line 5: label 7.0 is none of the classes"):
+    with pytest.raises(ValueError, match=r"one.svm, line 5: label 7 is none of the classes"):
         fit_svmlight(one, classes=[-1, 1])
 
 

@@ -8,8 +8,6 @@ from typing import TextIO
 from sparsemargin.io.stream import Moment
 
 _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
-    f"{'rows':>12} {'epoch':>6} {'features':>12} {'corrections':>12} {'error %':>8} {'MB/s':>8}"
-)
 
 
 def one_step_ahead(moment: Moment) -> str:

@@ -135,20 +135,18 @@ def _start_of_row(block: TextBlock, row: int) -> int:
     return start
 
 
-def _flaw(
-    code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None
-) -> Flaw:
+def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
+    if code == "index_too_large" and max_index is not None and max_index < reading.max_index:
+        return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
             f"index {{token}} is beyond n_features={reading.n_features}",
             f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
         )
-    if code == "index_too_large" and max_index is not None:
-        return _beyond_memory(max_index)
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
         return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
     return flaw

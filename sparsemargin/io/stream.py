@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.task import Task
-from sparsemargin.io.labels import ClassCodes, OneAgainstTheRest, UnknownLabelError
+from sparsemargin.io.labels import ClassCodes, OneAgainstTheRest, UnknownLabelError, as_labels
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
@@ -115,7 +115,7 @@ def learn_from(
     if positive is not None:
         coder = OneAgainstTheRest(positive)
     elif classes is not None:
-        coder = ClassCodes(_checked_classes(np.array(classes)))
+        coder = ClassCodes(_checked_classes(as_labels(np.array(classes))))
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
@@ -307,7 +307,12 @@ class _Stream:
         """Let the features be those there turned out to be."""
         learner, reading, passes = self.learner, self.reading, self.passes
         first = int(reading.drops_column_0(passes.lowest))
-        found = max(self._n_features(), 1)
+        found = self._n_features()
+        if passes.highest < 0:
+            raise ValueError(
+                f"{self.corpus.names} has labels but no features: nothing can be learned from it. "
+                "svmlight lines are 'label index:value index:value ...'."
+            )
         n_features = reading.n_features or max(found, getattr(learner, "n_features_in_", 0))
         if found > n_features:
             raise ValueError(
