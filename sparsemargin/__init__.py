@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparsemargin.api import fit_csr
+    from sparsemargin.api import fit_csr, fit_svmlight
     from sparsemargin.estimators import (
         ALMAClassifier,
         CRAMMAClassifier,
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SecondOrderPerceptron,
     )
+    from sparsemargin.io.svmlight import load_svmlight
 
     __version__: str
 
@@ -28,9 +29,15 @@ __all__ = [
     "ROMMAClassifier",
     "SecondOrderPerceptron",
     "fit_csr",
+    "fit_svmlight",
+    "load_svmlight",
 ]
 
-_MODULES = {"fit_csr": "sparsemargin.api"}
+_MODULES = {
+    "fit_csr": "sparsemargin.api",
+    "fit_svmlight": "sparsemargin.api",
+    "load_svmlight": "sparsemargin.io.svmlight",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,20 @@
-"""One call from a sparse matrix to a fitted model."""
+"""One call from a sparse matrix, or from files, to a fitted model."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
 
 from sparsemargin import estimators
-from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.estimators._online import OnlineClassifier, as_classifier
 from sparsemargin.estimators._weighted import WeightedClassifier
+from sparsemargin.io.fit import learn_svmlight
+from sparsemargin.io.report import Lines
+from sparsemargin.io.stream import WEIGHT_MEMORY
 from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, default_intercept, find_algorithm
 
 
@@ -100,3 +105,109 @@ default=None
             f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
         )
     return model.fit(X, y)
+
+
+def fit_svmlight(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    algo: Algorithm | None = None,
+    *,
+    max_iter: int | None = 1,
+    classes: Any = None,
+    positive: Any = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache: bool | str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    init_model: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    **params: Any,
+) -> OnlineClassifier:
+    """Fit a classifier to svmlight files as they are read.
+
+    One epoch takes memory for the weights and a few blocks of text, whatever the files' length;
+    the model is, to the bit, the one of ``fit_csr(*load_svmlight(path), shuffle=False, ...)``, for
+    the Higher- and Second-order Perceptrons but for rounding. Ctrl-C ends it with a warning; what
+    has been learned by then is kept.
+
+    Parameters
+    ----------
+    path : path, or list of paths
+        Files, plain or compressed by gz, bz2, xz or zst; patterns such as ``"day-*.svm.gz"``;
+        ``"-"`` for standard input. Several are one data set, in this order.
+    algo : str, default=None
+        As for `fit_csr`. None is averaged ALMA_2(0.9) with an intercept of a tenth of the root
+        mean square norm of the first 1000 rows.
+    max_iter : int or None, default=1
+        Epochs. The first takes the rows in their order. Further ones read the row cache, its
+        blocks of some thousand rows and the rows of each in a new random order unless
+        ``shuffle=False``. None: until an epoch makes no correction.
+    classes : array-like, default=None
+        All classes. None: the labels there are; where one turns up after the first block (about
+        1 MB), learning starts again with all labels of the files. Standard input, which can't be
+        read twice, needs `classes` then.
+    positive : str or number, default=None
+        A label to be told from all others, for rows with one label or, separated by commas, many:
+        the classes are then 1 and -1.
+    n_features : int, default=None
+        Indices beyond are refused. None: features are taken in as they turn up.
+    hash_bits : int, default=None
+        From 1 to 31: indices are hashed to ``2**hash_bits`` features, which bounds the memory.
+    zero_based : bool or "auto", default="auto"
+        Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+        Type of the values, and of the weights where p = 2.
+    cache : bool or path, default=None
+        Where the rows are kept in binary for further epochs, and for further runs while the files
+        stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than
+        one epoch; True: there in any case.
+    memory_limit : int, default=2**30
+        Bytes the weights may take. An index that asks for more is refused before anything is
+        allocated for it.
+    init_model : estimator, default=None
+        A fitted model to go on from, which stays as it is; algorithm and parameters are its own.
+    n_jobs : int or None, default=None
+        Threads that read text; None: two. The model is the same for any number.
+    verbose : int, default=0
+        Whether lines on standard error tell how far it has come.
+    **params
+        Parameters of the estimator. Refused, with what to do instead, are those that would need
+        memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`, and
+        Higher- and Second-order Perceptrons without `max_updates`.
+
+    Returns
+    -------
+    estimator : OnlineClassifier
+        The fitted estimator.
+
+    Raises
+    ------
+    OSError
+        If a file is missing or can't be read.
+    ValueError
+        If an argument is wrong, or a file: names the file, the line, the column and the text.
+
+    See Also
+    --------
+    load_svmlight : The rows as a matrix, for everything that needs them all.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "tiny.svm")
+    >>> _ = path.write_text("spam 1:0.8 7:0.6\\nham 2:1 # a comment\\nspam 1:1\\n")
+    >>> model = sparsemargin.fit_svmlight(path, algo="pnorm", p=4)
+    >>> model.classes_.tolist(), model.n_features_in_, model.n_corrections_
+    (['ham', 'spam'], 7, 2)
+    """
+    learner = learn_svmlight(
+        path, algo, max_iter=max_iter, classes=classes, positive=positive, n_features=n_features,
+        hash_bits=hash_bits, zero_based=zero_based, dtype=dtype, cache=cache,
+        memory_limit=memory_limit, init_model=init_model, n_jobs=n_jobs,
+        report=Lines() if verbose else None, **params,
+    )  # fmt: skip
+    return as_classifier(learner)

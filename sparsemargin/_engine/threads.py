@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Condition
+
+
+def threads_for(n_jobs):
+    """How many threads read text: as many as asked for, -1 being all cores; None: two, where
+    there are two cores.
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` is 0 or no integer.
+    """
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if n_jobs is None:
+        return min(2, n_cores)
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 threads can do nothing. Pass 1 or more, or -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)
 
 
 def run_together(calls, n_threads):

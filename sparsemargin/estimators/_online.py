@@ -261,3 +261,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         # scikit-learn's check of class_weight expects.
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
+
+
+def as_classifier(learner: Learner) -> OnlineClassifier:
+    """The classifier over a learner, with all that it has learned."""
+    from sparsemargin import estimators
+
+    model = object.__new__(getattr(estimators, learner.classifier))
+    model.__dict__.update(learner.__dict__)
+    return model

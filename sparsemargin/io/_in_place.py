@@ -89,9 +89,7 @@ class InPlaceLoader:
         How many parts are read at a time.
     """
 
-    def __init__(
-        self, sources: list[Source], reading: Reading, base: int, n_threads: int
-    ) -> None:
+    def __init__(self, sources: list[Source], reading: Reading, base: int, n_threads: int) -> None:
         self._reading, self._base, self._n_threads = reading, base, n_threads
         self._buffers = Buffers()
         self._parts = [

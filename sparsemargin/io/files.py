@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise _naming(error, path) from None
+        raise naming(error, path) from None
     try:
         with os.fdopen(descriptor, "r+b") as file:
             yield file
@@ -48,12 +48,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(fresh)
         if isinstance(error, OSError) and error.filename in (None, str(fresh)):
-            raise _naming(error, path) from None
+            raise naming(error, path) from None
         raise
     _sync_folder(target.parent)
 
 
-def _naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
+def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """The same error, of the file at `path`."""
     return type(error)(error.errno, error.strerror, os.fspath(path))
 
 

@@ -10,17 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.threads import threads_for
+from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source, open_sources
-from sparsemargin.io.stream import WEIGHT_MEMORY, Corpus, Moment, learn_from
+from sparsemargin.io.stream import WEIGHT_MEMORY, MakeLearner, Moment, learn_from
 from sparsemargin.learners import (
     DEFAULT_ALGORITHM,
     LEARNERS,
     Algorithm,
     Learner,
-    default_parameters,
+    default_intercept,
     find_algorithm,
 )
 
@@ -54,7 +56,11 @@ def learn_svmlight(
         Is told the `Moment` whenever a block of rows has been learned from.
     """
     sources = open_sources(path)
-    features = {"zero_based": zero_based, "n_features": n_features, "hash_bits": hash_bits}
+    features: dict[str, Any] = {
+        "zero_based": zero_based,
+        "n_features": n_features,
+        "hash_bits": hash_bits,
+    }
     if init_model is None:
         make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params})
     else:
@@ -70,15 +76,13 @@ def learn_svmlight(
             return earlier
 
     reading = Reading(dtype=dtype, multilabel=positive is not None, **features)
-    corpus = Corpus(
-        sources, reading, n_scanning_threads(n_jobs), _cache_path(cache, sources, max_iter)
-    )
+    corpus = Corpus(sources, reading, threads_for(n_jobs), _cache_path(cache, sources, max_iter))
     return learn_from(
         corpus, make, classes=classes, positive=positive, memory_limit=memory_limit, report=report
     )
 
 
-def _new_learner(algo: Any, params: dict[str, Any]) -> Callable[[RowBlock], Learner]:
+def _new_learner(algo: Any, params: dict[str, Any]) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
     learner, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
     learner(**known)._check_streams(grows=False)
@@ -129,4 +133,4 @@ def _cache_path(
             "Standard input can be read only once. Pass cache=PATH for a file that keeps its rows "
             f"for max_iter={max_iter} epochs."
         )
-    return default_cache_path([source.path for source in sources])
+    return default_cache_path([source.name for source in sources])

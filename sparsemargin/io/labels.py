@@ -63,6 +63,11 @@ class LabelTable:
             return self._ids.get(str(label), -1)
 
 
+def as_labels(classes: np.ndarray) -> np.ndarray:
+    """Classes as files have them: float64, or str."""
+    return classes.astype(np.str_ if classes.dtype.kind in "UO" else np.float64)
+
+
 class UnknownLabelError(Exception):
     """A label that is none of the classes.
 
@@ -89,6 +94,7 @@ class ClassCodes:
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
+        self.wanted = as_labels(classes)
 
     def of_rows(
         self, table: LabelTable, labels: np.ndarray, label_start: np.ndarray | None
@@ -99,13 +105,13 @@ class ClassCodes:
         ------
         UnknownLabelError
         """
-        values = table.values().astype(self.classes.dtype.kind)
-        places = np.searchsorted(self.classes, values).clip(max=len(self.classes) - 1)
-        codes = np.where(self.classes[places] == values, places, -1)[labels]
+        values = np.array(table.numbers if self.wanted.dtype == np.float64 else table.texts)
+        places = np.searchsorted(self.wanted, values).clip(max=len(self.wanted) - 1)
+        codes = np.where(self.wanted[places] == values, places, -1)[labels]
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             row = int(unknown[0])
-            raise UnknownLabelError(values[labels[row]], row)
+            raise UnknownLabelError(table.texts[labels[row]], row)
         return codes
 
 

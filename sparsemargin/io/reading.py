@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
 from sparsemargin._engine._scan import Scanner
 
-_LARGEST_INT64 = 2**63 - 1
+LARGEST_INDEX = 2**63 - 1
 MOST_HASH_BITS = 31
 
 
@@ -53,9 +53,7 @@ class Reading:
         if isinstance(self.zero_based, bool | np.bool_):
             self._set("zero_based", bool(self.zero_based))
         elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
-            raise ValueError(
-                f"zero_based must be True, False or 'auto', got {self.zero_based!r}"
-            )
+            raise ValueError(f"zero_based must be True, False or 'auto', got {self.zero_based!r}")
         self._check_features()
 
     def _check_features(self) -> None:
@@ -65,7 +63,7 @@ class Reading:
                 "other: hashed features have 2**hash_bits columns."
             )
         if self.n_features is not None:
-            self._set("n_features", check_count("n_features", self.n_features, 1, _LARGEST_INT64))
+            self._set("n_features", check_count("n_features", self.n_features, 1, LARGEST_INDEX))
         if self.hash_bits is not None:
             self._set("hash_bits", check_count("hash_bits", self.hash_bits, 1, MOST_HASH_BITS))
 
@@ -81,10 +79,10 @@ class Reading:
     def max_index(self) -> int:
         """The largest index, as written, that may be right."""
         if self.hash_bits is not None:
-            return _LARGEST_INT64
+            return LARGEST_INDEX
         if self.n_features is None:
             # One column more must be countable.
-            return _LARGEST_INT64 - 1
+            return LARGEST_INDEX - 1
         return self.n_features - 1 if self.zero_based is True else self.n_features
 
     def scanner(self, *, base: int | None = None, max_index: int | None = None) -> Scanner:
@@ -95,14 +93,42 @@ class Reading:
         base : int, optional
             What is subtracted from an index instead of `base`.
         max_index : int, optional
-            A lower limit than `max_index`.
+            A lower limit than `max_index`, unless indices are hashed.
         """
+        if max_index is None or self.hash_bits is not None:
+            max_index = self.max_index
         return Scanner(
             self.dtype,
             base=self.base if base is None else base,
             least=1 if self.zero_based is False else 0,
-            max_index=self.max_index if max_index is None else min(max_index, self.max_index),
+            max_index=min(max_index, self.max_index),
             multilabel=self.multilabel,
             query_id=self.query_id,
             hash_bits=self.hash_bits or 0,
         )
+
+    # ---------------------------------------------------------- the columns of a stream
+
+    @property
+    def n_columns(self) -> int | None:
+        """How many a stream begins with; None: as many as turn up."""
+        return self.n_features if self.hash_bits is None else 1 << self.hash_bits
+
+    def columns_up_to(self, highest: int) -> int:
+        """How many columns indices from the least possible to `highest` have."""
+        if self.hash_bits is not None:
+            return 1 << self.hash_bits
+        return max(highest + 1 - self.base, 0)
+
+    def drops_column_0(self, lowest: int) -> bool:
+        """Whether index 0 turned out not to be one, the least having been `lowest`."""
+        return self.zero_based == "auto" and self.hash_bits is None and 0 < lowest < LARGEST_INDEX
+
+    def settled(self, lowest: int) -> dict[str, Any]:
+        """What later files must be read with for their columns to be those of this one."""
+        from_one = self.zero_based is False or self.drops_column_0(lowest)
+        return {"zero_based": not from_one, "hash_bits": self.hash_bits}
+
+    def settings(self) -> dict[str, Any]:
+        """All of it, for a file to be known by."""
+        return {**asdict(self), "dtype": np.dtype(self.dtype).name}

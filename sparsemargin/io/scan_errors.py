@@ -12,6 +12,8 @@ from sparsemargin._engine._scan import ScanError
 from sparsemargin.io.blocks import TextBlock
 from sparsemargin.io.reading import Reading
 
+NEWLINE = b"\n"
+
 _SHOWN = 40
 _FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
@@ -57,7 +59,9 @@ _FLAWS = {
 }
 
 
-def located(error: ScanError, block: TextBlock, reading: Reading) -> ValueError:
+def located(
+    error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None
+) -> ValueError:
     """The error for the user: file, line, column (in bytes, from 1), text and remedy.
 
     Parameters
@@ -68,27 +72,76 @@ def located(error: ScanError, block: TextBlock, reading: Reading) -> ValueError:
         What it was given. Where the block doesn't know its line, the file is read again up to it.
     reading : Reading
         How it was told to read.
+    max_index : int, optional
+        The largest index that memory has room for.
     """
     start = block.buffer.rfind(b"\n", 0, error.offset) + 1
     end = block.buffer.find(b"\n", error.offset, block.stop)
     line = bytes(block.buffer[start : block.stop if end < 0 else end])
     token = bytes(block.buffer[error.offset : error.offset + error.length])
-    before = block.lines_before
-    if before is None:
-        before = block.source.lines_before(block.offset)
-    number = before + block.buffer.count(b"\n", 0, start) + 1
-    flaw = _flaw(error.code, token, line, reading)
+    flaw = _flaw(error.code, token, line, reading, max_index)
     return ValueError(
-        f"{block.source.name}, line {number}, column {error.offset - start + 1}: "
+        f"{_line_at(block, start)}, column {error.offset - start + 1}: "
         f"{flaw.what.format(token=_shown(token))}. {flaw.remedy}"
     )
 
 
-def _flaw(code: str, token: bytes, line: bytes, reading: Reading) -> Flaw:
+def located_label(row: int, label: object, block: TextBlock | None, classes: list) -> ValueError:
+    """The error for a row, of those of the block, whose label is none of the classes."""
+    place = "" if block is None else f"{_line_at(block, _start_of_row(block, row))}: "
+    known = ", ".join(map(str, classes[:10])) + ", ..." * (len(classes) > 10)
+    return ValueError(
+        f"{place}label {label} is none of the classes, {known}. Pass classes=[...] with all there "
+        "are; a model that has learned its classes can't learn others."
+    )
+
+
+def located_index(index: int, block: TextBlock | None, reading: Reading, most: int) -> ValueError:
+    """The error for the largest index of the block, whose weights would take more memory than
+    `most` features may."""
+    if block is not None:
+        try:
+            reading.scanner(max_index=index - 1).scan(block.buffer, block.stop)
+        except ScanError as error:
+            return located(error, block, reading, max_index=most)
+    flaw = _beyond_memory(most)
+    return ValueError(f"{flaw.what.format(token=index)}. {flaw.remedy}")
+
+
+def _beyond_memory(most: int) -> Flaw:
+    return Flaw(
+        "index {token} asks for more weights than memory_limit has room for",
+        f"That is {most:,} features. Raise it, or pass hash_bits, which bounds them.",
+    )
+
+
+def _line_at(block: TextBlock, offset: int) -> str:
+    """The file and the line of a byte of the block."""
+    before = block.lines_before
+    if before is None:
+        before = block.source.lines_before(block.offset)
+    return f"{block.source.name}, line {before + block.buffer.count(NEWLINE, 0, offset) + 1}"
+
+
+def _start_of_row(block: TextBlock, row: int) -> int:
+    """Where a row begins, lines without one left out."""
+    start = 0
+    for line in bytes(block.buffer[: block.stop]).split(NEWLINE):
+        if line.split(b"#", 1)[0].strip():
+            if row == 0:
+                break
+            row -= 1
+        start += len(line) + 1
+    return start
+
+
+def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
+    if code == "index_too_large" and max_index is not None and max_index < reading.max_index:
+        return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
             f"index {{token}} is beyond n_features={reading.n_features}",

@@ -14,7 +14,7 @@ from sparsemargin._engine._scan import ScanError, Scanner
 from sparsemargin.io.blocks import Buffers, TextBlock
 from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import Reading
-from sparsemargin.io.scan_errors import refuse
+from sparsemargin.io.scan_errors import located
 from sparsemargin.io.sources import Source
 
 
@@ -79,7 +79,7 @@ def scan(
     ValueError
         Names the file, the line and the column of what can't be read, and what helps.
     """
-    idle = [reading.scanner(max_index) for _ in range(n_threads + 1)]
+    idle = [reading.scanner(max_index=max_index) for _ in range(n_threads + 1)]
     under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
     pool = ThreadPoolExecutor(n_threads)
 
@@ -88,7 +88,7 @@ def scan(
         try:
             rows = future.result()
         except ScanError as error:
-            refuse(error, text)
+            raise located(error, text, reading, max_index=max_index) from None
         yield _as_block(rows, text, table, scanner)
         idle.append(scanner)
         text.release()
@@ -99,6 +99,12 @@ def scan(
                 yield from finish()
             scanner = idle.pop()
             under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
+    except Exception:
+        # What is wrong earlier in the text comes first.
+        while under_way:
+            yield from finish()
+        raise
+    else:
         while under_way:
             yield from finish()
     finally:

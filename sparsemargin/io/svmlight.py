@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._checks import check_count
+from sparsemargin._engine.threads import threads_for
 from sparsemargin.io._in_place import InPlaceLoader
 from sparsemargin.io._in_stream import StreamLoader
 from sparsemargin.io._loaded import Loaded, label_values
@@ -88,7 +87,7 @@ def load_svmlight(
         If there are labels but no features.
     """
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
-    n_threads = _n_threads(n_jobs)
+    n_threads = threads_for(n_jobs)
     sources = open_sources(paths)
     in_place = all(source.plain for source in sources) and not (multilabel or query_id)
     loader = InPlaceLoader if in_place else StreamLoader
@@ -100,13 +99,6 @@ def load_svmlight(
     y = label_values(loaded.labels)
     labels = y if loaded.label_start is None else _tuples(y, loaded.label_start)
     return (X, labels) if loaded.query_ids is None else (X, labels, loaded.query_ids)
-
-
-def _n_threads(n_jobs: int | None) -> int:
-    n_cores = (os.cpu_count() or 1) if not hasattr(os, "sched_getaffinity") else len(os.sched_getaffinity(0))
-    if n_jobs is None:
-        return min(2, n_cores)
-    return n_cores if n_jobs == -1 else check_count("n_jobs", n_jobs, 1, 1024)
 
 
 def _check_content(loaded: Loaded, sources: list[Source]) -> None:

@@ -85,6 +85,9 @@ class Learner:
     _structure: dict[str, Any]
     _class_weight: np.ndarray
     _coef: np.ndarray | None
+    # What files are read with for their columns to be the features; only where it was learned
+    # from files.
+    _reading: dict[str, Any]
 
     # ----------------------------------------------------------------------------- parameters
 

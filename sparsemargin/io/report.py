@@ -1,0 +1,56 @@
+"""Lines that tell how far learning from files has come."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from sparsemargin.io.stream import Moment
+
+_COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
+
+
+def one_step_ahead(moment: Moment) -> str:
+    """Share of this epoch's rows, in %, that were predicted wrongly just before they were learned
+    from; "-" where that is not known."""
+    if moment.mistakes is None or not moment.rows:
+        return "-"
+    return f"{100 * moment.mistakes / moment.rows:.3f}"
+
+
+def speed(moment: Moment) -> float:
+    """MB a second, of text, since learning began."""
+    read = moment.consumed + (moment.epoch - 1) * (moment.size or 0)
+    return read / 1e6 / max(moment.seconds, 1e-9)
+
+
+class Lines:
+    """A report that prints a line whenever the rows have doubled, and at an epoch's first block.
+
+    Parameters
+    ----------
+    out : text file, default=None
+        None: standard error.
+    """
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self.out = sys.stderr if out is None else out
+        self.epoch = self.due = 0
+
+    def __call__(self, moment: Moment) -> None:
+        if moment.epoch == self.epoch and moment.rows < self.due:
+            return
+        if not self.epoch:
+            print(*(f"{name:>{width}}" for name, width in _COLUMNS.items()), file=self.out)
+        self.epoch, self.due = moment.epoch, 2 * moment.rows
+        self.tell(moment)
+
+    def tell(self, moment: Moment) -> None:
+        """Print the line of this moment."""
+        cells = (
+            f"{moment.rows:,}", moment.epoch, f"{moment.features:,}", f"{moment.corrections:,}",
+            one_step_ahead(moment), f"{speed(moment):.0f}",
+        )  # fmt: skip
+        widths = _COLUMNS.values()
+        line = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        print(*line, file=self.out, flush=True)

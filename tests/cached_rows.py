@@ -1,0 +1,58 @@
+"""Random blocks of rows for row caches, and their comparison to the bit."""
+
+import numpy as np
+
+from sparsemargin.io.row_cache import RowCache, RowCacheWriter
+
+IDENTITY = {"source": [["train.svm", 120, 7]], "base": 1}
+TEXTS = ["+1", "-1", "spam", "2.5", ""]
+NUMBERS = [1.0, -1.0, float("nan"), 2.5, float("nan")]
+
+
+def random_values(rng, n, dtype):
+    """Any finite values, the two zeros and subnormal ones among them."""
+    bits = rng.bytes(n * np.dtype(dtype).itemsize)
+    values = np.frombuffer(bits, dtype).copy()
+    values[~np.isfinite(values) | (rng.uniform(size=n) < 0.1)] = -0.0
+    return values
+
+
+def random_block(rng, n_rows, width, dtype="f8", index="i4", multilabel=False):
+    """Rows of up to `width` entries, some of them empty, as the arrays of a block."""
+    lengths = rng.randint(0, width + 1, n_rows)
+    lengths[rng.uniform(size=n_rows) < 0.2] = 0
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+    # Past the 32-bit range where the type has room for it.
+    top = 2**40 if np.dtype(index).itemsize == 8 else 2**31 - 1
+    columns = [np.sort(rng.choice(2 * width, n, replace=False)) for n in lengths]
+    columns += [np.empty(0, np.int64)]
+    indices = np.concatenate(columns)
+    indices = np.where(rng.uniform() < 0.3, indices + top - 2 * width, indices).astype(index)
+    data = random_values(rng, indptr[-1], dtype)
+    if not multilabel:
+        return data, indices, indptr, rng.randint(0, len(TEXTS), n_rows).astype("i4")
+    start = np.concatenate([[0], np.cumsum(rng.randint(0, 3, n_rows))]).astype("i8")
+    return data, indices, indptr, rng.randint(0, len(TEXTS), start[-1]).astype("i4"), start
+
+
+def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
+    with RowCacheWriter(path, identity, dtype, multilabel) as writer:
+        for block in blocks:
+            writer.append(*block)
+        writer.finish(TEXTS, NUMBERS, 1, 2**40)
+
+
+def assert_same_rows(rows, block):
+    """Equal to the bit, and of the same types."""
+    for read, written in zip(rows, (*block, None), strict=False):
+        assert (read is None) == (written is None)
+        if written is not None:
+            assert read.dtype == written.dtype
+            assert read.tobytes() == written.tobytes()
+
+
+def assert_holds(path, blocks):
+    with RowCache.open(path) as cache:
+        assert cache.n_blocks == len(blocks)
+        for rows, block in zip(cache.blocks(), blocks, strict=True):
+            assert_same_rows(rows, block)
