@@ -56,7 +56,9 @@ def label_values(parts: list[LabelIds]) -> np.ndarray:
     """The labels: float64 if all are numbers, else all as text, as it was written first."""
     numbers = [np.array(part.numbers, dtype=np.float64) for part in parts]
     if not any(np.isnan(values).any() for values in numbers):
-        return np.concatenate([values[part.ids] for part, values in zip(parts, numbers)])
+        return np.concatenate(
+            [values[part.ids] for part, values in zip(parts, numbers, strict=True)]
+        )
     first: dict[float | str, str] = {}
     words = [
         [

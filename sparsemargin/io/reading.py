@@ -53,9 +53,7 @@ class Reading:
         if isinstance(self.zero_based, bool | np.bool_):
             self._set("zero_based", bool(self.zero_based))
         elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
-            raise ValueError(
-                f"zero_based must be True, False or 'auto', got {self.zero_based!r}"
-            )
+            raise ValueError(f"zero_based must be True, False or 'auto', got {self.zero_based!r}")
         self._check_features()
 
     def _check_features(self) -> None:

@@ -30,22 +30,24 @@ _FLAWS = {
         "Put one first, or pass multilabel=True, which lets rows have none.",
     ),
     "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
-    "bad_label": Flaw(
-        "{token} is not a label", "A label is a number, or a word without ':' and ','."
-    ),
+    "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
     "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {_FORM}."),
     "bad_index": Flaw(
-        "{token} is not an index", "Features are numbered: give each name a whole number."
+        "{token} has an index that is not a whole number",
+        "Features are numbered, not named: give each name a number.",
     ),
-    "negative_index": Flaw("{token} is a negative index", "Number the features from 0 or 1."),
+    "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
     "zero_index": Flaw(
-        "index 0 in text that is read as one-based", "Pass zero_based=True or zero_based='auto'."
+        "{token} has index 0 in text that is read as one-based",
+        "Pass zero_based=True or zero_based='auto'.",
     ),
     "index_too_large": Flaw(
-        "index {token} does not fit 64 bits", "Number the features from 0 or 1."
+        "{token} has an index that does not fit 64 bits", "Number the features from 0 or 1."
     ),
     "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
-    "bad_value": Flaw("{token} is not a number", "Values are decimal numbers such as 0.5 or 1e-3."),
+    "bad_value": Flaw(
+        "{token} has a value that is not a number", "Values are decimal, such as 0.5 or 1e-3."
+    ),
     "not_finite": Flaw(
         "{token} is not finite", "Impute what is missing or infinite, or drop its row."
     ),
@@ -91,7 +93,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading) -> Flaw:
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
-            f"index {{token}} is beyond n_features={reading.n_features}",
+            f"{{token}} has an index beyond n_features={reading.n_features}",
             f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
         )
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
@@ -101,7 +103,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading) -> Flaw:
 
 def _fits_float64(token: bytes) -> bool:
     try:
-        return math.isfinite(float(token))
+        return math.isfinite(float(token.rpartition(b":")[2]))
     except ValueError:
         return False
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _LARGEST_INT32 = 2**31 - 1
+_MOST_THREADS = 1024
 
 
 def load_svmlight(
@@ -71,8 +72,8 @@ def load_svmlight(
     y : ndarray of shape (n_rows,), or list of tuples
         float64 where all labels are numbers; else text, all labels that are equal numbers being
         as the first of them was written. With `multilabel`, a sorted tuple of these for each row.
-    query_ids : ndarray of shape (n_rows,), int64
-        Only if asked for.
+    query_ids : ndarray of int64
+        Only if asked for: of the rows that have one.
 
     Raises
     ------
@@ -103,10 +104,13 @@ def load_svmlight(
 
 
 def _n_threads(n_jobs: int | None) -> int:
-    n_cores = (os.cpu_count() or 1) if not hasattr(os, "sched_getaffinity") else len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        n_cores = len(os.sched_getaffinity(0))
+    else:
+        n_cores = os.cpu_count() or 1
     if n_jobs is None:
         return min(2, n_cores)
-    return n_cores if n_jobs == -1 else check_count("n_jobs", n_jobs, 1, 1024)
+    return n_cores if n_jobs == -1 else check_count("n_jobs", n_jobs, 1, _MOST_THREADS)
 
 
 def _check_content(loaded: Loaded, sources: list[Source]) -> None:
@@ -151,6 +155,8 @@ def _columns(loaded: Loaded, reading: Reading, sources: list[Source]) -> tuple[i
     if reading.zero_based == "auto" and from_zero:
         if reading.n_features is not None and n_features > reading.n_features:
             _refuse_highest(loaded, reading, sources)
+        if loaded.highest > _LARGEST_INT32:
+            indices = indices.astype(np.int64, copy=False)
         np.add(indices, 1, out=indices)
     return reading.n_features or max(n_features, 1), indices
 
