@@ -42,11 +42,11 @@ _FLAWS = {
         "Pass zero_based=True or zero_based='auto'.",
     ),
     "index_too_large": Flaw(
-        "{token} has an index that does not fit 64 bits", "Number the features from 0 or 1."
+        "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."
     ),
     "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
     "bad_value": Flaw(
-        "{token} has a value that is not a number", "Values are decimal, such as 0.5 or 1e-3."
+        "{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."
     ),
     "not_finite": Flaw(
         "{token} is not finite", "Impute what is missing or infinite, or drop its row."
@@ -88,6 +88,8 @@ def located(error: ScanError, block: TextBlock, reading: Reading) -> ValueError:
 
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading) -> Flaw:
     flaw = _FLAWS[code]
+    if code == "missing_colon" and token.startswith(b"|"):
+        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {_FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
