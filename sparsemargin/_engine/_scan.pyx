@@ -156,8 +156,12 @@ cdef class Scanner:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
-        if base not in (0, 1) or least not in (0, 1) or not 0 <= hash_bits <= 31:
-            raise ValueError(f"base={base}, least={least}, hash_bits={hash_bits} is out of range")
+        if base not in (0, 1) or least not in (0, 1):
+            raise ValueError(f"base and least must be 0 or 1, got {base} and {least}")
+        if max_index < 0:
+            raise ValueError(f"max_index must not be negative, got {max_index}")
+        if not 0 <= hash_bits <= 31:
+            raise ValueError(f"hash_bits must be at most 31, got {hash_bits}")
         self.options.base = 0 if hash_bits else base
         self.options.least = 0 if hash_bits else least
         self.options.max_index = max_index

@@ -57,7 +57,7 @@ struct Rows {
 
 struct Outcome {
     Code code = Code::none;
-    int64_t offset = 0;
+    int64_t offset = 0;  // of what is refused
     int64_t length = 0;
     int64_t lines = 0;
     int64_t lowest = LARGEST_INT64;  // index as written
@@ -190,7 +190,7 @@ inline const char *usual_entry(const char *p, int64_t &index, double &value) {
     const Marks marks = marks_of(p);
     uint64_t others = marks.others;
     const int64_t colon = __builtin_ctzll(others);
-    if (colon - 1u >= 8u || p[colon] != ':') return nullptr;
+    if (colon < 1 || colon > 8 || p[colon] != ':') return nullptr;
     const uint64_t sign = marks.minus & ((others & -others) << 1);
     others = (others & (others - 1)) ^ sign;
     const char *start = p + colon + 1 + (sign != 0);
@@ -203,7 +203,8 @@ inline const char *usual_entry(const char *p, int64_t &index, double &value) {
         stop = p + __builtin_ctzll(others);
         fraction = stop - point - 1;
     }
-    if (kind_of(stop) == TOKEN || whole > 7 || whole + fraction - 1u >= 19u) return nullptr;
+    const int64_t count = whole + fraction;
+    if (kind_of(stop) == TOKEN || whole > 7 || count < 1 || count > 19) return nullptr;
     index = static_cast<int64_t>(number_of(load_word(p), colon));
     value = decimal_of(start, stop, whole, fraction);
     value = sign ? -value : value;
@@ -453,12 +454,13 @@ class Scanner {
             if (ended < size) {
                 last_line_.assign(text + ended, size - ended);
                 last_line_.append(1 + PADDING, '\n');
-                start = last_line_.data() - ended;
-                lines.scan(last_line_.data(), last_line_.data() + 1);
+                outcome.offset = ended;
+                start = last_line_.data();
+                lines.scan(start, start + 1);
             }
         } catch (const Failure &failure) {
             outcome.code = failure.code;
-            outcome.offset = failure.token.start - start;
+            outcome.offset += failure.token.start - start;
             outcome.length = failure.token.size();
         }
         outcome.lines = lines.lines;

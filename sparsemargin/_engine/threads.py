@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from threading import Condition
 
 
 def threads_for(n_jobs):
-    """How many threads read text: as many as asked for, -1 being all cores; None: two, where
-    there are two cores.
+    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
+    None: two, where there are two cores.
 
     Raises
     ------
@@ -19,9 +20,9 @@ def threads_for(n_jobs):
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if n_jobs is None:
         return min(2, n_cores)
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 threads can do nothing. Pass 1 or more, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
 def run_together(calls, n_threads):

@@ -39,25 +39,32 @@ class Part(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """What is filled."""
+    """What is filled: `ends` is indptr without its first element."""
 
     data: np.ndarray
     indices: np.ndarray
-    indptr: np.ndarray
+    ends: np.ndarray
     labels: np.ndarray
+
+    def until(self, end: Place) -> Arrays:
+        """The arrays up to there."""
+        return Arrays(
+            self.data[: end.entry],
+            self.indices[: end.entry],
+            self.ends[: end.row],
+            self.labels[: end.row],
+        )
 
     def move_down(self, begin: Place, end: Place, to: Place) -> Place:
         """Close the gap between `to` and the rows from `begin` to `end`: where they end then."""
-        n_rows, n_entries = end.row - begin.row, end.entry - begin.entry
-        ends = self.indptr[1:]
         if begin.entry > to.entry:
             _move(self.data, begin.entry, end.entry, to.entry)
             _move(self.indices, begin.entry, end.entry, to.entry)
-            ends[begin.row : end.row] -= begin.entry - to.entry
+            self.ends[begin.row : end.row] -= begin.entry - to.entry
         if begin.row > to.row:
+            _move(self.ends, begin.row, end.row, to.row)
             _move(self.labels, begin.row, end.row, to.row)
-            _move(ends, begin.row, end.row, to.row)
-        return Place(to.row + n_rows, to.entry + n_entries)
+        return Place(to.row + end.row - begin.row, to.entry + end.entry - begin.entry)
 
 
 class Filled(NamedTuple):
@@ -127,10 +134,11 @@ class InPlaceLoader:
 
     def _load(self, begins: list[Place], index_type: type) -> Loaded:
         room = begins[-1]
+        indptr: np.ndarray = np.zeros(room.row + 1, dtype=index_type)
         arrays = Arrays(
             np.empty(room.entry, dtype=self._reading.dtype),
             np.empty(room.entry, dtype=index_type),
-            np.zeros(room.row + 1, dtype=index_type),
+            indptr[1:],
             np.empty(room.row, dtype=np.int32),
         )
         calls = [
@@ -145,7 +153,7 @@ class InPlaceLoader:
         return Loaded(
             arrays.data[: at.entry],
             arrays.indices[: at.entry],
-            arrays.indptr[: at.row + 1],
+            indptr[: at.row + 1],
             labels,
             min((part.lowest for part in filled), default=NOTHING_LOWEST),
             max((part.highest for part in filled), default=NOTHING_HIGHEST),
@@ -153,32 +161,22 @@ class InPlaceLoader:
 
     def _fill(self, part: Part, begin: Place, end: Place, arrays: Arrays) -> Filled:
         """Scan a part into its place in the arrays."""
-        limit = self._limit(arrays.indices.dtype)
-        scanner = self._reading.scanner(base=self._base, max_index=limit)
+        scanner = self._reading.scanner(base=self._base)
+        room = arrays.until(end)
         at, lowest, highest = begin, NOTHING_LOWEST, NOTHING_HIGHEST
         for block in part.source.blocks(self._buffers, part.first, part.last):
-            n_lines, n_colons = count(block.buffer, block.stop)
-            if at.row + n_lines > end.row or at.entry + n_colons > end.entry:
-                raise part.source.changed()
             try:
-                row, entry, low, high = scanner.fill(
-                    block.buffer, block.stop, arrays.data, arrays.indices, arrays.indptr[1:],
-                    arrays.labels, *at,
-                )  # fmt: skip
+                row, entry, low, high = scanner.fill(block.buffer, block.stop, *room, *at)
             except ScanError as error:
-                if error.code == "index_too_large" and limit < self._reading.max_index:
+                if error.code == "needs_wide_columns":
                     raise _TooWide from None
                 raise located(error, block, self._reading) from None
+            except ValueError:
+                # More than was counted.
+                raise part.source.changed() from None
             at, lowest, highest = Place(row, entry), min(lowest, low), max(highest, high)
             block.release()
         return Filled(begin, at, lowest, highest, scanner)
-
-    def _limit(self, index_type: np.dtype) -> int:
-        """The largest index, as written, that can be kept."""
-        if self._reading.hash_bits is not None or index_type == np.int64:
-            return self._reading.max_index
-        # As many features, counted from 0, as the type can count.
-        return min(_LARGEST_INT32 - 1, self._reading.max_index)
 
 
 def _n_parts(n_bytes: int, n_threads: int) -> int:
@@ -188,5 +186,5 @@ def _n_parts(n_bytes: int, n_threads: int) -> int:
 
 def _move(array: np.ndarray, begin: int, end: int, to: int) -> None:
     # NumPy would make a copy where the two places overlap.
-    view = memoryview(array)
+    view = memoryview(array)  # type: ignore[arg-type]
     view[to : to + end - begin] = view[begin:end]

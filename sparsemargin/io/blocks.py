@@ -87,22 +87,26 @@ def cut_into_blocks(
         If a line is longer than LONGEST_LINE, or the text is in UTF-16.
     """
     lines_before = None if source.rereadable else 0
-    buffer, filled, searched, at_end = buffers.take(0), 0, 0, False
-    while not at_end:
+    buffer, filled, searched = buffers.take(0), 0, 0
+    while True:
         filled = _fill(text, buffer, filled)
         at_end = filled < len(buffer) - PADDING
         if offset == 0:
             _check_mark(buffer, source.name)
         stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
-        if stop == 0 and not at_end:
+        if stop == 0:
+            if at_end:
+                buffers.give(buffer)
+                return
             buffer, searched = _grown(buffer, filled, source, offset), filled
             continue
         tail = bytes(memoryview(buffer)[stop:filled])
-        if stop > 0:
-            block = TextBlock(source, buffer, stop, offset, lines_before, tape.position, buffers)
-            if lines_before is not None:
-                lines_before += buffer.count(b"\n", 0, stop)
-            yield block
+        n_lines = 0 if lines_before is None else buffer.count(b"\n", 0, stop)
+        yield TextBlock(source, buffer, stop, offset, lines_before, tape.position, buffers)
+        if lines_before is not None:
+            lines_before += n_lines
+        if at_end:
+            return
         # Only now, so that a reader who is through with a block gets the next in the same room.
         buffer, filled, searched = buffers.take(len(tail)), len(tail), 0
         buffer[:filled] = tail

@@ -32,22 +32,24 @@ _FLAWS = {
         "Put one first, or pass multilabel=True, which lets rows have none.",
     ),
     "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
-    "bad_label": Flaw(
-        "{token} is not a label", "A label is a number, or a word without ':' and ','."
-    ),
+    "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
     "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {_FORM}."),
     "bad_index": Flaw(
-        "{token} is not an index", "Features are numbered: give each name a whole number."
+        "{token} has an index that is not a whole number",
+        "Features are numbered, not named: give each name a number.",
     ),
-    "negative_index": Flaw("{token} is a negative index", "Number the features from 0 or 1."),
+    "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
     "zero_index": Flaw(
-        "index 0 in text that is read as one-based", "Pass zero_based=True or zero_based='auto'."
+        "{token} has index 0 in text that is read as one-based",
+        "Pass zero_based=True or zero_based='auto'.",
     ),
     "index_too_large": Flaw(
-        "index {token} does not fit 64 bits", "Number the features from 0 or 1."
+        "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."
     ),
     "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
-    "bad_value": Flaw("{token} is not a number", "Values are decimal numbers such as 0.5 or 1e-3."),
+    "bad_value": Flaw(
+        "{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."
+    ),
     "not_finite": Flaw(
         "{token} is not finite", "Impute what is missing or infinite, or drop its row."
     ),
@@ -137,6 +139,8 @@ def _start_of_row(block: TextBlock, row: int) -> int:
 
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
+    if code == "missing_colon" and token.startswith(b"|"):
+        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {_FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
@@ -144,7 +148,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
         return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
-            f"index {{token}} is beyond n_features={reading.n_features}",
+            f"{{token}} has an index beyond n_features={reading.n_features}",
             f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
         )
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
@@ -154,7 +158,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
 
 def _fits_float64(token: bytes) -> bool:
     try:
-        return math.isfinite(float(token))
+        return math.isfinite(float(token.rpartition(b":")[2]))
     except ValueError:
         return False
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _LARGEST_INT32 = 2**31 - 1
+_MOST_THREADS = 1024
 
 
 def load_svmlight(
@@ -70,8 +71,8 @@ def load_svmlight(
     y : ndarray of shape (n_rows,), or list of tuples
         float64 where all labels are numbers; else text, all labels that are equal numbers being
         as the first of them was written. With `multilabel`, a sorted tuple of these for each row.
-    query_ids : ndarray of shape (n_rows,), int64
-        Only if asked for.
+    query_ids : ndarray of int64
+        Only if asked for: of the rows that have one.
 
     Raises
     ------
@@ -143,6 +144,8 @@ def _columns(loaded: Loaded, reading: Reading, sources: list[Source]) -> tuple[i
     if reading.zero_based == "auto" and from_zero:
         if reading.n_features is not None and n_features > reading.n_features:
             _refuse_highest(loaded, reading, sources)
+        if loaded.highest > _LARGEST_INT32:
+            indices = indices.astype(np.int64, copy=False)
         np.add(indices, 1, out=indices)
     return reading.n_features or max(n_features, 1), indices
 

@@ -1,0 +1,330 @@
+"""Sources of text: how they are found, unpacked, and cut into blocks of complete lines."""
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import sys
+import threading
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsemargin._engine._scan import PADDING
+from sparsemargin.io import blocks, sources
+from sparsemargin.io.blocks import Buffers
+from sparsemargin.io.sources import open_sources
+
+zstandard = pytest.importorskip("zstandard", reason="zst files need the package zstandard")
+
+PACK = {
+    "gz": gzip.compress,
+    "bz2": lambda content: bz2.compress(content, 1),
+    "xz": lzma.compress,
+    "lzma": lambda content: lzma.compress(content, format=lzma.FORMAT_ALONE),
+    "zst": lambda content: zstandard.ZstdCompressor().compress(content),
+}
+# Too random to be packed into less than several blocks.
+TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in range(2000))
+
+
+def write(folder, **contents):
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def source_of(folder, content, name="text.svm"):
+    path = folder / name
+    path.write_bytes(content)
+    (source,) = open_sources(path)
+    return source
+
+
+def text_of(source, **part):
+    """All text; blocks are checked on the way."""
+    buffers, pieces, offset = Buffers(), [], part.get("first", 0)
+    for block in source.blocks(buffers, **part):
+        assert block.offset == offset
+        assert len(block.buffer) >= block.stop + PADDING
+        pieces.append(bytes(block.buffer[: block.stop]))
+        offset += block.stop
+        block.release()
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+    assert all(pieces)
+    return b"".join(pieces)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+
+
+# -- finding ---------------------------------------------------------------------------------------
+
+
+def names(folder, found):
+    return [os.path.relpath(source.name, folder) for source in found]
+
+
+def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
+    write(tmp_path, b=b"", a=b"", c=b"")
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder", d=b"")
+    assert names(tmp_path, open_sources(str(tmp_path / "b"))) == ["b"]
+    assert names(tmp_path, open_sources([tmp_path / "b", tmp_path / "a"])) == ["b", "a"]
+    assert names(tmp_path, open_sources(tmp_path / "*")) == ["a", "b", "c"]
+    assert names(tmp_path, open_sources(tmp_path / "[b-z]")) == ["b", "c"]
+    assert names(tmp_path, open_sources(tmp_path / "**" / "?")) == ["a", "b", "c", "folder/d"]
+
+
+def test_a_file_of_that_very_name_comes_before_the_pattern(tmp_path):
+    write(tmp_path, **{"a1": b"", "a[1]": b""})
+    assert names(tmp_path, open_sources(tmp_path / "a[1]")) == ["a[1]"]
+
+
+def test_regular_files_say_what_can_be_done_with_them(tmp_path):
+    plain = source_of(tmp_path, TEXT)
+    packed = source_of(tmp_path, PACK["xz"](TEXT))
+    (pipe,) = open_sources("-")
+    assert (plain.plain, plain.rereadable, plain.size) == (True, True, len(TEXT))
+    assert (packed.plain, packed.rereadable) == (False, True)
+    assert (pipe.plain, pipe.rereadable, pipe.size) == (False, False, None)
+    assert pipe.name == "<standard input>"
+
+
+@pytest.mark.parametrize(
+    ("paths", "error", "words"),
+    [
+        ("trian.svm", FileNotFoundError, ["trian.svm: no such file", "Did you mean train.svm?"]),
+        ("zzz", FileNotFoundError, ["zzz: no such file", "It was looked for in"]),
+        ("no/train.svm", FileNotFoundError, ["no/train.svm", "There is no folder", "/no either"]),
+        ("*.txt", FileNotFoundError, ["*.txt: no file matches"]),
+        ("folder", IsADirectoryError, ["folder is a directory", "folder/*.svm"]),
+        ([], ValueError, ["empty list"]),
+        ("", ValueError, ["paths must be a path", "''"]),
+        (3, ValueError, ["paths must be a path", "3"]),
+        ([None], ValueError, ["paths must be a path", "None"]),
+        (b"train.svm", ValueError, ["paths must be a path"]),
+        (["-", "train.svm", "-"], ValueError, ["twice"]),
+    ],
+)
+def test_what_is_not_found_is_named_with_help(tmp_path, monkeypatch, paths, error, words):
+    monkeypatch.chdir(write(tmp_path, **{"train.svm": TEXT}))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(error) as caught:
+        open_sources(paths)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    path = write(tmp_path, a=b"") / "a"
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    # Not by a change of permissions, which would not keep root from reading.
+    monkeypatch.setattr(sources.io, "FileIO", forbidden)
+    with pytest.raises(PermissionError, match=f"{path} may not be read"):
+        open_sources(path)
+
+
+def test_the_identity_changes_with_the_file(tmp_path):
+    source = source_of(tmp_path, TEXT)
+    identities = [source.identity()]
+    for position in 0, len(TEXT) - 1:
+        changed = bytearray(TEXT)
+        changed[position] ^= 1
+        changed_source = source_of(tmp_path, changed)
+        os.utime(changed_source.path, ns=(0, source.mtime_ns))
+        identities.append(open_sources(changed_source.path)[0].identity())
+    identities.append(source_of(tmp_path, TEXT + b"\n").identity())
+    assert all(first != second for first, second in combinations(identities, 2))
+    assert {identity["mtime_ns"] for identity in identities[:3]} == {source.mtime_ns}
+    assert open_sources("-")[0].identity() is None
+
+
+# -- unpacking -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_archives_are_known_by_their_content(tmp_path, kind, small_blocks):
+    source = source_of(tmp_path, PACK[kind](TEXT), "text.svm")
+    assert not source.plain
+    assert text_of(source) == TEXT
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_empty_archives_are_empty(tmp_path, kind):
+    assert text_of(source_of(tmp_path, PACK[kind](b""))) == b""
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_members_follow_one_another(tmp_path, kind):
+    content = PACK[kind](TEXT[:777]) + PACK[kind](b"") + PACK[kind](TEXT[777:])
+    assert text_of(source_of(tmp_path, content)) == TEXT
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_archives_that_are_cut_off_are_refused(tmp_path, kind):
+    content = PACK[kind](TEXT)
+    for stop in len(content) // 2, len(content) - 1:
+        source = source_of(tmp_path, content[:stop])
+        with pytest.raises(ValueError, match=f"{kind} archive is damaged or cut off") as caught:
+            text_of(source)
+        assert source.name in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_damaged_archives_are_refused(tmp_path, kind):
+    content = bytearray(PACK[kind](TEXT))
+    content[len(content) // 2] ^= 0x10
+    with pytest.raises(ValueError, match=f"{kind} archive is damaged"):
+        text_of(source_of(tmp_path, content))
+
+
+def test_a_damaged_zst_archive_is_refused(tmp_path):
+    packer = zstandard.ZstdCompressor(write_checksum=True)
+    content = bytearray(packer.compress(TEXT))
+    content[len(content) // 2] ^= 0x10
+    with pytest.raises(ValueError, match="zst archive is damaged"):
+        text_of(source_of(tmp_path, content))
+
+
+def test_zst_without_its_package_says_how_to_get_it(tmp_path, monkeypatch):
+    source = source_of(tmp_path, PACK["zst"](TEXT))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(ValueError, match=r"pip install 'sparsemargin\[files\]'"):
+        text_of(source)
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+@given(
+    lines=st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=30),
+    end=st.sampled_from([b"", b"\n"]),
+    block_bytes=st.integers(1, 64),
+)
+@settings(deadline=None)
+def test_blocks_hold_all_lines_whole(tmp_path_factory, lines, end, block_bytes):
+    content = b"1 " + b"\n".join(lines) + end
+    source = source_of(tmp_path_factory.getbasetemp(), content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+        assert text_of(source) == content
+        for n_ranges in 1, 2, 3, 10:
+            ranges = source.ranges(n_ranges)
+            assert 1 <= len(ranges) <= n_ranges
+            assert all(last == first for (_, last), (first, _) in pairwise(ranges))
+            parts = [text_of(source, first=first, last=last) for first, last in ranges]
+            assert all(part.endswith(b"\n") for part in parts[:-1])
+            assert b"".join(parts) == content
+
+
+def test_an_empty_file_has_no_blocks_and_no_ranges(tmp_path):
+    source = source_of(tmp_path, b"")
+    assert list(source.blocks()) == []
+    assert source.ranges(3) == []
+
+
+def test_a_line_longer_than_a_block_comes_whole(tmp_path, small_blocks):
+    long = b"1 " + b"1:1 " * 1000 + b"\n"
+    content = b"1 2:3\n" + long + b"1 2:3\n" * 5 + long
+    assert text_of(source_of(tmp_path, content)) == content
+
+
+def test_a_line_longer_than_any_is_refused(tmp_path, monkeypatch, small_blocks):
+    monkeypatch.setattr(blocks, "LONGEST_LINE", 100)
+    source = source_of(tmp_path, b"1 2:3\n" + b"x" * 1000)
+    with pytest.raises(ValueError, match=r"text\.svm: the line that begins after 6 bytes"):
+        text_of(source)
+
+
+def test_blocks_in_use_keep_their_buffers(tmp_path, small_blocks):
+    held = list(source_of(tmp_path, TEXT).blocks())
+    assert len({id(block.buffer) for block in held}) == len(held) > 10
+    assert b"".join(bytes(block.buffer[: block.stop]) for block in held) == TEXT
+
+
+def test_released_buffers_are_used_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    buffers, seen = Buffers(), []
+    for _ in range(2):
+        for block in source_of(tmp_path, TEXT).blocks(buffers):
+            seen.append(block.buffer)
+            block.release()
+    assert len(seen) > 100
+    assert len({id(buffer) for buffer in seen}) == 1
+
+
+def test_a_mark_of_utf8_is_skipped(tmp_path):
+    assert text_of(source_of(tmp_path, b"\xef\xbb\xbf1 2:3\n")) == b"   1 2:3\n"
+    packed = PACK["gz"](b"\xef\xbb\xbf1 2:3\n")
+    assert text_of(source_of(tmp_path, packed)) == b"   1 2:3\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf16_is_refused(tmp_path, encoding):
+    content = ("" if encoding == "utf-16" else "\ufeff") + "1 2:3\n"
+    with pytest.raises(ValueError, match="is UTF-16 text"):
+        text_of(source_of(tmp_path, content.encode(encoding)))
+
+
+def test_lines_are_counted_by_reading_again(tmp_path, small_blocks):
+    for kind in None, "bz2":
+        source = source_of(tmp_path, TEXT if kind is None else PACK[kind](TEXT))
+        for offset in 0, 1, 500, TEXT.index(b"\n"), TEXT.index(b"\n") + 1, len(TEXT):
+            assert source.lines_before(offset) == TEXT[:offset].count(b"\n")
+
+
+def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
+    for content in TEXT, PACK["bz2"](TEXT):
+        consumed = [block.consumed for block in source_of(tmp_path, content).blocks()]
+        assert consumed == sorted(consumed)
+        assert consumed[-1] == len(content)
+
+
+# -- files that change, pipes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [None, *PACK])
+def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    text = random.Random(0).randbytes(200_000).hex(" ", 30).replace(" ", "\n").encode()
+    source = source_of(tmp_path, text if kind is None else PACK[kind](text))
+    reading = source.blocks()
+    next(reading)
+    os.truncate(source.path, source.size - 100)
+    with pytest.raises(ValueError, match=r"text\.svm became shorter while it was read"):
+        list(reading)
+
+
+def test_a_file_that_changes_is_noticed(tmp_path):
+    source = source_of(tmp_path, TEXT)
+    source.check_unchanged()
+    os.utime(source.path, ns=(0, 0))
+    with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):
+        source.check_unchanged()
+    open_sources("-")[0].check_unchanged()
+
+
+@pytest.mark.parametrize("kind", [None, *PACK])
+def test_named_pipes_are_read_once(tmp_path, small_blocks, kind):
+    os.mkfifo(tmp_path / "pipe")
+    (source,) = open_sources(tmp_path / "pipe")
+    content = TEXT if kind is None else PACK[kind](TEXT)
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
+    writer.start()
+    assert not source.rereadable
+    n_lines, pieces = 0, []
+    for block in source.blocks():
+        assert block.lines_before == n_lines
+        pieces.append(bytes(block.buffer[: block.stop]))
+        n_lines += pieces[-1].count(b"\n")
+    writer.join()
+    assert b"".join(pieces) == TEXT
