@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# Whole numbers beyond are written with an exponent.
+_LARGEST_IN_FULL = 1e16
+
 
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
@@ -66,6 +69,19 @@ class LabelTable:
 def as_labels(classes: np.ndarray) -> np.ndarray:
     """Classes as files have them: float64, or str."""
     return classes.astype(np.str_ if classes.dtype.kind in "UO" else np.float64)
+
+
+def label_text(label: Any) -> str:
+    """A class as text has it: whole numbers without a point, words as they are.
+
+    Examples
+    --------
+    >>> label_text(-1.0), label_text(0.5), label_text("spam")
+    ('-1', '0.5', 'spam')
+    """
+    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
+        return str(int(label))
+    return str(label)
 
 
 class UnknownLabelError(Exception):
