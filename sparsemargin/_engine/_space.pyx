@@ -494,14 +494,14 @@ cdef class LinearSpace:
         self.floats[FLOATS.index("bound")] = np.inf
 
     cdef dict layout(self, dtype):
-        """Shape and type of every array of the state but g, which is as t or t itself."""
+        """Shape and type of the arrays of the state, but for g, which is as t or t itself, and
+        what is pending."""
         cdef Py_ssize_t n = self.c.n_labels, size = self.c.n_coordinates * n
         cdef Py_ssize_t kept = size if self.c.averaged else 0
         return {
             "t": ((size,), dtype),
             "acc": ((kept,), dtype),
             "synced": ((kept,), np.uint16),
-            "pending": ((n * (FLUSHES + 1) if self.c.averaged else 0,), np.float64),
             "floats": ((len(FLOATS), n), np.float64),
             "sums": ((n, sizeof(Sum) // sizeof(double)), np.float64),
             "counts": ((len(COUNTS), n), np.int64),
@@ -510,8 +510,9 @@ cdef class LinearSpace:
     cdef bind(self, double p, dict arrays):
         """Take these arrays for the state."""
         self.t, self.g, self.acc = arrays["t"], arrays["g"], arrays["acc"]
-        self.synced, self.pending = arrays["synced"], arrays["pending"]
+        self.synced = arrays["synced"]
         self.floats, self.sums, self.counts = arrays["floats"], arrays["sums"], arrays["counts"]
+        self.pending = np.zeros((self.c.n_labels, FLUSHES + 1 if self.c.averaged else 0))
         self.c.p = make_power(p)
         self.c.link = make_power(p - 1.0)
         self.c.window = 600 if self.t.dtype == np.float64 else 100
@@ -528,12 +529,13 @@ cdef class LinearSpace:
             whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n, whole + 10 * n,
         )
         cdef uint16_t[::1] synced = self.synced
-        cdef double[::1] pending = self.pending
+        cdef double[:, ::1] pending = self.pending
         self.c.synced = &synced[0] if self.c.averaged else NULL
-        self.c.pending = &pending[0] if self.c.averaged else NULL
+        self.c.pending = &pending[0, 0] if self.c.averaged else NULL
 
     def __getstate__(self):
         state = {"g": None if self.g is self.t else self.g,
+                 "pending": self.pending[:, :self.per_label("flushes").max()],
                  "log": None if self.log is None else self.log.__getstate__(),
                  "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
                  "n_coordinates": self.c.n_coordinates, "bias": self.c.bias,
@@ -554,8 +556,12 @@ cdef class LinearSpace:
         self.c.normalized = flag(state, "normalized")
         self.trials = whole(state, "trials", 0, MAX_TRIALS)
         self.bind(p, self.checked_arrays(state, p))
-        require_within("flushes", self.per_label("flushes"), 0, FLUSHES)
+        require_within("flushes", self.per_label("flushes"), 0,
+                       FLUSHES if self.c.averaged else 0)
         self.check_synced()
+        flushes = self.per_label("flushes").max()
+        self.pending[:, :flushes] = array_of(
+            state, "pending", np.float64, (self.c.n_labels, flushes))
         if part(state, "log") is not None:
             self.log = CorrectionLog()
             self.log.__setstate__(state["log"])
@@ -708,7 +714,7 @@ cdef class LinearSpace:
         if self.c.averaged:
             result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
             for l in np.flatnonzero(self.per_label("flushes")):
-                pending = self.pending.reshape(self.c.n_labels, -1)[l] * b[l]
+                pending = self.pending[l] * b[l]
                 synced = self.synced.reshape(shape)[:, l]
                 result[:, l] += pending[synced] * self.g.reshape(shape)[:, l]
         if not np.isfinite(result).all():

@@ -14,16 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine._seen import SeenSpace
-from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin._engine.label_spaces import MATRIX_MEMORY, LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
 from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as border
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._weighted import WeightedClassifier
-
-#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
-MATRIX_MEMORY = 1 << 30
 
 #: Bytes the n x n form may take where it is chosen automatically.
 PRIMAL_MEMORY = 1 << 26
