@@ -52,6 +52,10 @@ class LabelSpaces:
     def n_features(self):
         return self.spaces[0].n_features
 
+    @property
+    def logged(self):
+        return self.spaces[0].logged
+
     def per_label(self, name):
         """The scalars called `name`, shape (n_labels,)."""
         return np.array([getattr(space, name) for space in self.spaces])
