@@ -647,6 +647,7 @@ cdef class LinearSpace:
         """
         cdef Py_ssize_t bias = 1 if self.c.bias else 0
         cdef Py_ssize_t kept = min(n_features, self.n_features - first)
+        cdef uint16_t[::1] places
         shape = self.c.n_coordinates, self.c.n_labels
 
         def moved(array):
@@ -659,10 +660,11 @@ cdef class LinearSpace:
         self.t, self.g = moved(self.t), (None if self.g is self.t else moved(self.g))
         if self.g is None:
             self.g = self.t
+        self.c.n_coordinates = n_features + bias
         if self.c.averaged:
             self.acc, self.synced = moved(self.acc), moved(self.synced)
-        self.c.n_coordinates = n_features + bias
-        self.bind()
+            places = self.synced
+            self.c.synced = &places[0]
 
     cdef one_a_row(self, Py_ssize_t n_rows, kept):
         """A number for each row and label, 0 to begin with, or the kept ones."""

@@ -76,10 +76,6 @@ class LabelSpaces:
         for space in self.spaces:
             space.limit = -1 if max_corrections is None else max_corrections
 
-    @property
-    def n_features(self):
-        return len(self.spaces[0].place_of) - (1 if self.bias else 0)
-
     def resize(self, n_features, first=0):
         """As `LinearSpace.resize`."""
         for space in self.spaces:
