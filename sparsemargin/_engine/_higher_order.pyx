@@ -21,9 +21,13 @@ from sparsemargin._engine._passes cimport (
     add_sparse, peel_down, peel_lanes_down, peel_lanes_up, peel_up, sparse_dot, spread
 )
 from sparsemargin._engine._power cimport BLOCK, Power, make_power, link, raise_block
-from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace, Values, doubles, take_bytes
+from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace, Values
+from sparsemargin._engine._states cimport doubles, take
 from sparsemargin._engine._types cimport OK, value_t
 from sparsemargin._engine._vectors cimport add_multiple, dot
+
+from sparsemargin._engine._states import length_of, require, whole
+
 
 cdef void peel_rows(double* z, const value_t* x, const value_t* g, const int32_t* places,
                     const int64_t* start, const double* rates, int64_t k, int width,
@@ -95,8 +99,6 @@ cdef class HigherOrderSpace(SeenSpace):
         self.links = self.rows.values if self.p == 2.0 else Values(self.rows.values.single)
         # What is replayed has to come out the same without them.
         self.lanes = None if self.logged else Lanes()
-        if self.primal:
-            self.lay_out()
 
     cdef bind(self):
         SeenSpace.bind(self)
@@ -301,10 +303,15 @@ cdef class HigherOrderSpace(SeenSpace):
 
     def __getstate__(self):
         return {**super().__getstate__(), "u": doubles(self.u), "rates": doubles(self.rates),
-                "links": self.links, "laid_out": self.laid_out}
+                "links": None if self.p == 2.0 else self.links.array(),
+                "laid_out": self.laid_out}
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        take_bytes(self.u, state["u"])
-        take_bytes(self.rates, state["rates"])
-        self.links, self.laid_out = state["links"], state["laid_out"]
+        require(not (self.primal and self.rows.count()), "'rows' are left of another form")
+        require(length_of(state, "u") <= self.n_seen, "'u' is too long")
+        take(self.u, "u", state, length_of(state, "u"))
+        take(self.rates, "rates", state, self.rows.count())
+        if self.p != 2.0:
+            self.links.take_array("links", state, <Py_ssize_t> self.rows.places.size())
+        self.laid_out = whole(state, "laid_out", 0, self.n_seen)

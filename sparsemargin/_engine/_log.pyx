@@ -6,7 +6,18 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from sparsemargin._engine._states cimport as_array, take
 from sparsemargin._engine._types cimport index_t, value_t
+
+from sparsemargin._engine._states import (
+    MAX_TRIALS, array_of, length_of, require_starts, require_within
+)
+
+# The fields of `Correction`, laid out as the compiler does it.
+ENTRY = np.dtype([
+    ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
+    ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
+], align=True)
 
 
 cdef class CorrectionLog:
@@ -35,23 +46,26 @@ cdef class CorrectionLog:
         return self.row_start.size() - 2
 
     def __getstate__(self):
-        cdef size_t n = self.corrections.size() * sizeof(Correction)
-        corrections = np.empty(n, dtype=np.uint8)
-        cdef unsigned char[::1] raw = corrections
-        if n:
-            memcpy(&raw[0], self.corrections.data(), n)
+        entries = as_array(self.corrections.data(), self.corrections.size(), ENTRY)
         return {
-            "corrections": corrections,
-            "row_start": np.asarray(self.row_start),
-            "columns": np.asarray(self.columns, dtype=np.int64),
-            "values": np.asarray(self.values, dtype=np.float64),
+            **{name: np.ascontiguousarray(entries[name]) for name in ENTRY.names},
+            "row_start": as_array(self.row_start.data(), self.row_start.size(), np.int64),
+            "columns": as_array(self.columns.data(), self.columns.size(), np.int64),
+            "values": as_array(self.values.data(), self.values.size(), np.float64),
         }
 
     def __setstate__(self, state):
-        cdef const unsigned char[::1] raw = state["corrections"]
-        self.corrections.resize(raw.shape[0] // sizeof(Correction))
-        if raw.shape[0]:
+        n, n_stored = length_of(state, "row"), length_of(state, "columns")
+        take(self.row_start, "row_start", state, length_of(state, "row_start"))
+        take(self.columns, "columns", state, n_stored)
+        take(self.values, "values", state, n_stored)
+        require_starts("row_start", state["row_start"], n_stored)
+        entries = np.zeros(n, ENTRY)
+        for name in ENTRY.names:
+            entries[name] = array_of(state, name, ENTRY[name], (n,))
+        require_within("row", state["row"], 0, <int64_t> self.row_start.size() - 2)
+        require_within("start", state["start"], 0, MAX_TRIALS)
+        cdef const unsigned char[::1] raw = entries.view(np.uint8)
+        self.corrections.resize(n)
+        if n:
             memcpy(self.corrections.data(), &raw[0], raw.shape[0])
-        self.row_start = state["row_start"]
-        self.columns = state["columns"]
-        self.values = state["values"]

@@ -8,6 +8,8 @@ threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
 from libc.math cimport INFINITY, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
+from sparsemargin._engine._states import real, whole
+
 SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
 
 # Below it, w and x point the same way, or opposite ways, as far as rounding lets one tell.
@@ -137,10 +139,15 @@ cdef class FirstOrderRule:
                                "margin": 1.0})
 
     def __init__(self, dict fields):
-        self.rule = {**NOTHING_SET, **fields}
+        self.__setstate__({**NOTHING_SET, **fields})
 
-    def __reduce__(self):
-        return FirstOrderRule, (self.rule,)
+    def __getstate__(self):
+        return self.rule
+
+    def __setstate__(self, state):
+        numbers = {name: real(state, name, -INFINITY, INFINITY) for name in NOTHING_SET}
+        self.rule = {"kind": whole(state, "kind", PERCEPTRON, ASCENT),
+                     "scaling": whole(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
 
     @property
     def measures_rows(self):

@@ -13,9 +13,13 @@ from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._passes cimport add_sparse, combine, products, sparse_dot
-from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace, doubles, take_bytes
+from sparsemargin._engine._seen cimport COST_OF_PLACE, SeenSpace
+from sparsemargin._engine._states cimport doubles, take
 from sparsemargin._engine._types cimport OK
 from sparsemargin._engine._vectors cimport add_multiple, dot, rotate
+
+from sparsemargin._engine._states import require, whole
+
 
 cdef class SecondOrderSpace(SeenSpace):
     """SO(a): Cesa-Bianchi, Conconi & Gentile (2005), Figure 3.1, the instance at hand left out.
@@ -36,8 +40,6 @@ cdef class SecondOrderSpace(SeenSpace):
     def open(self, *, double a, **settings):
         super().open(p=2.0, **settings)
         self.a = a
-        if self.primal:
-            self.lay_out()
 
     cdef int move(self, double step) except -1 nogil:
         cdef const int32_t* at = self.at.data()
@@ -195,6 +197,8 @@ cdef class SecondOrderSpace(SeenSpace):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        take_bytes(self.factor, state["factor"])
-        take_bytes(self.forward, state["forward"])
-        self.laid_out = state["laid_out"]
+        cdef Py_ssize_t k = self.rows.count()
+        require(not (self.primal and k), "'rows' are left of another form")
+        take(self.factor, "factor", state, k * (k + 1) // 2)
+        take(self.forward, "forward", state, k)
+        self.laid_out = whole(state, "laid_out", 0, self.n_seen)

@@ -9,22 +9,10 @@ from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._types cimport index_t, value_t
 
 
-ctypedef fused stored_vector:
-    vector[int32_t]
-    vector[int64_t]
-    vector[float]
-    vector[double]
-
-
 # A nonzero of a stored row is reached through its place: it costs about twice what an entry of
 # a contiguous matrix does.
 cdef enum:
     COST_OF_PLACE = 2
-
-cdef as_array(const void* data, size_t n, dtype)
-cdef doubles(const vector[double]& values)
-cdef int take_bytes(stored_vector& values, array) except -1
-
 
 cdef class Values:
     # One of the two is used.
@@ -36,6 +24,8 @@ cdef class Values:
     cdef double at(self, int64_t j) noexcept nogil
     cdef int64_t n_bytes(self) noexcept nogil
     cdef void clear(self) noexcept nogil
+    cdef array(self)
+    cdef int take_array(self, name, state, length) except -1
 
 
 cdef class RowStore:
@@ -48,6 +38,8 @@ cdef class RowStore:
                   vector[int32_t]* places) except -1 nogil
     cdef Py_ssize_t count(self) noexcept nogil
     cdef void clear(self) noexcept nogil
+    cdef dict arrays(self)
+    cdef int take_arrays(self, state, n_seen) except -1
 
 
 cdef class SeenSpace:
@@ -93,6 +85,12 @@ cdef class SeenSpace:
     cdef vector[double] x
     cdef vector[int32_t] at
     cdef bind(self)
+    cdef int take_counts(self, state) except -1
+    cdef int take_places(self, state) except -1
+    cdef int take_matrix(self, state) except -1
+    cdef int take_log(self, state) except -1
+    cdef seen_part(self)
+    cdef int lay_out(self) except -1 nogil
     cdef Py_ssize_t stride(self) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil

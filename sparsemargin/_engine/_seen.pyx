@@ -5,40 +5,32 @@ Features are renumbered in the order in which mistaken rows bring them: what a m
 is then short and contiguous, however many columns X has.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport fabs, pow
-from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
+from libc.math cimport INFINITY, fabs, pow
+from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
+
+import copyreg
 
 import numpy as np
 
 from sparsemargin._engine._passes cimport sparse_dot
 from sparsemargin._engine._power cimport make_power
 from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._states cimport as_array, doubles, take
 from sparsemargin._engine._types cimport OK, index_t, value_t
 from sparsemargin._engine._vectors cimport add_multiple
 
-cdef as_array(const void* data, size_t n, dtype):
-    """A copy of what lies there."""
-    dtype = np.dtype(dtype)
-    size = n * dtype.itemsize
-    return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
+from sparsemargin._engine._space import MAX_P
+from sparsemargin._engine._states import (
+    MAX_TRIALS, array_of, flag, length_of, part, real, require, require_starts, require_within,
+    whole, writable
+)
 
 
-cdef doubles(const vector[double]& values):
-    return as_array(values.data(), values.size(), "f8")
-
-
-cdef int take_bytes(stored_vector& values, array) except -1:
-    """The other way round."""
-    cdef const unsigned char[::1] raw = np.ascontiguousarray(array).view(np.uint8)
-    values.resize(len(array))
-    if raw.shape[0]:
-        memcpy(values.data(), &raw[0], raw.shape[0])
-    return OK
+# Counts that are saved as they are.
+COUNTS = ("trials", "corrections", "updates", "limit", "rows_taken")
 
 
 cdef class Values:
@@ -71,13 +63,17 @@ cdef class Values:
         self.singles = vector[float]()
         self.doubles = vector[double]()
 
-    def __reduce__(self):
-        state = as_array(self.singles.data(), self.singles.size(), "f4"), doubles(self.doubles)
-        return Values, (self.single,), state
+    cdef array(self):
+        """A copy of the values."""
+        if self.single:
+            return as_array(self.singles.data(), self.singles.size(), np.float32)
+        return doubles(self.doubles)
 
-    def __setstate__(self, state):
-        take_bytes(self.singles, state[0])
-        take_bytes(self.doubles, state[1])
+    cdef int take_array(self, name, state, length) except -1:
+        """The other way round, for the array called `name`."""
+        if self.single:
+            return take(self.singles, name, state, length)
+        return take(self.doubles, name, state, length)
 
 
 cdef class RowStore:
@@ -111,15 +107,21 @@ cdef class RowStore:
         self.places = vector[int32_t]()
         self.values.clear()
 
-    def __reduce__(self):
-        state = (as_array(self.start.data(), self.start.size(), "i8"),
-                 as_array(self.places.data(), self.places.size(), "i4"), self.values)
-        return RowStore, (self.values.single,), state
+    cdef dict arrays(self):
+        """A copy of the rows."""
+        return {"start": as_array(self.start.data(), self.start.size(), np.int64),
+                "places": as_array(self.places.data(), self.places.size(), np.int32),
+                "values": self.values.array()}
 
-    def __setstate__(self, state):
-        take_bytes(self.start, state[0])
-        take_bytes(self.places, state[1])
-        self.values = state[2]
+    cdef int take_arrays(self, state, n_seen) except -1:
+        """The other way round, for rows over the places from 1 to n_seen - 1."""
+        n_stored = length_of(state, "places")
+        take(self.start, "start", state, length_of(state, "start"))
+        take(self.places, "places", state, n_stored)
+        self.values.take_array("values", state, n_stored)
+        require_starts("start", state["start"], n_stored)
+        require_within("places", state["places"], 1, n_seen - 1)
+        return OK
 
 
 cdef int take_row(SeenSpace space, const RowScale* scale, const value_t* values,
@@ -168,6 +170,8 @@ cdef class SeenSpace:
     def __init__(self, **settings):
         self.settings = settings
         self.open(**settings)
+        if self.primal:
+            self.lay_out()
 
     def open(self, *, Py_ssize_t n_features, double p, double bias, bint single, bint averaged,
              bint normalized, bint logged, most_updates, solver, int64_t room,
@@ -175,6 +179,7 @@ cdef class SeenSpace:
         self.p = p
         self.bias = bias
         self.n_coordinates = n_features + (1 if bias else 0)
+        require(2.0 <= p <= MAX_P and self.n_coordinates > 0, "its settings are out of range")
         self.averaged, self.normalized, self.logged = averaged, normalized, logged
         self.most_updates = -1 if most_updates is None else most_updates
         self.automatic, self.primal = solver == "auto", solver == "primal"
@@ -196,6 +201,10 @@ cdef class SeenSpace:
     cdef Py_ssize_t stride(self) noexcept nogil:
         """Places there may ever be, for which the n x n form is laid out."""
         return self.n_coordinates + 1
+
+    cdef int lay_out(self) except -1 nogil:
+        """Go over to the n x n form."""
+        return OK
 
     # -------------------------------------------------------------------------------- learning
 
@@ -311,43 +320,112 @@ cdef class SeenSpace:
         """The vector that predicts, shape (n_coordinates,)."""
         return self.hypothesis()[self.place_of]
 
+    @property
+    def n_features(self):
+        return self.n_coordinates - (1 if self.bias else 0)
+
     def blank(self):
         """A space like this one before its first correction, to replay the log in."""
         return type(self)(**{**self.settings, "averaged": False, "logged": False})
 
+    # ---------------------------------------------------------------------------------- copies
+
     def __reduce__(self):
-        return _reopen, (type(self), self.settings), self.__getstate__()
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
 
     def __getstate__(self):
-        counts = (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
-                  self.rows_taken, self.begin, self.unit, self.nonzero, self.n_seen)
         return {
-            "counts": counts, "place_of": self.place_of, "rows": self.rows,
-            "logged_rows": self.logged_rows, "w": doubles(self.w), "total": doubles(self.total),
-            "v": doubles(self.v), "matrix": doubles(self.matrix),
-            "logged_steps": doubles(self.logged_steps),
-            "logged_begins": as_array(self.logged_begins.data(), self.logged_begins.size(), "i8"),
-            "mistakes": as_array(self.mistakes.data(), self.mistakes.size(), "i8"),
+            "settings": self.settings, "primal": self.primal, "full": self.full,
+            **{name: getattr(self, name) for name in COUNTS}, "begin": self.begin,
+            "unit": self.unit, "nonzero": self.nonzero, "n_seen": self.n_seen,
+            "place_of": self.place_of, "rows": self.rows.arrays(), "w": doubles(self.w),
+            "total": doubles(self.total), "v": doubles(self.v), "matrix": self.seen_part(),
+            "logged_rows": self.logged_rows.arrays(), "logged_steps": doubles(self.logged_steps),
+            "logged_begins": as_array(self.logged_begins.data(), self.logged_begins.size(),
+                                      np.int64),
+            "mistakes": self.mistaken_rows,
         }
 
     def __setstate__(self, state):
-        (self.primal, self.full, self.trials, self.corrections, self.updates, self.limit,
-         self.rows_taken, self.begin, self.unit, self.nonzero, self.n_seen) = state["counts"]
-        self.rows, self.logged_rows = state["rows"], state["logged_rows"]
-        take_bytes(self.w, state["w"])
-        take_bytes(self.total, state["total"])
-        take_bytes(self.v, state["v"])
-        take_bytes(self.matrix, state["matrix"])
-        take_bytes(self.logged_steps, state["logged_steps"])
-        take_bytes(self.logged_begins, state["logged_begins"])
-        take_bytes(self.mistakes, state["mistakes"])
-        # It may have been memory-mapped read-only.
-        self.place_of = np.require(state["place_of"], requirements="W")
+        self.settings = part(state, "settings")
+        try:
+            self.open(**self.settings)
+        except (TypeError, OverflowError) as error:
+            require(False, f"its settings are no settings: {error}")
+        self.take_counts(state)
+        self.take_places(state)
+        self.take_matrix(state)
+        self.rows.take_arrays(part(state, "rows"), self.n_seen)
+        self.take_log(state)
         self.bind()
 
+    cdef int take_counts(self, state) except -1:
+        self.full = flag(state, "full")
+        self.trials = whole(state, "trials", 0, MAX_TRIALS)
+        self.corrections = whole(state, "corrections", 0, MAX_TRIALS)
+        self.updates = whole(state, "updates", 0, self.corrections)
+        self.limit = whole(state, "limit", -1, MAX_TRIALS)
+        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.begin = whole(state, "begin", 0, self.trials)
+        self.unit = real(state, "unit", -INFINITY, INFINITY)
+        self.n_seen = whole(state, "n_seen", 1, min(self.n_coordinates + 1, INT32_MAX))
+        self.nonzero = whole(state, "nonzero", 0, self.n_seen)
+        return OK
 
-def _reopen(kind, settings):
-    return kind(**settings)
+    cdef int take_places(self, state) except -1:
+        """The places, of which every one but the empty place 0 is of one coordinate; and the
+        vectors over them."""
+        cdef const int32_t[::1] place_of = array_of(
+            state, "place_of", np.int32, (self.n_coordinates,))
+        cdef vector[char] taken
+        cdef Py_ssize_t i
+        require(np.count_nonzero(state["place_of"]) == self.n_seen - 1,
+                f"'place_of' has not {self.n_seen - 1} places")
+        require_within("place_of", place_of, 0, self.n_seen - 1)
+        taken.resize(self.n_seen)
+        for i in range(self.n_coordinates):
+            if place_of[i]:
+                require(not taken[place_of[i]], f"'place_of' holds {place_of[i]} twice")
+                taken[place_of[i]] = True
+        self.place_of = writable(state["place_of"])
+        take(self.w, "w", state, self.n_seen)
+        take(self.v, "v", state, self.n_seen)
+        take(self.total, "total", state, self.n_seen if self.averaged else 1)
+        return OK
+
+    cdef seen_part(self):
+        """The n x n form, as far as it is over the features seen."""
+        cdef Py_ssize_t side = self.stride()
+        if not self.primal:
+            return np.zeros((0, 0))
+        matrix = <double[:side, :side]> self.matrix.data()
+        return np.asarray(matrix)[:self.n_seen, :self.n_seen].copy()
+
+    cdef int take_matrix(self, state) except -1:
+        """The other way round."""
+        cdef Py_ssize_t side = self.stride(), n
+        asked_for = self.primal
+        self.primal = flag(state, "primal")
+        require(self.automatic or self.primal == asked_for, "'primal' is not what 'solver' says")
+        n = self.n_seen if self.primal else 0
+        array_of(state, "matrix", np.float64, (n, n))
+        if not self.primal:
+            return OK
+        require(8.0 * side * side <= self.room, "'matrix' has no room")
+        self.matrix.assign(side * side, 0.0)
+        matrix = <double[:side, :side]> self.matrix.data()
+        np.asarray(matrix)[:n, :n] = state["matrix"]
+        return OK
+
+    cdef int take_log(self, state) except -1:
+        n = self.corrections if self.logged else 0
+        self.logged_rows.take_arrays(part(state, "logged_rows"), self.n_seen)
+        require(self.logged_rows.count() == n, "'logged_rows' are not those of the corrections")
+        take(self.logged_steps, "logged_steps", state, n)
+        take(self.logged_begins, "logged_begins", state, n)
+        require_within("logged_begins", state["logged_begins"], 0, MAX_TRIALS)
+        take(self.mistakes, "mistakes", state, self.corrections)
+        return OK
 
 
 cdef double reciprocal_norm(const vector[double]& w, double p) noexcept nogil:

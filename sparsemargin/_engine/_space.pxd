@@ -104,4 +104,8 @@ cdef class LinearSpace:
     cdef object row_slack
     cdef readonly object multipliers
     cdef object measured
-    cdef bind(self)
+    cdef dict layout(self, dtype)
+    cdef bind(self, double p, dict arrays)
+    cdef dict checked_arrays(self, state, double p)
+    cdef check_synced(self)
+    cdef one_a_row(self, Py_ssize_t n_rows, kept)

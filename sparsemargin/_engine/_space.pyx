@@ -37,6 +37,10 @@ from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 
+from sparsemargin._engine._states import (
+    MAX_TRIALS, array_of, flag, part, real, require, require_within, whole, writable
+)
+
 # Named in the order of the pointers in `Labels`.
 FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
           "mass", "bound")
@@ -46,6 +50,9 @@ COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
 MAX_P = 256.0
+
+# In one array: their bytes can still be counted.
+MOST_NUMBERS = sys.maxsize // 8
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
 cdef int WIDEST_SHIFT = 500
@@ -470,33 +477,45 @@ cdef class LinearSpace:
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
                  double bias, double slack, bint averaged, bint normalized, log):
         dtype = np.dtype(dtype if p == 2.0 else np.float64)
-        self.c.p = make_power(p)
-        self.c.link = make_power(p - 1.0)
         self.c.n_labels = n_labels
         self.c.n_coordinates = n_features + (1 if bias else 0)
         self.c.bias = bias
         self.c.slack = slack
-        self.c.window = 600 if dtype == np.float64 else 100
         self.c.averaged = averaged
         self.c.normalized = normalized
-        if self.c.n_coordinates > sys.maxsize // (n_labels * dtype.itemsize):
+        if self.c.n_coordinates > MOST_NUMBERS // n_labels:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
-        size = self.c.n_coordinates * n_labels
-        self.t = np.zeros(size, dtype)
-        self.g = self.t if p == 2.0 else np.zeros(size, dtype)
-        self.acc = np.zeros(size if averaged else 0, dtype)
-        self.synced = np.zeros(size if averaged else 0, np.uint16)
-        self.pending = np.zeros(n_labels * (FLUSHES + 1) if averaged else 0)
-        self.floats = np.zeros((len(FLOATS), n_labels))
-        self.sums = np.zeros((n_labels, sizeof(Sum) // sizeof(double)))
-        self.counts = np.zeros((len(COUNTS), n_labels), dtype=np.int64)
+        arrays = {name: np.zeros(*layout) for name, layout in self.layout(dtype).items()}
+        arrays["g"] = arrays["t"] if p == 2.0 else np.zeros(len(arrays["t"]))
         self.log = log
-        self.bind()
+        self.bind(p, arrays)
         self.counts[COUNTS.index("stopped")] = -1
         self.floats[FLOATS.index("scale")] = 1.0
         self.floats[FLOATS.index("bound")] = np.inf
 
-    cdef bind(self):
+    cdef dict layout(self, dtype):
+        """Shape and type of the arrays of the state, but for g, which is as t or t itself, and
+        what is pending."""
+        cdef Py_ssize_t n = self.c.n_labels, size = self.c.n_coordinates * n
+        cdef Py_ssize_t kept = size if self.c.averaged else 0
+        return {
+            "t": ((size,), dtype),
+            "acc": ((kept,), dtype),
+            "synced": ((kept,), np.uint16),
+            "floats": ((len(FLOATS), n), np.float64),
+            "sums": ((n, sizeof(Sum) // sizeof(double)), np.float64),
+            "counts": ((len(COUNTS), n), np.int64),
+        }
+
+    cdef bind(self, double p, dict arrays):
+        """Take these arrays for the state."""
+        self.t, self.g, self.acc = arrays["t"], arrays["g"], arrays["acc"]
+        self.synced = arrays["synced"]
+        self.floats, self.sums, self.counts = arrays["floats"], arrays["sums"], arrays["counts"]
+        self.pending = np.zeros((self.c.n_labels, FLUSHES + 1 if self.c.averaged else 0))
+        self.c.p = make_power(p)
+        self.c.link = make_power(p - 1.0)
+        self.c.window = 600 if self.t.dtype == np.float64 else 100
         cdef double[:, ::1] floats = self.floats
         cdef int64_t[:, ::1] counts = self.counts
         cdef double[:, ::1] sums = self.sums
@@ -510,33 +529,63 @@ cdef class LinearSpace:
             whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n, whole + 10 * n,
         )
         cdef uint16_t[::1] synced = self.synced
-        cdef double[::1] pending = self.pending
+        cdef double[:, ::1] pending = self.pending
         self.c.synced = &synced[0] if self.c.averaged else NULL
-        self.c.pending = &pending[0] if self.c.averaged else NULL
+        self.c.pending = &pending[0, 0] if self.c.averaged else NULL
 
     def __getstate__(self):
-        space = self.c
-        return (self.trials, self.t, None if self.g is self.t else self.g, self.acc, self.synced,
-                self.pending, self.floats, self.sums, self.counts, self.log, space.p.exponent,
-                space.n_labels, space.n_coordinates, space.bias, space.slack, space.window,
-                space.averaged, space.normalized)
+        state = {"g": None if self.g is self.t else self.g,
+                 "pending": self.pending[:, :self.per_label("flushes").max()],
+                 "log": None if self.log is None else self.log.__getstate__(),
+                 "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
+                 "n_coordinates": self.c.n_coordinates, "bias": self.c.bias,
+                 "slack": self.c.slack, "averaged": self.c.averaged,
+                 "normalized": self.c.normalized}
+        return {**{name: getattr(self, name) for name in self.layout(self.t.dtype)}, **state}
 
     def __reduce__(self):
         return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
 
     def __setstate__(self, state):
-        # Arrays that came out of a memory map can't be written to.
-        state = [np.require(part, requirements="W") if isinstance(part, np.ndarray) else part
-                 for part in state]
-        (self.trials, self.t, self.g, self.acc, self.synced, self.pending, self.floats,
-         self.sums, self.counts, self.log, p,
-         self.c.n_labels, self.c.n_coordinates, self.c.bias, self.c.slack, self.c.window,
-         self.c.averaged, self.c.normalized) = state
-        if self.g is None:
-            self.g = self.t
-        self.c.p = make_power(p)
-        self.c.link = make_power(p - 1.0)
-        self.bind()
+        p = real(state, "p", 2.0, MAX_P)
+        self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS // (FLUSHES + 1))
+        self.c.n_coordinates = whole(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)
+        self.c.bias = real(state, "bias", 0.0, INFINITY)
+        self.c.slack = real(state, "slack", 0.0, INFINITY)
+        self.c.averaged = flag(state, "averaged")
+        self.c.normalized = flag(state, "normalized")
+        self.trials = whole(state, "trials", 0, MAX_TRIALS)
+        self.bind(p, self.checked_arrays(state, p))
+        require_within("flushes", self.per_label("flushes"), 0,
+                       FLUSHES if self.c.averaged else 0)
+        self.check_synced()
+        flushes = self.per_label("flushes").max()
+        self.pending[:, :flushes] = array_of(
+            state, "pending", np.float64, (self.c.n_labels, flushes))
+        if part(state, "log") is not None:
+            self.log = CorrectionLog()
+            self.log.__setstate__(state["log"])
+            require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
+            require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
+
+    cdef dict checked_arrays(self, state, double p):
+        """The arrays of a state, of the types and shapes they must have."""
+        dtype = getattr(part(state, "t"), "dtype", None)
+        require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
+                "'t' is not of a type that coordinates have")
+        layout = self.layout(dtype)
+        if p != 2.0:
+            layout["g"] = layout["t"]
+        arrays = {name: writable(array_of(state, name, kind, shape))
+                  for name, (shape, kind) in layout.items()}
+        return {"g": arrays["t"], **arrays}
+
+    cdef check_synced(self):
+        cdef Py_ssize_t i, n = self.c.n_labels
+        cdef const uint16_t[::1] synced = self.synced
+        for i in range(synced.shape[0]):
+            if synced[i] > self.c.of.flushes[i % n]:
+                require(False, f"'synced' holds {synced[i]}, more flushes than there were")
 
     @property
     def n_features(self):
@@ -598,6 +647,7 @@ cdef class LinearSpace:
         """
         cdef Py_ssize_t bias = 1 if self.c.bias else 0
         cdef Py_ssize_t kept = min(n_features, self.n_features - first)
+        cdef uint16_t[::1] places
         shape = self.c.n_coordinates, self.c.n_labels
 
         def moved(array):
@@ -610,22 +660,30 @@ cdef class LinearSpace:
         self.t, self.g = moved(self.t), (None if self.g is self.t else moved(self.g))
         if self.g is None:
             self.g = self.t
+        self.c.n_coordinates = n_features + bias
         if self.c.averaged:
             self.acc, self.synced = moved(self.acc), moved(self.synced)
-        self.c.n_coordinates = n_features + bias
-        self.bind()
+            places = self.synced
+            self.c.synced = &places[0]
+
+    cdef one_a_row(self, Py_ssize_t n_rows, kept):
+        """A number for each row and label, 0 to begin with, or the kept ones."""
+        shape = n_rows, self.c.n_labels
+        if kept is None:
+            return np.zeros(shape)
+        return writable(array_of({"kept": kept}, "kept", np.float64, shape))
 
     def open_slack(self, Py_ssize_t n_rows, kept=None):
         """Give each of the next n_rows rows a soft-margin coordinate of its own, or let the same
         rows have the ones again that `close_slack` gave back."""
-        self.row_slack = np.zeros((n_rows, self.c.n_labels)) if kept is None else kept
+        self.row_slack = self.one_a_row(n_rows, kept)
         cdef double[:, ::1] view = self.row_slack
         self.c.n_slack = n_rows
         self.c.slack_t = &view[0, 0] if n_rows else NULL
 
     def open_multipliers(self, Py_ssize_t n_rows, kept=None):
         """Give each of the next n_rows rows a multiplier, 0 to begin with, or the kept ones."""
-        self.multipliers = np.zeros((n_rows, self.c.n_labels)) if kept is None else kept
+        self.multipliers = self.one_a_row(n_rows, kept)
         self.measured = np.zeros(max(n_rows, <Py_ssize_t> 1) * sizeof(RowScale), dtype=np.uint8)
         cdef double[:, ::1] view = self.multipliers
         cdef unsigned char[::1] raw = self.measured
@@ -682,7 +740,7 @@ cdef class LinearSpace:
         if self.c.averaged:
             result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
             for l in np.flatnonzero(self.per_label("flushes")):
-                pending = self.pending.reshape(self.c.n_labels, -1)[l] * b[l]
+                pending = self.pending[l] * b[l]
                 synced = self.synced.reshape(shape)[:, l]
                 result[:, l] += pending[synced] * self.g.reshape(shape)[:, l]
         if not np.isfinite(result).all():

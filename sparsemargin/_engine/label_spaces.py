@@ -7,6 +7,10 @@ import numpy as np
 from sparsemargin._engine import kernels
 from sparsemargin._engine._replay import draw_slices
 from sparsemargin._engine._seen import outputs_at, votes
+from sparsemargin._engine._states import part, require, whole
+
+#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
+MATRIX_MEMORY = 1 << 30
 
 
 class LabelSpaces:
@@ -23,6 +27,34 @@ class LabelSpaces:
         self.spaces = [make() for _ in range(n_labels)]
         self.n_labels = n_labels
         self.p, self.bias = self.spaces[0].p, self.spaces[0].bias
+
+    @classmethod
+    def restored(cls, kind, states):
+        """Spaces of that class, which go on where those were whose states these are.
+
+        Raises
+        ------
+        ValueError
+            If a state is damaged, asks for more memory than a model may, or is unlike the others.
+        """
+        require(len(states) > 0, "it has no spaces")
+        settings = part(states[0], "settings")
+        room = whole(settings, "room", 0, MATRIX_MEMORY // len(states))
+        whole(settings, "primal_room", 0, room)
+        spaces = []
+        for state in states:
+            require(part(state, "settings") == settings, "its spaces are not alike")
+            spaces.append(kind.__new__(kind))
+            spaces[-1].__setstate__(state)
+        return cls(iter(spaces).__next__, len(spaces))
+
+    @property
+    def n_features(self):
+        return self.spaces[0].n_features
+
+    @property
+    def logged(self):
+        return self.spaces[0].logged
 
     def per_label(self, name):
         """The scalars called `name`, shape (n_labels,)."""
@@ -43,10 +75,6 @@ class LabelSpaces:
         """Let labels learn on, up to that many corrections since their first."""
         for space in self.spaces:
             space.limit = -1 if max_corrections is None else max_corrections
-
-    @property
-    def n_features(self):
-        return len(self.spaces[0].place_of) - (1 if self.bias else 0)
 
     def resize(self, n_features, first=0):
         """As `LinearSpace.resize`."""

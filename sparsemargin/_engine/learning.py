@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine._loop import shuffle
+from sparsemargin._engine._states import MAX_TRIALS
 from sparsemargin._engine.certificate import Certificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.progress import Progress
 from sparsemargin._engine.task import PRODUCTS_PER_CALL
-
-MAX_TRIALS = 1 << 62
 
 # Once the plain loop has cost so many times what the matrix of dot products would, it is made:
 # the two together never cost more than twice what the better one would have alone.

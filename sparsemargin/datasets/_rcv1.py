@@ -1,18 +1,18 @@
 """Reuters news stories: the LYRL2004 vectors of RCV1, from a sample or from the whole corpus."""
 
 from collections.abc import Iterable
-from io import BytesIO
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse as sp
-from sklearn.datasets import fetch_rcv1, load_svmlight_file
+from sklearn.datasets import fetch_rcv1
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Bunch, check_random_state
 
 from sparsemargin._checks import check_choice, check_count, check_flag, check_float_dtype
+from sparsemargin.io.svmlight import load_svmlight
 
 from ._local import DataHome, check_data_home, read_files
 from ._registry import data_sets
@@ -236,12 +236,7 @@ def _load(source: RCV1Source, data_home: Path | None, dtype: np.dtype) -> _Stori
 def _load_sample(data_home: Path | None, dtype: np.dtype) -> _Stories:
     vectors, topics = read_files("rcv1", data_home)
     n_rows, n_features = vectors.file.shape
-    try:
-        X, labels = load_svmlight_file(
-            BytesIO(vectors.unpacked()), n_features=n_features, dtype=dtype, multilabel=True
-        )
-    except ValueError as error:
-        raise ValueError(f"{vectors.path}: {error}") from error
+    X, labels = load_svmlight(vectors.path, n_features=n_features, dtype=dtype, multilabel=True)
     vectors.check_count(X.shape[0])
     names = topics.lines()
     topics.check_count(len(names))

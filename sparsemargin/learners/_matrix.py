@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from sparsemargin._engine._seen import SeenSpace
-from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin._engine.label_spaces import MATRIX_MEMORY, LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
 from sparsemargin._engine.task import Task
@@ -18,9 +18,6 @@ from sparsemargin.learners import _rows as border
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import NONE, Limit, one_of, whole
 from sparsemargin.learners._weighted import WeightedLearner
-
-#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
-MATRIX_MEMORY = 1 << 30
 
 #: Bytes the n x n form may take where it is chosen automatically.
 PRIMAL_MEMORY = 1 << 26

@@ -1,0 +1,126 @@
+"""What engine objects are saved as, and how that is taken in again.
+
+Kernels run unchecked over what an object holds, and a state may come from a file that anyone has
+written. So every length, and every number that an index is made of, is checked here, once.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint16_t
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+from numbers import Integral, Real
+
+import numpy as np
+
+#: Trials that can be counted, with room for sums of two counts.
+MAX_TRIALS = 1 << 62
+
+ctypedef fused counted_t:
+    uint16_t
+    int32_t
+    int64_t
+
+
+cdef as_array(const void* data, size_t n, dtype):
+    """A copy of what lies there."""
+    dtype = np.dtype(dtype)
+    size = n * dtype.itemsize
+    return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
+
+
+cdef doubles(const vector[double]& values):
+    return as_array(values.data(), values.size(), np.float64)
+
+
+cdef int take(stored_vector& values, name, state, length) except -1:
+    """The other way round: the array called `name`, of that length."""
+    if stored_vector is vector[int32_t]:
+        dtype = np.int32
+    elif stored_vector is vector[int64_t]:
+        dtype = np.int64
+    elif stored_vector is vector[float]:
+        dtype = np.float32
+    else:
+        dtype = np.float64
+    array = array_of(state, name, dtype, (length,))
+    cdef const unsigned char[::1] raw = np.ascontiguousarray(array).view(np.uint8)
+    values.resize(len(array))
+    if raw.shape[0]:
+        memcpy(values.data(), &raw[0], raw.shape[0])
+    return 0
+
+
+def require(bint sound, what):
+    """Raise a ValueError that says what is wrong, unless it is sound."""
+    if not sound:
+        raise ValueError(f"The state of a model is damaged: {what}.")
+
+
+def part(state, name):
+    """What the state has under that name."""
+    require(isinstance(state, dict) and name in state, f"it has no {name!r}")
+    return state[name]
+
+
+def array_of(state, name, dtype, shape):
+    """The array called `name`, of that type and shape."""
+    array = part(state, name)
+    require(isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
+            f"{name!r} is not an array of {np.dtype(dtype)} of shape {shape}")
+    return array
+
+
+def writable(array):
+    """The array, or a copy where it is no plain memory that can be written to: out of a memory
+    map, say."""
+    return np.require(array, requirements="CAW")
+
+
+def length_of(state, name):
+    """Entries of the one-dimensional array called `name`."""
+    array = part(state, name)
+    require(isinstance(array, np.ndarray) and array.ndim == 1,
+            f"{name!r} is not an array of one dimension")
+    return len(array)
+
+
+def flag(state, name):
+    """The bool called `name`."""
+    value = part(state, name)
+    require(isinstance(value, bool), f"{name!r} is not True or False")
+    return value
+
+
+def whole(state, name, low, high):
+    """The whole number called `name`, from low to high."""
+    value = part(state, name)
+    require(isinstance(value, Integral) and low <= value <= high,
+            f"{name!r} is not a whole number from {low} to {high}")
+    return int(value)
+
+
+def real(state, name, low, high):
+    """The number called `name`, from low to high, not NaN."""
+    value = part(state, name)
+    require(isinstance(value, Real) and low <= value <= high,
+            f"{name!r} is not a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def require_within(name, const counted_t[::1] values, int64_t low, int64_t high):
+    """Raise a ValueError unless all values are from low to high."""
+    cdef Py_ssize_t i
+    for i in range(values.shape[0]):
+        if not low <= values[i] <= high:
+            require(False, f"{name!r} holds {values[i]}, which is not from {low} to {high}")
+
+
+def require_starts(name, const int64_t[::1] start, int64_t n):
+    """Raise a ValueError unless n entries are cut into rows there, the last end included."""
+    cdef Py_ssize_t i, n_rows = start.shape[0] - 1
+    require(n_rows >= 0 and start[0] == 0 and start[n_rows] == n,
+            f"{name!r} does not lead from 0 to {n}")
+    for i in range(n_rows):
+        if start[i] > start[i + 1]:
+            require(False, f"{name!r} falls from {start[i]} to {start[i + 1]}")

@@ -1,0 +1,161 @@
+"""The types of this library that model files can hold, and what each is saved as.
+
+The table is closed: what a file names is looked up here and nowhere else. The engine's objects
+check the states they are given; what is checked here is what only Python code uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine._higher_order import HigherOrderSpace
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin._engine._second_order import SecondOrderSpace
+from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine._states import array_of, flag, length_of, part, real, require, whole
+from sparsemargin._engine.certificate import SoftMargin
+from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin._engine.learning import Outcome
+
+
+class ByCoordinate(NamedTuple):
+    """An array with an entry a coordinate, most of them 0 where data are sparse."""
+
+    array: np.ndarray
+
+
+class OwnType(NamedTuple):
+    """How a type is saved.
+
+    Attributes
+    ----------
+    kind : type
+    state : callable
+        What an object is saved as: a dict of names to values that can be encoded.
+    restore : callable
+        The object again; a ValueError where the state is none of an object.
+    """
+
+    kind: type
+    state: Callable[[Any], dict[str, Any]]
+    restore: Callable[[dict[str, Any]], Any]
+
+
+def _restore(kind: Any, state: dict[str, Any]) -> Any:
+    fresh = kind.__new__(kind)
+    fresh.__setstate__(state)
+    return fresh
+
+
+# -- spaces ---------------------------------------------------------------------------------------
+
+
+def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
+    arrays = {name: ByCoordinate(state[name]) for name in names if state[name] is not None}
+    return {**state, **arrays}
+
+
+def _linear_state(space: LinearSpace) -> dict[str, Any]:
+    return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
+
+
+_LABEL_SPACES = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
+
+
+def _spaces_state(spaces: LabelSpaces) -> dict[str, Any]:
+    states = [_by_coordinate(space.__getstate__(), "place_of") for space in spaces.spaces]
+    return {"kind": type(spaces.spaces[0]).__name__, "spaces": states}
+
+
+def _restore_spaces(state: dict[str, Any]) -> LabelSpaces:
+    kind = part(state, "kind")
+    require(kind in _LABEL_SPACES, f"there is no space {kind!r}")
+    return LabelSpaces.restored(_LABEL_SPACES[kind], part(state, "spaces"))
+
+
+# -- what came of a fit ---------------------------------------------------------------------------
+
+_HISTORY = {
+    "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
+}  # fmt: skip
+
+
+def _outcome_state(outcome: Outcome) -> dict[str, Any]:
+    """The epochs' history as one array of each of its numbers."""
+    columns = zip(*outcome.history, strict=True) if outcome.history else ([],) * len(_HISTORY)
+    history = {
+        name: np.array(column, dtype)
+        for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
+    }
+    return {**vars(outcome), "history": history}
+
+
+def _restore_outcome(state: dict[str, Any]) -> Outcome:
+    margin, soft_margin = part(state, "margin"), part(state, "soft_margin")
+    if margin is not None:
+        array_of(state, "margin", np.float64, (len(margin),))
+    require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
+    return Outcome(
+        n_iter=real(state, "n_iter", 0, np.inf), converged=flag(state, "converged"),
+        proven=flag(state, "proven"), interrupted=flag(state, "interrupted"),
+        margin=margin, soft_margin=soft_margin, history=_rows_of(part(state, "history")),
+    )  # fmt: skip
+
+
+def _rows_of(history: dict[str, Any]) -> list[tuple]:
+    shape = part(history, "margin").shape
+    n_iter, *columns = (
+        array_of(history, name, dtype, shape if i else shape[:1])
+        for i, (name, dtype) in enumerate(_HISTORY.items())
+    )
+    return list(zip(n_iter.tolist(), *columns, strict=True))
+
+
+def _restore_soft_margin(state: dict[str, Any]) -> SoftMargin:
+    shape = (length_of(state, "objective"),)
+    return SoftMargin(
+        *(array_of(state, name, np.float64, shape) for name in ("objective", "deviation"))
+    )
+
+
+# -- random numbers -------------------------------------------------------------------------------
+
+_GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
+
+
+def _random_state(random: np.random.RandomState) -> dict[str, Any]:
+    state = random.get_state(legacy=False)
+    if state["bit_generator"] != _GENERATOR:
+        raise ValueError(
+            f"A RandomState over {state['bit_generator']} has no place in a model file. Pass an "
+            "int as random_state, or RandomState(seed)."
+        )
+    return {**state["state"], "has_gauss": state["has_gauss"], "gauss": state["gauss"]}
+
+
+def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
+    random = np.random.RandomState(0)
+    # Beyond the last of them numpy would read whatever lies there.
+    random.set_state((
+        _GENERATOR, array_of(state, "key", np.uint32, (_GENERATOR_LENGTH,)),
+        whole(state, "pos", 0, _GENERATOR_LENGTH), whole(state, "has_gauss", 0, 1),
+        real(state, "gauss", -np.inf, np.inf),
+    ))  # fmt: skip
+    return random
+
+
+OWN_TYPES = {
+    own.kind.__name__: own
+    for own in (
+        OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+        OwnType(LabelSpaces, _spaces_state, _restore_spaces),
+        OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
+        OwnType(Outcome, _outcome_state, _restore_outcome),
+        OwnType(SoftMargin, vars, _restore_soft_margin),
+        OwnType(np.random.RandomState, _random_state, _restore_random),
+    )
+}

@@ -1,0 +1,272 @@
+"""Models in files: written whole or not at all, and read without running anything a file brings.
+
+A model file holds all that learning on takes: a loaded model predicts, and goes on with
+`partial_fit` or under `warm_start`, to the bit as the saved one would. It is one archive of arrays
+and a document, ``model.json``, in the form of NumPy's npz, into which any program can look. Two
+formats were passed over. Pickles run what they hold. skops looks up types by the names in the
+file, and imports scikit-learn, which takes a second and 112 MB: more than a command should that
+only predicts. What a model holds is plain enough to be written down: parameters, arrays, and a
+few objects of the engine, which check the states they are given.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine._states import array_of, part, require, whole
+from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin.io._archive import open_archive, write_archive
+from sparsemargin.io._values import Decoder, Encoder
+from sparsemargin.io.files import replacing
+
+_FORMAT, _VERSION = "sparsemargin model", 1
+
+# What each model learns in.
+_SPACES = {
+    "ALMAClassifier": LinearSpace,
+    "CRAMMAClassifier": LinearSpace,
+    "HigherOrderPerceptron": LabelSpaces,
+    "MarginPerceptron": LinearSpace,
+    "MaxMarginClassifier": LinearSpace,
+    "PNormPerceptron": LinearSpace,
+    "ROMMAClassifier": LinearSpace,
+    "SecondOrderPerceptron": LabelSpaces,
+}
+
+# Attributes that are made again when they are asked for.
+_CACHES = {"_coef"}
+
+
+class Contents(NamedTuple):
+    """What a model file holds.
+
+    Attributes
+    ----------
+    class_name : str
+    library : str
+        Version of the library that wrote it.
+    parameters : dict
+        What the constructor takes.
+    state : dict
+        The other attributes of the model.
+    n_bytes : int
+        What the arrays take in memory.
+    """
+
+    class_name: str
+    library: str
+    parameters: dict[str, Any]
+    state: dict[str, Any]
+    n_bytes: int
+
+
+def _classes() -> dict[str, Any]:
+    """The classes of the models; they bring scikit-learn with them."""
+    from sparsemargin import estimators
+
+    return {name: getattr(estimators, name) for name in _SPACES}
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a fitted classifier of this library, so that `load_model` gives it back to the bit.
+
+    All of it is saved: parameters, weights, averages, the logs that `hypothesis="vote"` and
+    ``"random"`` are replayed from, certificates. Weights that are mostly 0 take the room of the
+    others. A file that was at `path` stays until the new one is complete, and where that fails.
+    The same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : classifier
+    path : path
+        By custom ``*.model``.
+
+    Raises
+    ------
+    ValueError
+        If the model is none of this library or not fitted, or has an attribute that model files
+        have no place for; names it.
+    OSError
+        If the file can't be written; names it.
+    """
+    name = type(model).__name__
+    if name not in _SPACES or _classes()[name] is not type(model):
+        raise ValueError(
+            f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
+        )
+    if not hasattr(model, "classes_"):
+        raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
+    parameters = model.get_params(deep=False)
+    state = {
+        attribute: value
+        for attribute, value in vars(model).items()
+        if attribute not in parameters and attribute not in _CACHES
+    }
+    _check(name, state)
+    document, arrays = _written(name, parameters, state)
+    with replacing(path) as file:
+        write_archive(file, document, arrays)
+
+
+def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
+    """The document and the arrays of a model file."""
+    from sparsemargin import __version__
+
+    encoder = Encoder()
+    document = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "library": __version__,
+        "class": name,
+        "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
+        "state": encoder.encode_named(dict(sorted(state.items()))),
+    }
+    return document, encoder.arrays
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load a classifier that `save_model` saved.
+
+    Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
+    that no file can make the library read or write where it should not. What the model predicts
+    is, of course, as good as where it comes from.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    classifier
+        Of the class, with the parameters and at the point where it was saved.
+
+    Raises
+    ------
+    ValueError
+        If the file is no model file, was cut short or changed, was written by a newer version
+        in another format, or holds what no model does. Names the file.
+    OSError
+        If the file can't be read.
+    """
+    contents = _read(path)
+    try:
+        model = _classes()[contents.class_name](**contents.parameters)
+    except TypeError as error:
+        raise ValueError(
+            f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
+            f"{contents.class_name} takes other parameters: {error}"
+        ) from None
+    vars(model).update(contents.state, **dict.fromkeys(_CACHES))
+    return model
+
+
+def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file tells of its model, without scikit-learn.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
+        ``n_features``; ``n_iter``, epochs of the last `fit`, None after `partial_fit`;
+        ``n_trials``; ``n_corrections``, an int for two classes, else a list with one a class;
+        ``library``, the version that wrote the file; ``n_bytes``, what the arrays take in memory.
+
+    Raises
+    ------
+    ValueError, OSError
+        As for `load_model`.
+    """
+    contents = _read(path)
+    return {
+        **summarise(contents.class_name, contents.parameters, contents.state),
+        "library": contents.library,
+        "n_bytes": contents.n_bytes,
+    }
+
+
+def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """What `read_summary` tells of a model beside its file."""
+    space = state["_space"]
+    corrections = space.per_label("corrections").tolist()
+    return {
+        "class": class_name,
+        "settings": parameters,
+        "classes": state["classes_"].tolist(),
+        "n_features": state["n_features_in_"],
+        "n_iter": state.get("n_iter_"),
+        "n_trials": space.trials,
+        "n_corrections": corrections[0] if len(corrections) == 1 else corrections,
+    }
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+def _read(path: str | os.PathLike[str]) -> Contents:
+    """What a file holds, checked."""
+    with open_archive(path) as archive:
+        document = archive.document()
+        _check_version(document)
+        name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
+        require(name in _SPACES, f"there is no classifier {name!r}")
+        decoder = Decoder(archive)
+        n_features = whole(state, "n_features_in_", 1, np.iinfo(np.int64).max)
+        classes = decoder.decode(part(state, "classes_"))
+        decoder.most = (n_features + 1) * _n_labels(classes)
+        del state["classes_"]
+        state = {"classes_": classes, **decoder.decode_named(state)}
+        _check(name, state)
+        parameters = decoder.decode_named(parameters)
+        return Contents(name, part(document, "library"), parameters, state, decoder.n_bytes)
+
+
+def _check_version(document: Any) -> None:
+    if part(document, "format") != _FORMAT:
+        raise ValueError("This is not a model file of sparsemargin.")
+    version = whole(document, "version", 1, np.iinfo(np.int64).max)
+    if version > _VERSION:
+        raise ValueError(
+            f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
+            f"this version reads format {_VERSION}. Update sparsemargin to load it."
+        )
+
+
+def _n_labels(classes: Any) -> int:
+    """Vectors learned side by side: one for two classes, else one for each."""
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes_' are no classes")
+    require(len(classes) >= 2, "'classes_' are fewer than two")
+    return 1 if len(classes) == 2 else len(classes)
+
+
+def _check(name: str, state: dict[str, Any]) -> None:
+    """Refuse a state whose parts, each sound by itself, don't go together."""
+    classes, space = part(state, "classes_"), part(state, "_space")
+    n_labels = _n_labels(classes)
+    require(isinstance(space, _SPACES[name]), f"'_space' is none of {name}")
+    require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
+    n_features = whole(state, "n_features_in_", space.n_features, space.n_features)
+    require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
+    array_of(state, "_class_weight", np.float64, (2, n_labels))
+    whole(state, "_slice_seed", 0, np.iinfo(np.int32).max)
+    require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
+    if "feature_names_in_" in state:
+        array_of(state, "feature_names_in_", object, (n_features,))
+    if isinstance(space, LinearSpace):
+        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
+    _check_hypothesis(space, state["_structure"])
+
+
+def _check_hypothesis(space: Any, structure: dict[str, Any]) -> None:
+    """Refuse a vote without a log to replay."""
+    replayed = part(structure, "hypothesis") in ("vote", "random")
+    logged = space.log is not None if isinstance(space, LinearSpace) else space.logged
+    require(replayed == logged, "'_structure' has another hypothesis than '_space'")
