@@ -12,13 +12,12 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.errors import Failure, failure_of
+from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 
 _COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
 
-# What a shell reports of a process that the signal SIGINT, or SIGPIPE, has ended.
-INTERRUPTED = 130
+# What a shell reports of a process that the signal SIGPIPE has ended.
 _PIPE_CLOSED = 141
 
 _EXAMPLES = """\b
@@ -48,8 +47,8 @@ class _Commands(click.Group):
         try:
             with _warnings_in_a_line(ctx):
                 super().invoke(ctx)
-                # Here a closed pipe can still be dealt with.
-                sys.stdout.flush()
+                # Here a closed pipe can still be dealt with, unlike at the exit.
+                click.get_text_stream("stdout").flush()
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
@@ -71,15 +70,19 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
             click.echo(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("default")
+        warnings.simplefilter("always")
         warnings.showwarning = show
         yield
 
 
 def _forget_output() -> None:
-    """Nobody reads on: what is still in the buffer would be another error at the exit."""
+    """Nobody reads on: what is still in a buffer would be another error at the exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
@@ -90,5 +93,3 @@ def _forget_output() -> None:
 def main() -> None:
     """Large-margin online learning from svmlight files, at the speed of the text."""
 
-
-__all__ = ["INTERRUPTED", "Failure", "main"]

@@ -7,27 +7,28 @@ import re
 
 import click
 
-from sparsemargin.cli.parameters import OPTION_OF
-
 #: What a shell reports of a process that the signal SIGINT has ended.
 INTERRUPTED = 130
 
-# Values that the library's arguments have, where the options say it otherwise.
+_REMEDIES = {
+    errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
+    errno.EFBIG: "Files may not be as large here; what was there before is as it was.",
+    errno.EROFS: "Write elsewhere.",
+    errno.EACCES: "Change its permissions, or name another.",
+}
+
+# What the library's messages call arguments that the command line has other words for.
 _PHRASES = {
     "multilabel=True": "--positive LABEL",
     "dtype=numpy.float64": "--float64",
-    "zero_based=True": "--zero-based yes",
-    "zero_based=False": "--zero-based no",
-    "cache=PATH": "--cache PATH",
-    "init_model": "--init",
+    "cache=PATH": "--cache FILE",
+    "leave cache out": "leave it out",
+    "classes=[...]": "--classes A,B,...",
+    "init_model": "--init MODEL",
 }
 
-_REMEDIES = {
-    errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
-    errno.EFBIG: "It is larger than files may be here; what was there before is as it was.",
-    errno.EROFS: "Write elsewhere.",
-    errno.EACCES: "Change the permissions, or write elsewhere.",
-}
+# Arguments that are options, beside the parameters of the algorithms.
+_ARGUMENTS = ("zero_based", "n_features", "hash_bits", "memory_limit", "positive", "cache", "algo")
 
 
 class Failure(click.ClickException):
@@ -40,37 +41,40 @@ def failure_of(error: Exception) -> Failure:
     """What to tell of an error."""
     if isinstance(error, OSError) and error.errno is not None:
         place = f"{error.filename}: " if error.filename else ""
-        remedy = _REMEDIES.get(error.errno, "")
-        return Failure(f"{place}{error.strerror}. {remedy}".rstrip())
+        return Failure(f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip())
     if isinstance(error, OSError | ValueError):
         return Failure(in_options(str(error)))
     if isinstance(error, MemoryError):
-        return Failure("There is not enough memory. Lower --memory-limit or --hash-bits.")
+        return Failure("There is not enough memory. Try a lower --memory-limit, or --hash-bits.")
     return Failure(
-        f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it, with "
+        f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it with "
         "what --traceback shows."
     )
 
 
 def in_options(message: str) -> str:
-    """The message with the library's arguments named as the options they are here.
+    """A message of the library with its arguments named as the options they are.
 
     Examples
     --------
-    >>> in_options("max_iter=0.5 ends within rows. Pass max_iter=a whole number.")
-    '--epochs 0.5 ends within rows. Pass --epochs a whole number.'
+    >>> in_options("max_iter=0.5 ends within rows. Pass max_iter=None, or hash_bits.")
+    '--epochs 0.5 ends within rows. Pass --epochs until, or --hash-bits.'
     """
-    for phrase, option in _PHRASES.items():
-        message = re.sub(rf"(?<![\w/.]){re.escape(phrase)}(?![\w/])", option, message)
-    # A word that is a parameter's name may also be another's, so it takes a value or an underscore
-    # to be known as one.
-    names = "|".join(map(re.escape, OPTION_OF))
+    # Only here, as a command that ends well has no use for it.
+    from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, word_for
+
+    def with_value(match: re.Match[str]) -> str:
+        name, value = match[1], match[2].strip("'")
+        return f"{option_name(name)} {word_for(name, value)}"
+
+    for phrase, words in _PHRASES.items():
+        message = message.replace(phrase, words)
+    names = (*ALL_PARAMETERS, *_ARGUMENTS)
     message = re.sub(
-        rf"(?<![\w/.])({names})=('?)(?=[\w\"'-])([\w.+-]*\w)?\2",
-        lambda match: f"{OPTION_OF[match[1]]} {match[3] or ''}".rstrip(),
-        message,
+        rf"(?<![\w/.=-])({'|'.join(names)})=('[^']*'|[\w.,+-]*\w)", with_value, message
     )
-    compound = "|".join(name for name in OPTION_OF if "_" in name)
+    # Without a value, only a name of several words is sure to be an argument's.
+    compound = "|".join(name for name in names if "_" in name)
     return re.sub(
-        rf"(?<![\w/.-])({compound})(?![\w/]|\.\w)", lambda match: OPTION_OF[match[1]], message
+        rf"(?<![\w/.=-])({compound})(?![\w/=]|\.\w)", lambda match: option_name(match[1]), message
     )

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from sparsemargin.io.sources import STANDARD_INPUT
-
 # Where the commands' context keeps what the options of all of them say.
 QUIET = "sparsemargin.quiet"
 TRACEBACK = "sparsemargin.traceback"
@@ -33,7 +31,7 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if isinstance(param, click.Option) and record is not None:
                 section = getattr(param, "section", "General")
                 sections.setdefault(section, []).append(record)
         general = sections.pop("General")
@@ -69,6 +67,11 @@ def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], None
     return callback
 
 
+def is_quiet() -> bool:
+    """Whether the command at hand was told to be."""
+    return click.get_current_context().meta.get(QUIET, False)
+
+
 _GENERAL = (
     click.option(
         "--traceback", is_flag=True, is_eager=True, expose_value=False,
@@ -82,7 +85,7 @@ _GENERAL = (
 )  # fmt: skip
 
 
-def command(name: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, with the options that all of them have."""
     indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
 

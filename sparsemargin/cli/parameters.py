@@ -27,8 +27,8 @@ _WORD_FOR_NONE = {"max_iter": "until"}
 DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
 _HELP = {
-    "B": "B of Figure 1; none: sqrt(8) / alpha.",
-    "C": "C of Figure 1: the length of the steps.",
+    "B": "B of the paper's Figure 1; none: sqrt(8) / alpha.",
+    "C": "C of the paper's Figure 1: the length of the steps.",
     "a": "Weight of the identity: the larger, the more like a Perceptron.",
     "aggressive": "Correct margins below 1 too.",
     "alpha": "The margin reached is at least 1 - alpha of the largest.",
@@ -40,7 +40,8 @@ _HELP = {
     "eta": "The step.",
     "eta0": "Rate at beta = 1.",
     "fit_intercept": "Learn an intercept.",
-    "hypothesis": "What predicts: the average of all weight vectors, or the last one.",
+    "hypothesis": "What predicts: the average of all weight vectors, or the last one; the others "
+    "take a log of all corrections, which files are not learned with.",
     "intercept_scaling": "Value of the intercept's own feature.",
     "margin": "Rows with less are corrected, in units of w.x.",
     "max_corrections": "Corrections to stop after.",
@@ -57,6 +58,10 @@ _HELP = {
     "sparse_updates": "Let the matrix change on some mistakes only.",
     "tol": "How near to the largest margin to come.",
 }
+
+
+#: All parameters that are options.
+ALL_PARAMETERS = tuple(_HELP)
 
 
 def option_name(parameter: str) -> str:
@@ -104,7 +109,8 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
         if text is None or text == ():
             continue
         if parameter not in known:
-            has = ", ".join(option_name(name) for name in _in_order(known) if _is_shown(name))
+            shown = set(known) - _REFUSED_BY_STREAMS
+            has = ", ".join(map(option_name, _in_order(shown)))
             raise click.UsageError(
                 f"{option_name(parameter)} is no option of --algo {algorithm or DEFAULT_ALGORITHM},"
                 f" which has {has}."
@@ -126,18 +132,21 @@ def _in_order(parameters: Any) -> list[str]:
     return [name for name in first if name in parameters] + rest
 
 
-def _is_shown(parameter: str) -> bool:
-    return parameter not in _REFUSED_BY_STREAMS
-
-
 def _option(parameter: str, owners: list[str]) -> Callable[..., Any]:
     name, settings = option_name(parameter), _settings_of(parameter, owners)
     declaration = f"{name}/--no-{name[2:]}" if settings.get("is_flag") else name
-    whose = "" if len(owners) == len(ALGORITHMS) else f"  [{', '.join(owners)}]"
     return click.option(
-        declaration, parameter, cls=Option, section="Learning", help=f"{_HELP[parameter]}{whose}",
-        hidden=not _is_shown(parameter), **settings,
+        declaration, parameter, cls=Option, section="Learning", help=_help(parameter, owners),
+        hidden=parameter in _REFUSED_BY_STREAMS, **settings,
     )  # fmt: skip
+
+
+def _help(parameter: str, owners: list[str]) -> str:
+    """What it is, which algorithms have it, and its default, where they agree on one."""
+    whose = [] if len(owners) == len(ALGORITHMS) else [", ".join(owners)]
+    defaults = {_default(parameter, owner) for owner in owners}
+    agreed = [f"default: {default}" for default in defaults if len(defaults) == 1]
+    return "  ".join([_HELP[parameter], *(f"[{note}]" for note in (*whose, *agreed))])
 
 
 def _settings_of(parameter: str, owners: list[str]) -> dict[str, Any]:
@@ -145,11 +154,10 @@ def _settings_of(parameter: str, owners: list[str]) -> dict[str, Any]:
     if parameter == "class_weight":
         return {"multiple": True, "metavar": "LABEL=WEIGHT"}
     limits = {limit.words: limit for owner in owners for limit in _limits_of(parameter, owner)}
-    defaults = {_default(parameter, owner) for owner in owners}
     if list(limits.values()) == [FLAG]:
-        return {"is_flag": True, "default": None, "show_default": _shown(defaults)}
+        return {"is_flag": True, "default": None}
     words = [word for limit in limits.values() for word in _metavars(parameter, limit)]
-    return {"metavar": "|".join(words), "show_default": _shown(defaults)}
+    return {"metavar": "|".join(words)}
 
 
 def _limits_of(parameter: str, algorithm: str) -> tuple[Limit, ...]:
@@ -160,14 +168,8 @@ def _default(parameter: str, algorithm: str) -> str:
     """Of the algorithm, as the command line writes it."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
-    constructor = inspect.signature(ALGORITHMS[algorithm][0].__init__)  # type: ignore[index]
-    default = constructor.parameters[parameter].default
+    default = inspect.signature(ALGORITHMS[algorithm][0]).parameters[parameter].default  # type: ignore[index]
     return word_for(parameter, f"{default:.6g}" if isinstance(default, float) else str(default))
-
-
-def _shown(defaults: set[str]) -> str | bool:
-    """The default, where all algorithms have the same."""
-    return defaults.pop() if len(defaults) == 1 else False
 
 
 def _metavars(parameter: str, limit: Limit) -> Iterator[str]:
@@ -224,10 +226,13 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float]:
                 f"{pair} is not LABEL=WEIGHT, such as spam=0.5.", param_hint="--class-weight"
             )
         weights[label] = weight
-    numbers = [_number(label) for label in weights]
-    # Files whose labels are all numbers have numbers for classes.
-    keys: list[Any] = list(weights) if any(map(isnan, numbers)) else numbers
-    return dict(zip(keys, weights.values(), strict=True))
+    return dict(zip(labels_given(list(weights)), weights.values(), strict=True))
+
+
+def labels_given(texts: list[str]) -> list[Any]:
+    """Labels as files that have no others would have them: numbers, if all of them are."""
+    numbers = [_number(text) for text in texts]
+    return list(texts) if any(map(isnan, numbers)) else numbers
 
 
 def _number(text: str) -> float:

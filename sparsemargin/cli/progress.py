@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-import click
-
-from sparsemargin.cli.options import QUIET
+from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.report import Lines, one_step_ahead, speed
 from sparsemargin.io.scanning import RowBlock
@@ -30,8 +28,7 @@ class Display(Protocol):
 def live_display(*, shown: bool) -> Iterator[Display | None]:
     """A display on standard error; None where that is no terminal, or where it is not to be shown
     or standard output is on the same terminal and not done yet."""
-    quiet = click.get_current_context().meta.get(QUIET)
-    if quiet or not shown or not sys.stderr.isatty():
+    if is_quiet() or not shown or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -60,7 +57,7 @@ def learning_progress() -> Iterator[Callable[[Moment], None]]:
     with live_display(shown=True) as display:
         if display is not None:
             yield lambda moment: display(_share(moment), lambda: _words(moment))
-        elif click.get_current_context().meta.get(QUIET):
+        elif is_quiet():
             yield lambda moment: None
         else:
             yield Lines()

@@ -39,11 +39,17 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> N
     Console().print(table)
 
 
-def print_facts(facts: dict[str, str]) -> None:
-    """Print names and values, one a line."""
+def lines_of_facts(facts: dict[str, str]) -> str:
+    """Names and values, one pair a line."""
     width = max(map(len, facts))
-    for name, value in facts.items():
-        click.echo(f"{name:<{width}}  {value}")
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+
+
+def some(values: Sequence[str], most: int = 10) -> str:
+    """The first values, and how many there are."""
+    if len(values) <= most:
+        return ", ".join(values)
+    return f"{len(values):,}: {', '.join(values[:most])}, ..."
 
 
 def size_in_words(n_bytes: int) -> str:
