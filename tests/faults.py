@@ -117,14 +117,16 @@ class Faults:
 def strike_everywhere(faults, scenario, kind, root):
     """Run a scenario with a fault at its first operation, at its second, and so on.
 
-    After each run everything is old or new; after an error everything is old and nothing is left
-    over, and the error names the file; without an error everything is new.
+    After each run everything is old or new. After an error everything is old and nothing is left
+    over, and the error names the file. What a killed process left over is removed by a second run,
+    which is not disturbed; without an error everything is new.
 
     Returns
     -------
     int
         How many runs the fault changed.
     """
+    names_when_done = names_after(faults, scenario, root / "undisturbed")
     struck = 0
     for at in count(1):
         folder = root / f"{kind} {at}"
@@ -135,6 +137,9 @@ def strike_everywhere(faults, scenario, kind, root):
         state = scenario.state(folder)
         if outcome.killed:
             assert state in ("old", "new")
+            faults.run(scenario.write, folder)
+            assert scenario.state(folder) == "new"
+            assert sorted(os.listdir(folder)) == names_when_done
         elif outcome.error:
             assert_says_full(outcome.error, folder / scenario.path)
             assert state == "old"
@@ -144,6 +149,15 @@ def strike_everywhere(faults, scenario, kind, root):
         struck += outcome.killed or outcome.error is not None
         if not outcome.killed and len(outcome.operations) < at:
             return struck
+
+
+def names_after(faults, scenario, folder):
+    """What is in the folder after an undisturbed run."""
+    folder.mkdir()
+    scenario.prepare(folder)
+    faults.run(scenario.write, folder)
+    assert scenario.state(folder) == "new"
+    return sorted(os.listdir(folder))
 
 
 def assert_says_full(error, path):
