@@ -26,6 +26,7 @@ MODULES = [
     "sparsemargin.evaluation.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
+    "sparsemargin.io.row_cache",
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {

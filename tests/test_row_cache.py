@@ -3,11 +3,7 @@
 import gc
 import os
 import re
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -237,41 +233,6 @@ def test_an_unfinished_cache_leaves_what_was_there(path, error, finished, there_
         assert_holds(path, old)
 
 
-WRITE_FOR_EVER = """
-import sys
-import numpy as np
-from cached_rows import random_block, write_cache
-for seed in range(100_000):
-    rng = np.random.RandomState(seed)
-    blocks = [random_block(rng, 50, 40) for _ in range(20)]
-    write_cache(sys.argv[1], blocks, identity={"seed": seed})
-    if seed == 0:
-        print("started", flush=True)
-"""
-
-
-def test_killed_at_random_moments_the_last_whole_cache_is_there(path):
-    rng = np.random.RandomState(0)
-    here = Path(__file__).parent
-    seen = set()
-    for _ in range(8):
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITE_FOR_EVER, path],
-            cwd=here,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])},
-            stdout=subprocess.PIPE,
-        ) as writing:
-            assert writing.stdout.readline() == b"started\n"
-            time.sleep(rng.uniform(0, 0.1))
-            writing.send_signal(signal.SIGKILL)
-        with RowCache.open(path) as cache:
-            seed = cache.identity["seed"]
-        written = np.random.RandomState(seed)
-        assert_holds(path, [random_block(written, 50, 40) for _ in range(20)])
-        seen.add(seed)
-    assert len(seen) > 1
-
-
 def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
     old, new = some_blocks(6, seed=1), some_blocks(6, seed=2)
     write_cache(path, old)
@@ -482,4 +443,6 @@ def test_epochs_are_shuffled_by_blocks_and_rows_alike_for_the_same_seed(path):
         first = epoch(5, 0)
         assert sorted(data for data, _ in first) == sorted(block[0].tobytes() for block in blocks)
         assert epoch(np.int64(5), np.int32(0)) == first
-        assert len({str(epoch(seed, i)) for seed in (4, 5, 6) for i in range(4)}) == 12
+        others = [epoch(seed, i) for seed in (4, 5, 6) for i in range(4)]
+        for part in 0, 1:
+            assert len({str([block[part] for block in passed]) for passed in others}) == 12

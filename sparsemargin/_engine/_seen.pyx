@@ -348,6 +348,7 @@ cdef class SeenSpace:
 
     def __setstate__(self, state):
         self.settings = part(state, "settings")
+        whole(self.settings, "n_features", 0, length_of(state, "place_of"))
         try:
             self.open(**self.settings)
         except (TypeError, OverflowError) as error:

@@ -91,12 +91,9 @@ class Encoder:
     def _encode_array(self, array: np.ndarray, path: str) -> dict:
         if array.dtype.kind != "O":
             return {"array": self._put(array, path)}
-        values = array.tolist()
-        if array.ndim != 1:
-            _refuse("an array of objects of several dimensions", path)
-        if not all(isinstance(value, str) for value in values):
-            return {"objects": self._encode_all(values, path)}
-        texts = [value.encode("utf-8", "surrogatepass") for value in values]
+        if array.ndim != 1 or not all(isinstance(value, str) for value in array):
+            _refuse("an array of other objects than text", path)
+        texts = [value.encode("utf-8", "surrogatepass") for value in array]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
         text = np.frombuffer(b"".join(texts), np.uint8)
         return {"strings": [self._put(text, f"{path}.utf8"), self._put(ends, f"{path}.ends")]}
@@ -151,7 +148,7 @@ class Decoder:
         self._readers: dict[str, Callable[[Any], Any]] = {
             "float": self._float, "tuple": self._tuple, "dict": self.decode_named,
             "items": self._items, "array": self._array, "scalar": self._scalar,
-            "objects": self._objects, "strings": self._strings, "sparse": self._sparse,
+            "strings": self._strings, "sparse": self._sparse,
         }  # fmt: skip
 
     def decode(self, value: Any) -> Any:
@@ -196,11 +193,6 @@ class Decoder:
         array = self._array(name)
         require(array.shape == (), f"{name!r} is not a single value")
         return array[()]
-
-    def _objects(self, values: list) -> np.ndarray:
-        array = np.empty(len(values), dtype=object)
-        array[:] = [self.decode(value) for value in values]
-        return array
 
     def _strings(self, names: list) -> np.ndarray:
         text, ends = map(self._array, names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import os
 import secrets
 from collections.abc import Iterator
@@ -15,7 +17,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` once the block is left without an error.
 
     Until then `path` is as it was, whatever happens; after a power failure it is the old or the
-    new file, never a part of one.
+    new file, never a part of one. What a killed process left of its new file is removed the next
+    time.
 
     Parameters
     ----------
@@ -33,9 +36,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         If the file can't be made, written or moved; names `path`.
     """
     target = Path(os.path.realpath(path))
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    _remove_abandoned(target)
     try:
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        fresh, descriptor = _create_beside(target)
     except OSError as error:
         raise naming(error, path) from None
     try:
@@ -43,7 +46,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(descriptor)
-        os.replace(fresh, target)
+            # Once closed, and unlocked, it would be taken for abandoned.
+            os.replace(fresh, target)
     except BaseException as error:
         with suppress(OSError):
             os.unlink(fresh)
@@ -56,6 +60,40 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The same error, of the file at `path`."""
     return type(error)(error.errno, error.strerror, os.fspath(path))
+
+
+def _create_beside(target: Path) -> tuple[Path, int]:
+    """A new file in the same folder, and its descriptor; locked as long as that is open."""
+    while True:
+        fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        _lock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink > 0:
+            return fresh, descriptor
+        # Before it was locked, another process took it for abandoned.
+        os.close(descriptor)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove new files beside the target that no process holds a lock on any more."""
+    pattern = f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.tmp"
+    for left in target.parent.glob(pattern):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                if _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    os.unlink(left)
+            finally:
+                os.close(descriptor)
+
+
+def _lock(descriptor: int, kind: int) -> bool:
+    """Whether the lock was got; not where another holds it, or the file system has none."""
+    try:
+        fcntl.flock(descriptor, kind)
+    except OSError:
+        return False
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

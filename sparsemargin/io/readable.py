@@ -1,0 +1,191 @@
+"""Weights as text, with the names of the features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from sparsemargin.io.files import replacing
+from sparsemargin.io.model_files import summarise
+
+_INTERCEPT = "(intercept)"
+# A line of a dictionary, by whether it has a tab.
+_FORMS = {False: "a name without a tab", True: "a name, a tab and the number of a feature"}
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def write_readable(
+    path_or_stream: str | os.PathLike[str] | TextIO, model: Any, names: Any = None
+) -> None:
+    r"""Write a fitted classifier's weights as text.
+
+    The first lines begin with ``#`` and tell of the model. Every line after them is a weight that
+    is not 0: ``name<TAB>weight`` for two classes, above 0 where it speaks for the second, and
+    ``class<TAB>name<TAB>weight`` for more, class after class. The intercept comes first, named
+    ``(intercept)``, then the features by falling magnitude. A weight has all its digits:
+    ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are escaped, as
+    ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like another line's.
+
+    Parameters
+    ----------
+    path_or_stream : path or text stream
+        A file is UTF-8, and replaced as a whole.
+    model : classifier
+        With ``hypothesis="average"`` or ``"last"``.
+    names : sequence of str of length n_features, fitted vectorizer or None
+        Names of the features, or what has them as ``get_feature_names_out()``. None:
+        `feature_names_in_` if there are any, else their numbers from 0. `read_dictionary` reads
+        them from a file.
+
+    Raises
+    ------
+    ValueError
+        If the model has no single weight vector or is not fitted, or the names are not those of
+        its features.
+    OSError
+        If the file can't be written; names it.
+    """
+    lines = _lines(model, names)
+    if not isinstance(path_or_stream, str | os.PathLike):
+        path_or_stream.writelines(lines)
+        return
+    with replacing(path_or_stream) as file:
+        file.writelines(line.encode("utf-8") for line in lines)
+
+
+def _lines(model: Any, names: Any) -> Iterator[str]:
+    """All lines; what can't be written is refused here, before the first is asked for."""
+    try:
+        weights, intercepts = model.coef_, model.intercept_
+    except AttributeError as error:
+        raise ValueError(str(error)) from None
+    weights = weights if isinstance(weights, np.ndarray) else weights.toarray()
+    found = _names_of_features(model, names)
+    return _written(model, weights, intercepts, found)
+
+
+def _written(
+    model: Any, weights: np.ndarray, intercepts: np.ndarray, names: Sequence[str] | None
+) -> Iterator[str]:
+    yield from _header(model)
+    for label, (of_label, intercept) in enumerate(zip(weights, intercepts, strict=True)):
+        before = f"{_escaped(str(model.classes_[label]))}\t" if len(weights) > 1 else ""
+        if intercept:
+            yield f"{before}{_INTERCEPT}\t{float(intercept)!r}\n"
+        nonzero = np.flatnonzero(of_label)
+        for feature in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
+            name = str(feature) if names is None else _escaped(names[feature])
+            yield f"{before}{name}\t{float(of_label[feature])!r}\n"
+
+
+def _header(model: Any) -> Iterator[str]:
+    from sparsemargin import __version__
+
+    told = summarise(type(model).__name__, model.get_params(deep=False), vars(model))
+    yield f"# sparsemargin {__version__}, {told.pop('class')}\n"
+    for name, value in {**told.pop("settings"), **told}.items():
+        yield f"# {name}: {str(value).translate(_ESCAPES)}\n"
+
+
+def _escaped(name: str) -> str:
+    """The name in one field, which no other kind of line begins with."""
+    taken = name == _INTERCEPT or name.startswith("#")
+    return ("\\" if taken else "") + name.translate(_ESCAPES)
+
+
+def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:
+    """One name a feature; None: they have none."""
+    if names is None:
+        return getattr(model, "feature_names_in_", None)
+    if isinstance(names, str | os.PathLike):
+        raise ValueError(
+            f"names is a single text, {os.fspath(names)!r}. "
+            "read_dictionary reads the names from a file."
+        )
+    if hasattr(names, "get_feature_names_out"):
+        names = names.get_feature_names_out()
+    if len(names) != model.n_features_in_:
+        raise ValueError(
+            f"names has {len(names)} entries; the model has {model.n_features_in_} features."
+        )
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ValueError(f"names[{i}] = {name!r} is not a str.")
+    return names
+
+
+# -------------------------------------------------------------------------------- dictionaries
+
+
+def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
+    """Names of features from a text file.
+
+    Parameters
+    ----------
+    path : path
+        UTF-8 text. One name a line, the first line's being that of feature 0; or, where the first
+        line has a tab, ``name<TAB>feature`` in any order, features counted from 0.
+    n_features : int
+        All of them must be named.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If a line is empty or not UTF-8, or a name or a feature comes twice, or is missing, or is
+        one too many. Names the file and the line.
+    OSError
+        If the file can't be read.
+    """
+    names: dict[int, str] = {}
+    lines: dict[str, int] = {}
+    for number, (name, feature) in enumerate(_entries(path), 1):
+        problem = None
+        if not name:
+            problem = "has no name"
+        elif name in lines:
+            problem = f"has the name {name!r} of line {lines[name]}"
+        elif feature in names:
+            problem = f"names feature {feature}, as line {lines[names[feature]]} does"
+        elif feature >= n_features:
+            problem = f"names feature {feature}; the model has {n_features}, counted from 0"
+        if problem:
+            raise ValueError(f"{os.fspath(path)}: line {number} {problem}.")
+        names[feature], lines[name] = name, number
+    if len(names) < n_features:
+        missing = next(feature for feature in range(n_features) if feature not in names)
+        raise ValueError(
+            f"{os.fspath(path)} has {len(names)} names for {n_features} features: feature "
+            f"{missing}, counted from 0, has none."
+        )
+    return [names[feature] for feature in range(n_features)]
+
+
+def _entries(path: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+    """The name on each line, and the feature it belongs to."""
+    numbered = False
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, 1):
+            where = f"{os.fspath(path)}: line {number}"
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{where} is not UTF-8: {error}.") from None
+            name, tab, feature = line.rpartition("\t")
+            if number == 1:
+                numbered = bool(tab)
+            if bool(tab) != numbered or (tab and not _is_count(feature)):
+                raise ValueError(
+                    f"{where} reads {line!r}: expected {_FORMS[numbered]}, as in the first line."
+                )
+            yield (name, int(feature)) if numbered else (line, number - 1)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20

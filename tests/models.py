@@ -1,0 +1,91 @@
+"""Models of every algorithm for the tests of model files, and the comparison of all they hold."""
+
+import struct
+import warnings
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    ROMMAClassifier,
+    SecondOrderPerceptron,
+)
+from sparsemargin.io._own_types import OWN_TYPES, ByCoordinate
+
+HYPOTHESES = ["last", "average", "vote", "random"]
+
+MODELS = {
+    "Perceptron": partial(PNormPerceptron, normalize=False),
+    "p-norm, p = 2": PNormPerceptron,
+    "p-norm, p = 6": partial(PNormPerceptron, p=6.0),
+    "p-norm, p = log": partial(PNormPerceptron, p="log"),
+    "ALMA": ALMAClassifier,
+    "ALMA, largest norm so far": partial(ALMAClassifier, normalize="running"),
+    "margin": partial(MarginPerceptron, margin=0.5),
+    "CRAMMA": partial(CRAMMAClassifier, radius=3.0, eta0=0.01),
+    "ROMMA": ROMMAClassifier,
+    "largest margin": partial(MaxMarginClassifier, tol=None),
+    "Higher-order": partial(HigherOrderPerceptron, solver="implicit"),
+    "Higher-order, p = 3": partial(HigherOrderPerceptron, p=3.0, solver="implicit"),
+    "Higher-order, n x n": partial(HigherOrderPerceptron, solver="primal"),
+    "Second-order": partial(SecondOrderPerceptron, solver="implicit"),
+    "Second-order, n x n": partial(SecondOrderPerceptron, solver="primal"),
+}
+
+
+def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):
+    """Rows with some 5 entries each, and labels that only in part follow from them."""
+    random = np.random.RandomState(seed)
+    X = sp.random(m, n, density=0.2, format="csr", random_state=random)
+    X.data -= 0.5
+    scores = X @ random.standard_normal((n, n_classes))
+    y = (scores + 0.5 * random.standard_normal((m, n_classes))).argmax(axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return X.astype(dtype), y
+
+
+def fit(model, X, y):
+    """Fit, whether or not that reaches a margin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+def assert_same(one, other, where="model"):
+    """Compare all that two models, or two of their parts, hold: types, and values to the bit."""
+    assert type(one) is type(other), where
+    if isinstance(one, float):
+        assert struct.pack("d", one) == struct.pack("d", other), where
+    elif isinstance(one, np.ndarray) and one.dtype != object:
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), where
+        assert one.tobytes() == other.tobytes(), where
+    elif isinstance(one, np.ndarray | list | tuple):
+        assert len(one) == len(other), where
+        for i, (part, same) in enumerate(zip(one, other, strict=True)):
+            assert_same(part, same, f"{where}.{i}")
+    elif isinstance(one, dict):
+        assert sorted(map(repr, one)) == sorted(map(repr, other)), where
+        for name in one:
+            assert_same(one[name], other[name], f"{where}.{name}")
+    elif (own := OWN_TYPES.get(type(one).__name__)) is not None:
+        assert_same(own.state(one), own.state(other), where)
+    elif hasattr(one, "get_params"):
+        assert_same({**vars(one), "_coef": None}, {**vars(other), "_coef": None}, where)
+    else:
+        assert one == other, where
+
+
+def outputs(model, X):
+    """What the model says of rows, its random slices included."""
+    return model.decision_function(X).tobytes()
+
+
+__all__ = ["HYPOTHESES", "MODELS", "ByCoordinate", "assert_same", "fit", "make_problem", "outputs"]
