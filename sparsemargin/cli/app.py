@@ -22,9 +22,9 @@ _PIPE_CLOSED = 141
 
 _EXAMPLES = """\b
 Examples:
-  sparsemargin train train.svm -o model.smm
-  sparsemargin evaluate model.smm test.svm
-  zcat new.svm.gz | sparsemargin predict model.smm - | head
+  sparsemargin train train.svm -o news.model
+  sparsemargin evaluate news.model test.svm
+  zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
@@ -48,7 +48,7 @@ class _Commands(click.Group):
             with _warnings_in_a_line(ctx):
                 super().invoke(ctx)
                 # Here a closed pipe can still be dealt with, unlike at the exit.
-                click.get_text_stream("stdout").flush()
+                sys.stdout.flush()
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
@@ -60,7 +60,7 @@ class _Commands(click.Group):
         except Exception as error:
             if ctx.meta.get(TRACEBACK):
                 raise
-            raise failure_of(error) from None
+            raise failure_of(error, ctx.invoked_subcommand) from None
 
 
 @contextmanager
@@ -70,7 +70,9 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
             click.echo(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
         warnings.showwarning = show
         yield
 
@@ -92,4 +94,3 @@ def _forget_output() -> None:
 @click.version_option(package_name="sparsemargin", prog_name="sparsemargin")
 def main() -> None:
     """Large-margin online learning from svmlight files, at the speed of the text."""
-

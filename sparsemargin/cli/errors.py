@@ -19,7 +19,6 @@ _REMEDIES = {
 
 # What the library's messages call arguments that the command line has other words for.
 _PHRASES = {
-    "multilabel=True": "--positive LABEL",
     "dtype=numpy.float64": "--float64",
     "cache=PATH": "--cache FILE",
     "leave cache out": "leave it out",
@@ -37,13 +36,13 @@ class Failure(click.ClickException):
     exit_code = 1
 
 
-def failure_of(error: Exception) -> Failure:
-    """What to tell of an error."""
+def failure_of(error: Exception, command: str | None) -> Failure:
+    """What to tell of an error in a command."""
     if isinstance(error, OSError) and error.errno is not None:
         place = f"{error.filename}: " if error.filename else ""
         return Failure(f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip())
     if isinstance(error, OSError | ValueError):
-        return Failure(in_options(str(error)))
+        return Failure(in_options(str(error), command))
     if isinstance(error, MemoryError):
         return Failure("There is not enough memory. Try a lower --memory-limit, or --hash-bits.")
     return Failure(
@@ -52,7 +51,7 @@ def failure_of(error: Exception) -> Failure:
     )
 
 
-def in_options(message: str) -> str:
+def in_options(message: str, command: str | None = None) -> str:
     """A message of the library with its arguments named as the options they are.
 
     Examples
@@ -67,7 +66,8 @@ def in_options(message: str) -> str:
         name, value = match[1], match[2].strip("'")
         return f"{option_name(name)} {word_for(name, value)}"
 
-    for phrase, words in _PHRASES.items():
+    several = "--multilabel" if command == "convert" else "--positive LABEL"
+    for phrase, words in {"multilabel=True": several, **_PHRASES}.items():
         message = message.replace(phrase, words)
     names = (*ALL_PARAMETERS, *_ARGUMENTS)
     message = re.sub(

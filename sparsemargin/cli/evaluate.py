@@ -42,7 +42,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Predict the labels of svmlight files and tell how many are right.
+    """Tell how many labels of svmlight files a model gets right.
 
     Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left

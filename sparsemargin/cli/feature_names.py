@@ -7,13 +7,14 @@ from typing import overload
 
 import click
 
-from sparsemargin.cli.options import Option
+from sparsemargin.cli.options import Decorator, Option
 from sparsemargin.io.fit import columns_of
 from sparsemargin.io.readable import read_dictionary
 from sparsemargin.learners import Learner
 
 
-def dictionary_option(section: str) -> click.Option:
+def dictionary_option(section: str) -> Decorator:
+    """The option that names a dictionary, in a section of --help."""
     return click.option(
         "--dictionary", cls=Option, section=section, metavar="FILE",
         help="Names of the features: one a line, in the order of their indices, or name<TAB>number "

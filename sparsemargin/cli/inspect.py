@@ -27,15 +27,20 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 @make_command("inspect", _EXAMPLES)
 @MODEL
 @click.option(
-    "--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
+    "--top",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
     help="How many of the strongest features to show, for and against each class.",
 )
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
-    """Tell a model's settings, its strongest features, and its certificate if it has one.
+    """Tell a model's settings and its strongest features.
 
-    Features are called by their indices in the files, or by a dictionary. Of two classes, weights
+    And its certificate, where it has one: the margin it reached, and what none can exceed. Features
+    are called by their indices in the files, or by a dictionary. Of two classes, weights
     above 0 speak for the second.
     """  # fmt: skip
     learner = load_learner(model)
@@ -59,8 +64,7 @@ def _has_weights(learner: Learner) -> bool:
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
-    settings = {name: getattr(learner, name) for name in learner.parameter_names()}
-    told = summarise(learner.classifier, settings, vars(learner))
+    told = summarise(learner.classifier, learner._parameters(), vars(learner))
     weights = learner._weights() if _has_weights(learner) else None
     return {
         **told,

@@ -57,7 +57,7 @@ def opened_output(path: str, sources: Iterable[Source] = ()) -> Iterator[BinaryI
         If it can't be written to.
     """
     if path == STANDARD_OUTPUT:
-        yield click.get_binary_stream("stdout")
+        yield sys.stdout.buffer
     elif os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         with open(path, "wb") as file:
             yield file

@@ -32,7 +32,8 @@ sparsemargin predict news.model test.svm --scores -o scores.tsv
     "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", help="Instead of standard output."
 )
 @click.option(
-    "--scores", is_flag=True,
+    "--scores",
+    is_flag=True,
     help="Print decision values beside the labels, separated by tabs, below a line with the "
     "classes they speak for.",
 )
@@ -53,9 +54,7 @@ def command(
     """  # fmt: skip
     learner = load_learner(model)
     sources = open_sources(files)
-    predictor = Predictor(
-        learner, sources, zero_based=zero_based, n_threads=threads_for(threads)
-    )
+    predictor = Predictor(learner, sources, zero_based=zero_based, n_threads=threads_for(threads))
     lines = _scores_of(learner) if scores else _labels_of(learner)
     corpus, shown = predictor.corpus, not is_on_terminal(output)
     with opened_output(output, sources) as file, reading_progress(corpus, shown=shown) as report:

@@ -20,6 +20,7 @@ from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import save_model
+from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
@@ -62,8 +63,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     cls=Option,
     section=_LEARNING,
     type=click.Choice(list(ALGORITHMS)),
-    help=f"The algorithm.  [default: {DEFAULT_ALGORITHM}, with an intercept of a tenth of the rows' "
-    "norm]",
+    help=f"[default: {DEFAULT_ALGORITHM}, with an intercept of a tenth of the rows' norm]",
 )
 @algorithm_options
 @ZERO_BASED
@@ -132,8 +132,6 @@ def command(
         raise KeyboardInterrupt
     save_model(learner, output)
     if readable is not None:
-        from sparsemargin.io.readable import write_readable
-
         write_readable(readable, learner, feature_names(learner, dictionary))
     tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
     if interrupted:

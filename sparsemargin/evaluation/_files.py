@@ -68,8 +68,8 @@ class Evaluation:
         table = LabelTable(self.labels, [_number(label) for label in self.labels])
         if len(table.texts) < len(classes):
             raise ValueError(
-                f"Some of the model's classes, {', '.join(self.labels)}, are equal as numbers, which "
-                "labels in files are told apart by."
+                f"Some of the model's classes, {', '.join(self.labels)}, are equal as numbers, by "
+                "which labels in files are told apart."
             )
         self.predictor = Predictor(
             learner, sources, zero_based=zero_based, multilabel=positive is not None, table=table,

@@ -58,6 +58,11 @@ class LabelTable:
             return np.array(self.texts)
         return np.array(self.numbers)
 
+    def short_texts(self, start: int = 0) -> list[str]:
+        """The labels from id `start` on, numbers as `label_text` has them."""
+        given = zip(self.texts[start:], self.numbers[start:], strict=True)
+        return [text if isnan(number) else label_text(number) for text, number in given]
+
     def find(self, label: Any) -> int:
         """The id of a label given as a number or as text; -1: not met so far."""
         try:

@@ -68,7 +68,7 @@ class Contents(NamedTuple):
 
 def _is_ours(model: Any) -> bool:
     """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
-    name = getattr(model, "classifier", None)
+    name = getattr(model, "classifier", "")
     if type(model) is LEARNERS.get(name):
         return True
     from sparsemargin import estimators
@@ -105,7 +105,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
-    parameters = {parameter: getattr(model, parameter) for parameter in model.parameter_names()}
+    parameters = model._parameters()
     state = {
         attribute: value
         for attribute, value in vars(model).items()

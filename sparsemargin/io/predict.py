@@ -98,20 +98,25 @@ class Predictor:
         learner, first = self.learner, True
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if first and block.n_rows:
-                self._check_form(block)
+                check_form(block, self.corpus.names)
                 first = False
             rows = known_features(block, learner.n_features_in_)
             outputs = learner._finite_outputs(rows, relative=relative)
             yield PredictedBlock(learner._codes_of_outputs(outputs), outputs, rows, block)
 
-    def _check_form(self, block: RowBlock) -> None:
-        """Rows of labels alone are rows, but not where there are several to each."""
-        if not len(block.data) and len(block.labels) > block.n_rows:
-            raise ValueError(
-                f"{self.corpus.names} has rows of several labels and no features, as text with "
-                "comma-separated values seems to have; svmlight lines are 'label index:value "
-                "index:value ...'."
-            )
+
+def check_form(block: RowBlock, name: str) -> None:
+    """Refuse a file whose first rows have several labels each, but no features.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not len(block.data) and len(block.labels) > block.n_rows:
+        raise ValueError(
+            f"{name} looks like comma-separated values: its rows have several labels and no "
+            "features. svmlight lines are 'label index:value index:value ...'."
+        )
 
 
 def known_features(block: Any, n_features: int) -> Rows:
