@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SecondOrderPerceptron,
     )
+    from sparsemargin.io.model_files import load_model, save_model
     from sparsemargin.io.svmlight import load_svmlight
 
     __version__: str
@@ -30,13 +31,17 @@ __all__ = [
     "SecondOrderPerceptron",
     "fit_csr",
     "fit_svmlight",
+    "load_model",
     "load_svmlight",
+    "save_model",
 ]
 
 _MODULES = {
     "fit_csr": "sparsemargin.api",
     "fit_svmlight": "sparsemargin.api",
+    "load_model": "sparsemargin.io.model_files",
     "load_svmlight": "sparsemargin.io.svmlight",
+    "save_model": "sparsemargin.io.model_files",
 }
 
 

@@ -181,7 +181,7 @@ def small_disk(tmp_path):
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"a small file system can't be mounted here: {error}")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_leaves_the_old_cache(small_disk):

@@ -27,7 +27,7 @@ import struct
 import sys
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
@@ -59,17 +59,8 @@ class Footer:
     byte_order: str = sys.byteorder
 
 
-_KINDS = {
-    "identity": dict,
-    "dtype": str,
-    "multilabel": bool,
-    "label_texts": list,
-    "label_numbers": list,
-    "lowest": int,
-    "highest": int,
-    "n_columns": int,
-    "byte_order": str,
-}
+# list of list[str], and so on.
+_KINDS = {name: get_origin(hint) or hint for name, hint in get_type_hints(Footer).items()}
 
 
 def padded(n_bytes: Any) -> Any:

@@ -118,6 +118,7 @@ class Passes:
             yield from self._write(corpus.cache, identity)
             self.cache = RowCache.open(corpus.cache)
         else:
+            self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)
             for rows, _ in self.again(None, 1):
                 yield rows
@@ -147,6 +148,14 @@ class Passes:
                 )
                 yield block
             writer.finish(self.table.texts, self.table.numbers, self.lowest, self.highest)
+
+    def _check_columns(self, cache: RowCache) -> None:
+        """Refuse a cache whose columns go beyond its highest index: it was not made so."""
+        if cache.n_columns > self.corpus.reading.columns_up_to(cache.highest):
+            raise ValueError(
+                f"{cache.path} is damaged: its columns go beyond its highest index. Delete it; it "
+                "is made again from the text."
+            )
 
     def _watched(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
         for block in blocks:
