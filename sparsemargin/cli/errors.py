@@ -24,6 +24,7 @@ _PHRASES = {
     "leave cache out": "leave it out",
     "classes=[...]": "--classes A,B,...",
     "init_model": "--init MODEL",
+    "save_model writes them": "sparsemargin train writes them",
 }
 
 # Arguments that are options, beside the parameters of the algorithms.

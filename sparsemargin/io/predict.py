@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -94,15 +95,26 @@ class Predictor:
         ------
         OSError, ValueError
             If a file can't be read, or a row's output exceeds a float64.
+
+        Warns
+        -----
+        UserWarning
+            If no row has a feature.
         """
-        learner, first = self.learner, True
+        learner, n_rows, n_entries = self.learner, 0, 0
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
-            if first and block.n_rows:
+            if not n_rows:
                 check_form(block, self.corpus.names)
-                first = False
+            n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
             rows = known_features(block, learner.n_features_in_)
             outputs = learner._finite_outputs(rows, relative=relative)
             yield PredictedBlock(learner._codes_of_outputs(outputs), outputs, rows, block)
+        if n_rows and not n_entries:
+            warnings.warn(
+                f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
+                "index:value index:value ...'.",
+                stacklevel=2,
+            )
 
 
 def check_form(block: RowBlock, name: str) -> None:
