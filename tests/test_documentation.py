@@ -15,7 +15,7 @@ MODULES = [
     "sparsemargin.estimators.higher_order",
     "sparsemargin.estimators.pnorm_perceptron",
     "sparsemargin.estimators.second_order",
-    "sparsemargin.evaluation.margins",
+    "sparsemargin.evaluation._margins",
     "sparsemargin.evaluation.theory.alma",
     "sparsemargin.evaluation.protocols",
     "sparsemargin.evaluation.selection",

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# Whole numbers beyond are written with an exponent.
+_LARGEST_IN_FULL = 1e16
+
 
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
@@ -55,6 +58,11 @@ class LabelTable:
             return np.array(self.texts)
         return np.array(self.numbers)
 
+    def short_texts(self, start: int = 0) -> list[str]:
+        """The labels from id `start` on, numbers as `label_text` has them."""
+        given = zip(self.texts[start:], self.numbers[start:], strict=True)
+        return [text if isnan(number) else label_text(number) for text, number in given]
+
     def find(self, label: Any) -> int:
         """The id of a label given as a number or as text; -1: not met so far."""
         try:
@@ -66,6 +74,19 @@ class LabelTable:
 def as_labels(classes: np.ndarray) -> np.ndarray:
     """Classes as files have them: float64, or str."""
     return classes.astype(np.str_ if classes.dtype.kind in "UO" else np.float64)
+
+
+def label_text(label: Any) -> str:
+    """A class as text has it: whole numbers without a point, words as they are.
+
+    Examples
+    --------
+    >>> label_text(-1.0), label_text(0.5), label_text("spam")
+    ('-1', '0.5', 'spam')
+    """
+    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
+        return str(int(label))
+    return str(label)
 
 
 class UnknownLabelError(Exception):

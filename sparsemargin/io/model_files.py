@@ -23,6 +23,7 @@ from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
+from sparsemargin.learners import LEARNERS, Learner
 
 _FORMAT, _VERSION = "sparsemargin model", 1
 
@@ -65,11 +66,14 @@ class Contents(NamedTuple):
     n_bytes: int
 
 
-def _classes() -> dict[str, Any]:
-    """The classes of the models; they bring scikit-learn with them."""
+def _is_ours(model: Any) -> bool:
+    """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
+    name = getattr(model, "classifier", "")
+    if type(model) is LEARNERS.get(name):
+        return True
     from sparsemargin import estimators
 
-    return {name: getattr(estimators, name) for name in _SPACES}
+    return name in _SPACES and type(model) is getattr(estimators, name)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -82,7 +86,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : classifier
+    model : classifier or Learner
     path : path
         By custom ``*.model``.
 
@@ -95,21 +99,21 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         If the file can't be written; names it.
     """
     name = type(model).__name__
-    if name not in _SPACES or _classes()[name] is not type(model):
+    if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
-    model._validate_params()
-    parameters = model.get_params(deep=False)
+    model._check_parameters()
+    parameters = model._parameters()
     state = {
         attribute: value
         for attribute, value in vars(model).items()
         if attribute not in parameters and attribute not in _CACHES
     }
-    _check(name, state)
-    document, arrays = _written(name, parameters, state)
+    _check(model.classifier, state)
+    document, arrays = _written(model.classifier, parameters, state)
     with replacing(path) as file:
         write_archive(file, document, arrays)
 
@@ -154,17 +158,31 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     OSError
         If the file can't be read.
     """
+    learner = load_learner(path)
+    from sparsemargin.estimators._online import as_classifier
+
+    return as_classifier(learner)
+
+
+def load_learner(path: str | os.PathLike[str]) -> Learner:
+    """`load_model` without scikit-learn: gives what the classifier learns by.
+
+    Raises
+    ------
+    ValueError, OSError
+        As for `load_model`.
+    """
     contents = _read(path)
     try:
-        model = _classes()[contents.class_name](**contents.parameters)
-        model._validate_params()
+        learner = LEARNERS[contents.class_name](**contents.parameters)
+        learner._check_parameters()
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
             f"{contents.class_name} takes other parameters: {error}"
         ) from None
-    vars(model).update(contents.state, **dict.fromkeys(_CACHES))
-    return model
+    vars(learner).update(contents.state, **dict.fromkeys(_CACHES))
+    return learner
 
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:

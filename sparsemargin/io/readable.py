@@ -59,10 +59,10 @@ def write_readable(
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
     try:
-        weights, intercepts = model.coef_, model.intercept_
+        weights, intercepts = model._weights(), model.intercept_
     except AttributeError as error:
         raise ValueError(str(error)) from None
-    weights = weights if isinstance(weights, np.ndarray) else weights.toarray()
+    weights = weights[:, : model.n_features_in_]
     found = _names_of_features(model, names)
     return _written(model, weights, intercepts, found)
 
@@ -84,7 +84,7 @@ def _written(
 def _header(model: Any) -> Iterator[str]:
     from sparsemargin import __version__
 
-    told = summarise(type(model).__name__, model.get_params(deep=False), vars(model))
+    told = summarise(model.classifier, model._parameters(), vars(model))
     yield f"# sparsemargin {__version__}, {told.pop('class')}\n"
     for name, value in {**told.pop("settings"), **told}.items():
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"

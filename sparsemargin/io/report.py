@@ -20,8 +20,12 @@ def one_step_ahead(moment: Moment) -> str:
 
 def speed(moment: Moment) -> float:
     """MB a second, of text, since learning began."""
-    read = moment.consumed + (moment.epoch - 1) * (moment.size or 0)
-    return read / 1e6 / max(moment.seconds, 1e-9)
+    return bytes_read(moment) / 1e6 / max(moment.seconds, 1e-9)
+
+
+def bytes_read(moment: Moment) -> int:
+    """Bytes of the files that have been learned from, once for each epoch."""
+    return moment.consumed + (moment.epoch - 1) * (moment.size or 0)
 
 
 class Lines:

@@ -33,6 +33,8 @@ class RowBlock:
         Least and largest index, as written; 2**63 - 1 and -1 where there is none.
     text : TextBlock or None
         Where they come from, if from text.
+    query_ids : ndarray of int64, or None
+        If the reading asks for them: of the rows that have one.
     """
 
     data: np.ndarray
@@ -43,6 +45,7 @@ class RowBlock:
     lowest: int
     highest: int
     text: TextBlock | None = None
+    query_ids: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -120,5 +123,5 @@ def _blocks(sources: Iterable[Source]) -> Iterator[TextBlock]:
 def _as_block(rows: Any, text: TextBlock, table: LabelTable, scanner: Scanner) -> RowBlock:
     return RowBlock(
         rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
-        rows.label_start, rows.lowest, rows.highest, text,
+        rows.label_start, rows.lowest, rows.highest, text, rows.query_ids,
     )  # fmt: skip

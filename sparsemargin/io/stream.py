@@ -70,6 +70,10 @@ class Moment:
     seconds: float
 
 
+class Interruption(UserWarning):
+    """Ctrl-C has ended learning from files; what had been learned by then is kept."""
+
+
 class _NewClass(Exception):
     """A label turned up that is none of those the rows before it had."""
 
@@ -184,6 +188,7 @@ class _Stream:
             warnings.warn(
                 f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps what "
                 "it had learned.",
+                Interruption,
                 stacklevel=4,
             )
         return self._finish()

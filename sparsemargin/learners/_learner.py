@@ -101,6 +101,10 @@ class Learner:
         for name in self.parameter_names():
             setattr(self, name, arguments[name])
 
+    def _parameters(self) -> dict[str, Any]:
+        """Those of the constructor, and their values."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
     def _check_parameters(self) -> None:
         for name in self.parameter_names():
             check(name, getattr(self, name), self._limits[name], self.classifier)

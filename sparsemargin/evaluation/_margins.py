@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine import kernels
 from sparsemargin.estimators import _validation as given
+from sparsemargin.evaluation._unit_margins import divided, norm, own_margins, row_norms
 from sparsemargin.learners import _rows as border
 
 
@@ -75,13 +75,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     y = given.check_labels(y)
     check_consistent_length(X, y)
     codes = _codes_of(y, model.classes_)
-    outputs = _unit_outputs(model, X, normalize)
-    if len(model.classes_) == 2:
-        return np.where(codes == 1, outputs, -outputs)
-    rows = np.arange(len(codes))
-    own = outputs[rows, codes]
-    outputs[rows, codes] = -np.inf
-    return own - outputs.max(axis=1)
+    return own_margins(_unit_outputs(model, X, normalize), codes)
 
 
 def margin_distribution(
@@ -139,7 +133,7 @@ def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def _unit_outputs(model: Any, X: Any, normalize: bool) -> np.ndarray:
     """Outputs of the weights scaled to unit q-norm, for rows as they are or scaled to unit p-norm;
-    shares of votes as they are."""
+    shares of votes as they are; shape (n_samples, n_labels)."""
     hypothesis = getattr(model, "hypothesis", None)
     if hypothesis == "random":
         raise ValueError(
@@ -147,20 +141,16 @@ def _unit_outputs(model: Any, X: Any, normalize: bool) -> np.ndarray:
             "Fit with hypothesis='last', 'average' or 'vote'."
         )
     if hypothesis == "vote":
-        return model.decision_function(X)
+        return _as_columns(model.decision_function(X))
     p, bias = float(getattr(model, "p_", 2.0)), _intercept_coordinate(model)
     norms = _dual_norms(model, p / (p - 1.0), bias)
-    outputs = np.asarray(model.decision_function(X), dtype=np.float64)
-    outputs = _divided(outputs, norms if outputs.ndim == 2 else norms[0])
-    if not normalize:
-        return outputs
-    row_norms = _row_norms(X, p, bias)
-    return _divided(outputs, row_norms[:, np.newaxis] if outputs.ndim == 2 else row_norms)
+    outputs = divided(_as_columns(model.decision_function(X)), norms)
+    return divided(outputs, _row_norms(X, p, bias)[:, np.newaxis]) if normalize else outputs
 
 
-def _divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Quotients, 0 where the divisor is."""
-    return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
+def _as_columns(outputs: Any) -> np.ndarray:
+    outputs = np.asarray(outputs, dtype=np.float64)
+    return outputs.reshape(len(outputs), -1)
 
 
 def _intercept_coordinate(model: Any) -> float:
@@ -185,16 +175,10 @@ def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
         )
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(n_labels)
     vectors = [coef[k].data if issparse(coef) else coef[k] for k in range(n_labels)]
-    return np.array([_norm(np.append(v, w), q) for v, w in zip(vectors, intercepts, strict=True)])
-
-
-def _norm(v: np.ndarray, q: float) -> float:
-    largest = float(np.abs(v).max())
-    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0
+    return np.array([norm(np.append(v, w), q) for v, w in zip(vectors, intercepts, strict=True)])
 
 
 def _row_norms(X: Any, p: float, bias: float) -> np.ndarray:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     X = X if issparse(X) else csr_matrix(X)
-    rows = border.check_rows(X, border.open_rows(X))
-    return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, bias)
+    return row_norms(border.check_rows(X, border.open_rows(X)), p, bias)

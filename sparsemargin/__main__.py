@@ -1,0 +1,5 @@
+"""``python -m sparsemargin`` is the command `sparsemargin`."""
+
+from sparsemargin.cli import main
+
+main(prog_name="sparsemargin")

@@ -1,0 +1,96 @@
+"""The commands' common root: which there are, and how they end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import click
+
+from sparsemargin.cli.errors import INTERRUPTED, failure_of
+from sparsemargin.cli.options import QUIET, TRACEBACK
+
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
+
+# What a shell reports of a process that the signal SIGPIPE has ended.
+_PIPE_CLOSED = 141
+
+_EXAMPLES = """\b
+Examples:
+  sparsemargin train train.svm -o news.model
+  sparsemargin evaluate news.model test.svm
+  zcat new.svm.gz | sparsemargin predict news.model - | head
+
+\b
+Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
+SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
+"""
+
+
+class _Commands(click.Group):
+    """Imports a command when it is asked for, and tells errors in a line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        return import_module(f"sparsemargin.cli.{name}").command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with _warnings_in_a_line(ctx):
+                super().invoke(ctx)
+                # Here a closed pipe can still be dealt with, unlike at the exit.
+                sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            _forget_output()
+            ctx.exit(_PIPE_CLOSED)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            if ctx.meta.get(TRACEBACK):
+                raise
+            raise failure_of(error, ctx.invoked_subcommand) from None
+
+
+@contextmanager
+def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not ctx.meta.get(QUIET):
+            click.echo(f"Warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
+        warnings.showwarning = show
+        yield
+
+
+def _forget_output() -> None:
+    """Nobody reads on: what is still in a buffer would be another error at the exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+@click.group(
+    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="sparsemargin", prog_name="sparsemargin")
+def main() -> None:
+    """Large-margin online learning from svmlight files, at the speed of the text."""

@@ -1,0 +1,80 @@
+"""Errors as the command line tells them: one line, in terms of its options."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+import click
+
+#: What a shell reports of a process that the signal SIGINT has ended.
+INTERRUPTED = 130
+
+_REMEDIES = {
+    errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
+    errno.EFBIG: "Files may not be as large here; what was there before is as it was.",
+    errno.EROFS: "Write elsewhere.",
+    errno.EACCES: "Change its permissions, or name another.",
+}
+
+# What the library's messages call arguments that the command line has other words for.
+_PHRASES = {
+    "dtype=numpy.float64": "--float64",
+    "cache=PATH": "--cache FILE",
+    "leave cache out": "leave it out",
+    "classes=[...]": "--classes A,B,...",
+    "init_model": "--init MODEL",
+}
+
+# Arguments that are options, beside the parameters of the algorithms.
+_ARGUMENTS = ("zero_based", "n_features", "hash_bits", "memory_limit", "positive", "cache", "algo")
+
+
+class Failure(click.ClickException):
+    """A file, or what is in it, can't be used."""
+
+    exit_code = 1
+
+
+def failure_of(error: Exception, command: str | None) -> Failure:
+    """What to tell of an error in a command."""
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f"{error.filename}: " if error.filename else ""
+        return Failure(f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip())
+    if isinstance(error, OSError | ValueError):
+        return Failure(in_options(str(error), command))
+    if isinstance(error, MemoryError):
+        return Failure("There is not enough memory. Try a lower --memory-limit, or --hash-bits.")
+    return Failure(
+        f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it with "
+        "what --traceback shows."
+    )
+
+
+def in_options(message: str, command: str | None = None) -> str:
+    """A message of the library with its arguments named as the options they are.
+
+    Examples
+    --------
+    >>> in_options("max_iter=0.5 ends within rows. Pass max_iter=None, or hash_bits.")
+    '--epochs 0.5 ends within rows. Pass --epochs until, or --hash-bits.'
+    """
+    # Only here, as a command that ends well has no use for it.
+    from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, word_for
+
+    def with_value(match: re.Match[str]) -> str:
+        name, value = match[1], match[2].strip("'")
+        return f"{option_name(name)} {word_for(name, value)}"
+
+    several = "--multilabel" if command == "convert" else "--positive LABEL"
+    for phrase, words in {"multilabel=True": several, **_PHRASES}.items():
+        message = message.replace(phrase, words)
+    names = (*ALL_PARAMETERS, *_ARGUMENTS)
+    message = re.sub(
+        rf"(?<![\w/.=-])({'|'.join(names)})=('[^']*'|[\w.,+-]*\w)", with_value, message
+    )
+    # Without a value, only a name of several words is sure to be an argument's.
+    compound = "|".join(name for name in names if "_" in name)
+    return re.sub(
+        rf"(?<![\w/.=-])({compound})(?![\w/=]|\.\w)", lambda match: option_name(match[1]), message
+    )

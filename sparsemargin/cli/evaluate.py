@@ -1,0 +1,122 @@
+"""``sparsemargin evaluate``: how good a model is on labelled svmlight files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from sparsemargin._engine.threads import threads_for
+from sparsemargin.cli.options import FILES, JSON, MODEL, make_command
+from sparsemargin.cli.progress import reading_progress
+from sparsemargin.cli.reading import POSITIVE, THREADS, ZERO_BASED_UNLESS_KNOWN
+from sparsemargin.cli.tables import lines_of_facts, percent, print_table, some
+from sparsemargin.evaluation._files import Evaluation
+from sparsemargin.io.model_files import load_learner
+from sparsemargin.io.sources import open_sources
+
+_EXAMPLES = """
+sparsemargin evaluate news.model test.svm
+sparsemargin evaluate c15.model topics-test.svm.bz2 --positive C15
+sparsemargin evaluate news.model test.svm --json | python -m json.tool
+"""
+
+# A larger confusion matrix is told by its largest numbers.
+_WIDEST_MATRIX = 12
+_MOST_CONFUSIONS = 20
+
+
+@make_command("evaluate", _EXAMPLES)
+@MODEL
+@FILES
+@POSITIVE
+@ZERO_BASED_UNLESS_KNOWN
+@THREADS
+@JSON
+def command(
+    model: str,
+    files: tuple[str, ...],
+    positive: str | None,
+    zero_based: Any,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Tell how many labels of svmlight files a model gets right.
+
+    Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
+    outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
+    out of all figures, and counted apart.
+    """
+    evaluation = Evaluation(
+        load_learner(model), open_sources(files), positive=positive, zero_based=zero_based,
+        n_threads=threads_for(threads),
+    )  # fmt: skip
+    with reading_progress(evaluation.predictor.corpus) as report:
+        evaluation.run(lambda predicted: report(predicted.block))
+    figures = {"model": model, **evaluation.figures()}
+    if as_json:
+        click.echo(json.dumps(figures))
+    else:
+        _show(figures)
+
+
+def _show(figures: dict[str, Any]) -> None:
+    click.echo(lines_of_facts(_facts(figures)))
+    if figures["rows"]:
+        click.echo()
+        _show_classes(figures["classes"])
+        click.echo()
+        _show_confusion(figures)
+    if figures["margins"] is not None:
+        click.echo()
+        _show_margins(figures["margins"])
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        "rows": f"{figures['rows']:,}",
+        "mistakes": f"{figures['mistakes']:,}",
+        "accuracy": percent(figures["accuracy"]),
+        "error": percent(figures["error"]),
+        "macro F1": percent(figures["macro_f1"]),
+        "micro F1": percent(figures["micro_f1"]),
+    }
+    unknown = figures["unknown_labels"]
+    if unknown:
+        left_out = sum(entry["rows"] for entry in unknown)
+        labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
+        facts["left out"] = f"{left_out:,} rows of labels that the model has not learned: {labels}"
+    return facts
+
+
+def _show_classes(classes: list[dict[str, Any]]) -> None:
+    header = ("class", "precision", "recall", "F1", "rows", "predicted")
+    rows = [
+        (
+            entry["label"], percent(entry["precision"]), percent(entry["recall"]),
+            percent(entry["f1"]), f"{entry['rows']:,}", f"{entry['predicted']:,}",
+        )
+        for entry in classes
+        if entry["rows"] or entry["predicted"]
+    ]  # fmt: skip
+    print_table(header, rows)
+
+
+def _show_confusion(figures: dict[str, Any]) -> None:
+    counts = {(e["label"], e["predicted"]): e["rows"] for e in figures["confusion"]}
+    labels = [e["label"] for e in figures["classes"] if e["rows"] or e["predicted"]]
+    if len(labels) <= _WIDEST_MATRIX:
+        rows = [[own, *(f"{counts.get((own, other), 0):,}" for other in labels)] for own in labels]
+        print_table(["class \\ predicted", *labels], rows)
+        return
+    confused = [(count, pair) for pair, count in counts.items() if pair[0] != pair[1]]
+    confused.sort(key=lambda entry: -entry[0])
+    most = [(*pair, f"{count:,}") for count, pair in confused[:_MOST_CONFUSIONS]]
+    print_table(("class", "predicted", "rows"), most, "Most frequent mistakes")
+
+
+def _show_margins(margins: dict[str, Any]) -> None:
+    header = ["margins", "least", *(f"{e['share']:.0%}" for e in margins["quantiles"]), "largest"]
+    values = (margins["least"], *(e["margin"] for e in margins["quantiles"]), margins["largest"])
+    print_table(header, [["", *(f"{value:.3g}" for value in values)]])

@@ -1,0 +1,152 @@
+"""``sparsemargin inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+import click
+import numpy as np
+
+from sparsemargin.cli.feature_names import dictionary_option, feature_names
+from sparsemargin.cli.options import JSON, MODEL, make_command
+from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
+from sparsemargin.io.labels import label_text
+from sparsemargin.io.model_files import load_learner, summarise
+from sparsemargin.learners import Learner
+
+_EXAMPLES = """
+sparsemargin inspect news.model
+sparsemargin inspect news.model --top 50 --dictionary words.txt
+"""
+
+
+@make_command("inspect", _EXAMPLES)
+@MODEL
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many of the strongest features to show, for and against each class.",
+)
+@dictionary_option("General")
+@JSON
+def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
+    """Tell a model's settings and its strongest features.
+
+    And its certificate, where it has one: the margin it reached, and what none can exceed. Features
+    are called by their indices in the files, or by a dictionary. Of two classes, weights
+    above 0 speak for the second.
+    """  # fmt: skip
+    learner = load_learner(model)
+    names = feature_names(learner, dictionary)
+    figures = {
+        "model": model,
+        "bytes": os.path.getsize(model),
+        **_summary(learner),
+        **_certificate(learner),
+        "strongest": _strongest(learner, names, top) if _has_weights(learner) else None,
+    }
+    if as_json:
+        click.echo(json.dumps(figures, default=str))
+    else:
+        _show(figures)
+
+
+def _has_weights(learner: Learner) -> bool:
+    """Whether there is a single vector to look at."""
+    return learner.hypothesis not in ("vote", "random")
+
+
+def _summary(learner: Learner) -> dict[str, Any]:
+    told = summarise(learner.classifier, learner._parameters(), vars(learner))
+    weights = learner._weights() if _has_weights(learner) else None
+    return {
+        **told,
+        "classes": [label_text(label) for label in told["classes"]],
+        "n_nonzero": None if weights is None else int(np.count_nonzero(weights)),
+        "intercepts": None if weights is None else learner.intercept_.tolist(),
+    }
+
+
+def _certificate(learner: Learner) -> dict[str, Any]:
+    """The margin and what none can exceed, where they are known."""
+    certificate = {}
+    for name in ("margin", "margin_upper_bound"):
+        value = np.asarray(getattr(learner, f"{name}_", np.nan), dtype=np.float64)
+        certificate[name] = [x if isfinite(x) else None for x in value.ravel().tolist()]
+    return {name: values for name, values in certificate.items() if any(values)}
+
+
+def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[str, Any]]:
+    """Features with the largest weights for and against each class; of two, the second."""
+    weights = learner._weights()[:, : learner.n_features_in_]
+    labels = [label_text(label) for label in learner.classes_.tolist()]
+    return [
+        {
+            "label": label,
+            "for": _largest(of_label, names, top),
+            "against": [
+                {**entry, "weight": -entry["weight"]} for entry in _largest(-of_label, names, top)
+            ],
+        }
+        for label, of_label in zip(labels[-len(weights) :], weights, strict=True)
+    ]
+
+
+def _largest(weights: np.ndarray, names: Sequence[str], top: int) -> list[dict[str, Any]]:
+    """The largest weights above 0, in falling order."""
+    places = np.flatnonzero(weights > 0)
+    if len(places) > top:
+        places = places[np.argpartition(-weights[places], top)[:top]] if top else places[:0]
+    ordered = places[np.argsort(-weights[places], kind="stable")]
+    return [{"feature": names[i], "weight": float(weights[i])} for i in ordered.tolist()]
+
+
+def _show(figures: dict[str, Any]) -> None:
+    click.echo(lines_of_facts(_facts(figures)))
+    click.echo("\nSettings")
+    settings = figures["settings"]
+    click.echo(lines_of_facts({f"  {name}": str(value) for name, value in settings.items()}))
+    if figures["strongest"] is None:
+        click.echo("\nA model that votes, or draws one of its vectors, has no weights to show.")
+        return
+    for entry in figures["strongest"]:
+        click.echo()
+        _show_strongest(entry)
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        "model": f"{figures['model']}, {size_in_words(figures['bytes'])}",
+        "classifier": figures["class"],
+        "classes": some(figures["classes"]),
+        "features": f"{figures['n_features']:,}",
+        "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g}",
+        "trials": f"{figures['n_trials']:,}",
+        "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
+    }
+    if figures["strongest"] is not None:
+        facts["weights not 0"] = f"{figures['n_nonzero']:,}"
+        facts["intercept"] = some([f"{value:.6g}" for value in figures["intercepts"]])
+    if "margin" in figures:
+        facts["margin"] = some([f"{value:.6g}" for value in figures["margin"] if value is not None])
+    if "margin_upper_bound" in figures:
+        bounds = [f"{value:.6g}" for value in figures["margin_upper_bound"] if value is not None]
+        facts["none is above"] = some(bounds)
+    return facts
+
+
+def _show_strongest(entry: dict[str, Any]) -> None:
+    columns = [
+        [f"{e['feature']}  {e['weight']:+.4g}" for e in entry[side]] for side in ("for", "against")
+    ]
+    height = max(map(len, columns))
+    padded = [column + [""] * (height - len(column)) for column in columns]
+    rows = list(zip(*padded, strict=True))
+    print_table((f"for {entry['label']}", f"against {entry['label']}"), rows)

@@ -1,0 +1,114 @@
+"""What the commands' options have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+# Where the commands' context keeps what the options of all of them say.
+QUIET = "sparsemargin.quiet"
+TRACEBACK = "sparsemargin.traceback"
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Option(click.Option):
+    """An option that --help lists in a section."""
+
+    def __init__(self, *args: Any, section: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose --help has sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if isinstance(param, click.Option) and record is not None:
+                section = getattr(param, "section", "General")
+                sections.setdefault(section, []).append(record)
+        general = sections.pop("General")
+        for section, records in [*sections.items(), ("General", general)]:
+            with formatter.section(section):
+                formatter.write_dl(records)
+
+
+class Size(click.ParamType):
+    """A number of bytes, with K, M or G for powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        if isinstance(value, int):
+            return value
+        number, unit = value.upper().removesuffix("B"), ""
+        if number[-1:] in _UNITS:
+            number, unit = number[:-1], number[-1:]
+        try:
+            size = int(float(number) * _UNITS[unit])
+        except (ValueError, OverflowError):
+            size = 0
+        if size < 1:
+            self.fail(f"{value} is no size such as 512M or 2G.", param, ctx)
+        return size
+
+
+def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def callback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        ctx.meta[key] = value
+
+    return callback
+
+
+def is_quiet() -> bool:
+    """Whether the command at hand was told to be."""
+    return click.get_current_context().meta.get(QUIET, False)
+
+
+_GENERAL = (
+    click.option(
+        "--traceback", is_flag=True, is_eager=True, expose_value=False,
+        callback=_remember(TRACEBACK), envvar="SPARSEMARGIN_TRACEBACK",
+        help="Show where in the code an error arose.",
+    ),
+    click.option(
+        "-q", "--quiet", is_flag=True, is_eager=True, expose_value=False,
+        callback=_remember(QUIET), help="Print nothing but errors and what was asked for.",
+    ),
+)  # fmt: skip
+
+
+def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, with the options that all of them have."""
+    indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        for option in _GENERAL:
+            function = option(function)
+        return click.command(name, cls=Command, epilog=f"\b\nExamples:\n{indented}")(function)
+
+    return decorate
+
+
+FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+MODEL = click.argument("model", metavar="MODEL")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+
+
+def choice(section: str, *names: str, values: dict[str, Any], default: str, help: str) -> Decorator:
+    """An option that takes one of some words, each of which stands for a value."""
+
+    def callback(ctx: click.Context, param: click.Parameter, value: str) -> Any:
+        return values[value]
+
+    return click.option(
+        *names, cls=Option, section=section, type=click.Choice(list(values)), default=default,
+        show_default=True, callback=callback, help=help,
+    )  # fmt: skip

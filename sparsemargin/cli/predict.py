@@ -1,0 +1,93 @@
+"""``sparsemargin predict``: a label for every row of svmlight files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from sparsemargin._engine.threads import threads_for
+from sparsemargin.cli.options import FILES, MODEL, make_command
+from sparsemargin.cli.outputs import STANDARD_OUTPUT, is_on_terminal, opened_output
+from sparsemargin.cli.progress import reading_progress
+from sparsemargin.cli.reading import THREADS, ZERO_BASED_UNLESS_KNOWN
+from sparsemargin.io.labels import label_text
+from sparsemargin.io.model_files import load_learner
+from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.sources import open_sources
+from sparsemargin.learners import Learner
+
+_EXAMPLES = """
+sparsemargin predict news.model test.svm -o labels.txt
+zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
+sparsemargin predict news.model test.svm --scores -o scores.tsv
+"""
+
+
+@make_command("predict", _EXAMPLES)
+@MODEL
+@FILES
+@click.option(
+    "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", help="Instead of standard output."
+)
+@click.option(
+    "--scores",
+    is_flag=True,
+    help="Print decision values beside the labels, separated by tabs, below a line with the "
+    "classes they speak for.",
+)
+@ZERO_BASED_UNLESS_KNOWN
+@THREADS
+def command(
+    model: str,
+    files: tuple[str, ...],
+    output: str,
+    scores: bool,
+    zero_based: Any,
+    threads: int | None,
+) -> None:
+    """Print a label for every row of svmlight files, one a line.
+
+    Labels that the rows have don't matter, and may be missing. Features that the model has not
+    learned count for nothing.
+    """  # fmt: skip
+    learner = load_learner(model)
+    sources = open_sources(files)
+    predictor = Predictor(learner, sources, zero_based=zero_based, n_threads=threads_for(threads))
+    lines = _scores_of(learner) if scores else _labels_of(learner)
+    corpus, shown = predictor.corpus, not is_on_terminal(output)
+    with opened_output(output, sources) as file, reading_progress(corpus, shown=shown) as report:
+        if scores:
+            file.write(_header(learner))
+        for predicted in predictor.blocks(relative=not scores):
+            file.write(lines(predicted))
+            report(predicted.block)
+
+
+def _texts(learner: Learner) -> list[bytes]:
+    """The classes as training files wrote them, whatever their encoding."""
+    texts = map(label_text, learner.classes_.tolist())
+    return [text.encode("utf-8", "surrogateescape") for text in texts]
+
+
+def _labels_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
+    lines = [text + b"\n" for text in _texts(learner)]
+    return lambda predicted: b"".join([lines[code] for code in predicted.codes.tolist()])
+
+
+def _scores_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
+    texts = _texts(learner)
+
+    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
+        outputs = predicted.outputs.tolist()
+        for code, row in zip(predicted.codes.tolist(), outputs, strict=True):
+            yield b"\t".join([texts[code], *(repr(value).encode() for value in row)]) + b"\n"
+
+    return lambda predicted: b"".join(lines(predicted))
+
+
+def _header(learner: Learner) -> bytes:
+    texts = _texts(learner)
+    # Of two classes the second has a score, whose sign decides.
+    return b"\t".join([b"label", *(texts[1:] if len(texts) == 2 else texts)]) + b"\n"

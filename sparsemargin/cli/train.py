@@ -1,0 +1,168 @@
+"""``sparsemargin train``: from svmlight files to a model file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from sparsemargin.cli.errors import INTERRUPTED
+from sparsemargin.cli.feature_names import dictionary_option, feature_names
+from sparsemargin.cli.options import FILES, JSON, Option, Size, make_command
+from sparsemargin.cli.outputs import check_output
+from sparsemargin.cli.parameters import algorithm_options
+from sparsemargin.cli.progress import learning_progress
+from sparsemargin.cli.reading import HASH_BITS, N_FEATURES, POSITIVE, SINGLE, THREADS, ZERO_BASED
+from sparsemargin.cli.train_settings import settings_of
+from sparsemargin.cli.train_summary import figures_of, tell
+from sparsemargin.io.fit import learn_svmlight
+from sparsemargin.io.model_files import save_model
+from sparsemargin.io.readable import write_readable
+from sparsemargin.io.sources import open_sources
+from sparsemargin.io.stream import Interruption, Moment
+from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
+
+_EXAMPLES = """
+sparsemargin train train.svm -o news.model
+sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
+zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20 --float32
+sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
+sparsemargin train more.svm -o news.model --init news.model
+"""
+
+_LEARNING, _MODEL = "Learning", "Model"
+
+
+@make_command("train", _EXAMPLES)
+@FILES
+@click.option(
+    "-o",
+    "--output",
+    cls=Option,
+    section=_MODEL,
+    required=True,
+    metavar="MODEL",
+    help="Where the model goes; one that is there is replaced.",
+)
+@click.option(
+    "--init",
+    cls=Option,
+    section=_MODEL,
+    metavar="MODEL",
+    help="Go on from this model, with its algorithm, settings and features.",
+)
+@click.option(
+    "--readable", cls=Option, section=_MODEL, metavar="FILE", help="Write the weights as text, too."
+)
+@dictionary_option(_MODEL)
+@click.option(
+    "--algo",
+    cls=Option,
+    section=_LEARNING,
+    type=click.Choice(list(ALGORITHMS)),
+    help=f"[default: {DEFAULT_ALGORITHM}, with an intercept of a tenth of the rows' norm]",
+)
+@algorithm_options
+@ZERO_BASED
+@N_FEATURES
+@HASH_BITS
+@POSITIVE
+@click.option(
+    "--classes",
+    cls=Option,
+    section="Reading",
+    metavar="A,B,...",
+    help="All labels there are; needed where standard input has one late.",
+)
+@SINGLE
+@click.option(
+    "--cache",
+    cls=Option,
+    section="Reading",
+    metavar="FILE",
+    help="Keep the rows in binary here, for further epochs and runs; beside the first file where "
+    "there is more than one epoch.",
+)
+@click.option(
+    "--cache-beside",
+    is_flag=True,
+    cls=Option,
+    section="Reading",
+    help="Keep them beside the first file in any case.",
+)
+@click.option(
+    "--memory-limit",
+    cls=Option,
+    section="Reading",
+    type=Size(),
+    default="1G",
+    show_default=True,
+    metavar="SIZE",
+    help="What the weights may take.",
+)
+@THREADS
+@JSON
+def command(
+    files: tuple[str, ...],
+    output: str,
+    readable: str | None,
+    dictionary: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Learn from svmlight files, once through for each epoch.
+
+    FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on, the
+    error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
+    ends it and saves what has been learned.
+    """
+    if dictionary is not None and readable is None:
+        raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
+    sources = open_sources(files)
+    for path in filter(None, (output, readable)):
+        check_output(path, sources)
+    settings = settings_of(options)
+    with learning_progress() as shown, _noting_interruption() as interrupted:
+        watch = _Watch(shown)
+        learner = learn_svmlight(files, report=watch, **settings)
+    if watch.moment is None:
+        raise KeyboardInterrupt
+    save_model(learner, output)
+    if readable is not None:
+        write_readable(readable, learner, feature_names(learner, dictionary))
+    tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
+    if interrupted:
+        click.get_current_context().exit(INTERRUPTED)
+
+
+class _Watch:
+    """Keeps the last moment; None: no block of rows has been learned from."""
+
+    def __init__(self, shown: Callable[[Moment], None]) -> None:
+        self._shown = shown
+        self.moment: Moment | None = None
+
+    def __call__(self, moment: Moment) -> None:
+        self.moment = moment
+        self._shown(moment)
+
+
+@contextmanager
+def _noting_interruption() -> Iterator[list[Any]]:
+    """A list that is empty unless learning has been interrupted."""
+    noted: list[Any] = []
+    show = warnings.showwarning
+
+    def note(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+        if issubclass(category, Interruption):
+            noted.append(message)
+        show(message, category, *rest, **named)
+
+    warnings.showwarning = note
+    try:
+        yield noted
+    finally:
+        warnings.showwarning = show

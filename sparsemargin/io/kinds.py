@@ -1,0 +1,35 @@
+"""What kind of file a file is, by its first bytes whatever its name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sparsemargin.io._archive import DOCUMENT
+from sparsemargin.io._cache_format import HEAD
+from sparsemargin.io.sources import Source
+
+Kind = Literal["svmlight", "cache", "model", "npz"]
+
+_ARCHIVE = b"PK\x03\x04"
+_CACHE = HEAD[:8]
+# Where an archive has the name of its first member.
+_NAME = slice(30, 30 + len(DOCUMENT))
+
+
+def kind_of(source: Source) -> Kind:
+    """The kind of a source; what is none of the others counts as svmlight text.
+
+    Raises
+    ------
+    OSError
+        If it can't be read.
+    """
+    if source.path is None or not source.plain:
+        return "svmlight"
+    with open(source.path, "rb") as file:
+        head = file.read(_NAME.stop)
+    if head.startswith(_CACHE):
+        return "cache"
+    if head.startswith(_ARCHIVE):
+        return "model" if head[_NAME] == DOCUMENT.encode() else "npz"
+    return "svmlight"

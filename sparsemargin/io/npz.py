@@ -1,0 +1,143 @@
+"""Rows and labels in NumPy's npz files.
+
+The matrix is stored as `scipy.sparse.save_npz` does, so that `scipy.sparse.load_npz` loads it, and
+the labels beside it: ``numpy.load(path)["labels"]``. Nothing needs a pickle.
+
+| array | |
+|---|---|
+| ``data``, ``indices``, ``indptr``, ``shape``, ``format`` | the matrix, as scipy has it |
+| ``labels`` | one a row, float64 or text; those of all rows, where rows have any number |
+| ``label_start`` | only then, int64: where the labels of each row begin, and the end |
+| ``query_ids`` | int64, one a row, where the text had them |
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from sparsemargin.io.files import replacing
+from sparsemargin.io.text import LabelledRows
+from sparsemargin.learners._rows import check_rows, open_rows
+
+
+def write_npz(
+    path: str | os.PathLike[str],
+    X: Any,
+    labels: np.ndarray | list[tuple[Any, ...]],
+    query_ids: np.ndarray,
+) -> None:
+    """Write a matrix with the labels of its rows; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+    X : CSR matrix of shape (n_rows, n_features)
+    labels : ndarray of shape (n_rows,), or list of tuple
+        The label of each row, or any number of them.
+    query_ids : ndarray of shape (n_rows,), or empty
+
+    Raises
+    ------
+    ValueError
+        If some rows have query ids and some have not.
+    OSError
+        If the file can't be written; names it.
+    """
+    n_rows = X.shape[0]
+    if len(query_ids) not in (0, n_rows):
+        raise ValueError(
+            f"{len(query_ids):,} of {n_rows:,} rows have a qid. Give one to all of them or none."
+        )
+    arrays = {
+        "indices": X.indices, "indptr": X.indptr, "format": np.array(b"csr"),
+        "shape": np.array(X.shape), "data": X.data,
+    }  # fmt: skip
+    if isinstance(labels, np.ndarray):
+        arrays["labels"] = labels
+    else:
+        arrays["labels"] = np.array(list(chain(*labels)))
+        ends = np.cumsum([len(row) for row in labels], dtype=np.int64)
+        arrays["label_start"] = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+    if len(query_ids):
+        arrays["query_ids"] = query_ids
+    with replacing(path) as file:
+        np.savez(file, **arrays)
+
+
+_MATRIX = ("data", "indices", "indptr", "shape")
+_BESIDE = ("labels", "label_start", "query_ids")
+
+
+def read_npz(path: str | os.PathLike[str]) -> tuple[LabelledRows, np.ndarray, int]:
+    """Read what `write_npz` wrote, or `scipy.sparse.save_npz` with an array ``labels`` added.
+
+    Returns
+    -------
+    rows : LabelledRows
+        With ids of labels.
+    labels : ndarray
+        By id.
+    n_features : int
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or is no CSR matrix with labels; names it.
+    """
+    name = os.fspath(path)
+    arrays = _arrays(path, name)
+    missing = [key for key in (*_MATRIX, "labels") if key not in arrays]
+    if missing or arrays.get("format", b"csr") != b"csr":
+        raise ValueError(
+            f"{name} is no CSR matrix as scipy.sparse.save_npz writes it with an array 'labels' "
+            f"beside it. Missing here: {', '.join(missing) or 'the format csr'}."
+        )
+    X = _matrix(arrays, name)
+    labels, ids = np.unique(arrays["labels"], return_inverse=True)
+    rows = LabelledRows(
+        X.data, X.indices, X.indptr, ids, arrays.get("label_start"), arrays.get("query_ids")
+    )
+    _check_labels(name, rows, X.shape[0])
+    return rows, labels, X.shape[1]
+
+
+def _arrays(path: str | os.PathLike[str], name: str) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            keys = ("format", *_MATRIX, *_BESIDE)
+            return {key: stored[key] for key in keys if key in stored}
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{name} can't be read as an npz file: {error}") from None
+
+
+def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:
+    """The matrix, in canonical format and float64, once it is known to be sound."""
+    from scipy.sparse import csr_matrix
+
+    try:
+        parts = arrays["data"].astype(np.float64, copy=False), arrays["indices"], arrays["indptr"]
+        X = csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
+        check_rows(X, open_rows(X), repeats_allowed=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    X.sum_duplicates()
+    return X
+
+
+def _check_labels(name: str, rows: LabelledRows, n_rows: int) -> None:
+    """Refuse what is not one row's worth for each row."""
+    start, queries = rows.label_start, rows.query_ids
+    if rows.labels.ndim != 1 or (start is None and len(rows.labels) != n_rows):
+        raise ValueError(f"{name} has labels of shape {rows.labels.shape} for {n_rows} rows.")
+    if start is not None:
+        sound = start.shape == (n_rows + 1,) and start.dtype.kind == "i"
+        if not sound or start[0] or start[-1] != len(rows.labels) or (np.diff(start) < 0).any():
+            raise ValueError(f"{name}: label_start does not divide the labels among the rows.")
+    if queries is not None and (queries.shape != (n_rows,) or queries.dtype.kind != "i"):
+        raise ValueError(f"{name}: query_ids are not one integer a row.")

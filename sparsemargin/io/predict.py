@@ -1,0 +1,130 @@
+"""Predictions for files, block by block, in memory that does not depend on their length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sparsemargin.io.fit import columns_of
+from sparsemargin.io.labels import LabelTable
+from sparsemargin.io.passes import Corpus
+from sparsemargin.io.reading import LARGEST_INDEX, Reading
+from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.sources import Source
+from sparsemargin.learners import Learner
+from sparsemargin.learners._rows import Rows
+
+
+class PredictedBlock(NamedTuple):
+    """Some rows of a file and what a model makes of them, in arrays that are good until the next
+    block is asked for.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Places of the predicted classes in the learner's `classes_`.
+    outputs : ndarray of shape (n_rows, n_labels)
+        One label for two classes, else as many as there are classes.
+    rows : Rows
+        Without the features that the model does not know.
+    block : RowBlock
+        As read.
+    """
+
+    codes: np.ndarray
+    outputs: np.ndarray
+    rows: Rows
+    block: RowBlock
+
+
+class Predictor:
+    """Reads files as a model reads its features, and predicts.
+
+    Parameters
+    ----------
+    learner : Learner
+        One that has learned.
+    sources : list of Source
+    zero_based : bool or "auto", default="auto"
+        Whether indices count from 0 or from 1, for a learner that has not learned from files:
+        those know. "auto": from 1.
+    multilabel : bool, default=True
+        Whether rows have any number of labels, none included.
+    table : LabelTable, optional
+        Takes in the labels.
+    n_threads : int, default=1
+        That read ahead.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        sources: list[Source],
+        *,
+        zero_based: bool | Literal["auto"] = "auto",
+        multilabel: bool = True,
+        table: LabelTable | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.learner = learner
+        self.table = LabelTable() if table is None else table
+        reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
+        self.corpus = Corpus(sources, reading, n_threads)
+
+    def blocks(self, *, relative: bool = False) -> Iterator[PredictedBlock]:
+        """The rows, in their order; features that the model doesn't know count for nothing.
+
+        Parameters
+        ----------
+        relative : bool, default=False
+            Whether each row's outputs need be right up to a power of two only, which no values
+            of the row are too large for.
+
+        Yields
+        ------
+        PredictedBlock
+
+        Raises
+        ------
+        OSError, ValueError
+            If a file can't be read, or a row's output exceeds a float64.
+        """
+        learner, first = self.learner, True
+        for block in self.corpus.scan(self.table, LARGEST_INDEX):
+            if first and block.n_rows:
+                check_form(block, self.corpus.names)
+                first = False
+            rows = known_features(block, learner.n_features_in_)
+            outputs = learner._finite_outputs(rows, relative=relative)
+            yield PredictedBlock(learner._codes_of_outputs(outputs), outputs, rows, block)
+
+
+def check_form(block: RowBlock, name: str) -> None:
+    """Refuse a file whose first rows have several labels each, but no features.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not len(block.data) and len(block.labels) > block.n_rows:
+        raise ValueError(
+            f"{name} looks like comma-separated values: its rows have several labels and no "
+            "features. svmlight lines are 'label index:value index:value ...'."
+        )
+
+
+def known_features(block: Any, n_features: int) -> Rows:
+    """The rows of a block without the entries of features from n_features on."""
+    data, indices, indptr = block.data, block.indices, block.indptr
+    if len(indices) and int(indices.max()) >= n_features:
+        known = indices < n_features
+        before = np.zeros(len(known) + 1, dtype=indptr.dtype)
+        np.cumsum(known, out=before[1:])
+        data, indices, indptr = data[known], indices[known], before[indptr]
+    return Rows(data, indices, indptr, n_features)
