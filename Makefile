@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test bench bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
+.PHONY: demo test bench bench-files bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -15,6 +15,11 @@ test: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(RUN) benchmarks/epoch.py
+
+# liblinear takes part where Debian's package liblinear-tools is installed.
+bench-files: $(VENV)/installed
+	$(RUN) -m pip install -q -e ".[bench]" || echo "vw can't be installed here: it is left out" >&2
+	$(RUN) benchmarks/files.py
 
 bench-margin: $(VENV)/installed
 	$(RUN) benchmarks/margin.py --markdown

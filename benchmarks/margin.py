@@ -27,7 +27,7 @@ from typing import Any
 
 from margin_problems import SOURCES
 from margin_race import ENOUGH, N_ROUNDS, race
-from measure import describe_machine, text_table, write_json
+from measure import describe_machine, markdown_table, text_table, write_json
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -78,8 +78,7 @@ def show(entries: list[dict], formats: dict[str, str], markdown: bool) -> None:
     """Print entries as a table."""
     rows = [[_cell(entry[name], spec) for name, spec in formats.items()] for entry in entries]
     if markdown:
-        lines = [formats, ["---"] * len(formats), *rows]
-        print("\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
+        print("\n" + markdown_table(list(formats), rows))
     else:
         print("\n" + text_table([(name, "") for name in formats], rows))
 

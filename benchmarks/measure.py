@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
 from statistics import median
 from time import perf_counter
 from typing import Any
-
-from sklearn.utils import check_random_state
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
@@ -43,8 +42,7 @@ def in_turn(contestants: Sequence, round_number: int) -> list:
     Taking turns, they all meet a slow spell of the machine; and since the order differs from
     round to round, nobody always finds the caches as the same neighbour left them.
     """
-    order = check_random_state(round_number).permutation(len(contestants))
-    return [contestants[i] for i in order]
+    return Random(round_number).sample(contestants, len(contestants))
 
 
 def minimum_and_median(seconds: Sequence[float], unit: float) -> dict[str, float]:
@@ -99,6 +97,12 @@ def text_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]
 
 def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay rows of cells out under their headers in Markdown, without a newline at the end."""
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from sklearn.linear_model import Perceptron
 
 from sparsemargin import (
     ALMAClassifier,
+    CRAMMAClassifier,
     HigherOrderPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
@@ -133,7 +134,7 @@ def test_classes_of_any_type_come_back(classes, path):
         {"class_weight": {0: 2.0, 1: 1}},
         {"class_weight": {0.0: np.float32(2.0), np.int64(1): 1.0}},
         {"class_weight": "balanced"},
-        {"alpha": np.float64(0.7), "max_iter": np.int32(3), "C": float("inf")},
+        {"alpha": np.float64(0.7), "max_iter": np.int32(3)},
         {"p": "log", "shuffle": np.True_},
     ],
 )
@@ -159,6 +160,13 @@ def test_a_random_state_goes_on_where_it_was(drawn, path):
     model = ALMAClassifier(random_state=random).fit(X, y)
     loaded = through_a_file(model, path)
     assert_same(fit(loaded, X, y), fit(model, X, y))
+
+
+def test_a_threshold_beyond_all_floats_comes_back(path):
+    model = CRAMMAClassifier(beta=1e200, radius=1e200, delta=0.0, eta0=1e150)
+    loaded = through_a_file(fit(model, *make_problem()), path)
+    assert model._rule.__getstate__()["margin"] == np.inf
+    assert_same(loaded, model)
 
 
 def test_names_of_features_and_sparse_coefficients_come_back(path):
@@ -285,6 +293,7 @@ def test_only_fitted_models_of_the_library_are_saved(model, message, path):
         ({"note": [1, {2, 3}]}, "note.1 is of type builtins.set"),
         ({"note": np.array(["2020-01-01"], "M8[D]")}, "note is an array of type datetime64"),
         ({"note": np.array([1, None])}, "note is an array of other objects than text"),
+        ({"note": np.longdouble(1)}, "note is an array of type"),
         ({"random_state": np.random.RandomState(np.random.PCG64(0))}, "over PCG64 has no place"),
         ({"n_features_in_": 24}, "'n_features_in_' is not a whole number from 25 to 25"),
     ],

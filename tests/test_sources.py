@@ -18,14 +18,18 @@ from sparsemargin.io import blocks, sources
 from sparsemargin.io.blocks import Buffers
 from sparsemargin.io.sources import open_sources
 
-zstandard = pytest.importorskip("zstandard", reason="zst files need the package zstandard")
+
+def pack_zst(content, **how):
+    zstandard = pytest.importorskip("zstandard", reason="zst files need the package zstandard")
+    return zstandard.ZstdCompressor(**how).compress(content)
+
 
 PACK = {
     "gz": gzip.compress,
     "bz2": lambda content: bz2.compress(content, 1),
     "xz": lzma.compress,
     "lzma": lambda content: lzma.compress(content, format=lzma.FORMAT_ALONE),
-    "zst": lambda content: zstandard.ZstdCompressor().compress(content),
+    "zst": pack_zst,
 }
 # Too random to be packed into less than several blocks.
 TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in range(2000))
@@ -188,8 +192,7 @@ def test_damaged_archives_are_refused(tmp_path, kind):
 
 
 def test_a_damaged_zst_archive_is_refused(tmp_path):
-    packer = zstandard.ZstdCompressor(write_checksum=True)
-    content = bytearray(packer.compress(TEXT))
+    content = bytearray(pack_zst(TEXT, write_checksum=True))
     content[len(content) // 2] ^= 0x10
     with pytest.raises(ValueError, match="zst archive is damaged"):
         text_of(source_of(tmp_path, content))

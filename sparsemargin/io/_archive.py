@@ -28,9 +28,6 @@ import numpy as np
 
 DOCUMENT = "model.json"
 
-#: Types of the arrays: booleans, numbers, bytes and text.
-KINDS = "biufSU"
-
 # Parsed, a document takes some twenty times its length.
 _LONGEST_DOCUMENT = 1 << 24
 _ENDING = b"sparsemargin model, sha256 "
@@ -41,7 +38,7 @@ _MAGIC, _FIRST_NAME = b"PK\x03\x04", slice(30, 30 + len(DOCUMENT))
 
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = re.compile(
-    rb"\{'descr': '([<>|][biufSU]\d{1,8})', 'fortran_order': False, "
+    rb"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|[SU]\d{1,8}))', 'fortran_order': False, "
     rb"'shape': \(((?:\d{1,18},? ?)*)\), \} *\n"
 )
 _LAST_CHARACTER = 0x10FFFF
@@ -53,10 +50,17 @@ _FAILURES = (
 )  # fmt: skip
 
 
+def can_hold(dtype: np.dtype) -> bool:
+    """Whether an archive can hold arrays of that type: of booleans, numbers, bytes or text."""
+    return (
+        dtype.kind in "biufSU" and dtype.itemsize > 0 and (dtype.kind != "f" or dtype.itemsize < 9)
+    )
+
+
 def write_archive(
     file: BinaryIO, document: dict[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write the document and the arrays, of one of the `KINDS` each.
+    """Write the document and the arrays, each of a type that `can_hold` allows.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sparsemargin._engine._states import require, require_starts, require_within
-from sparsemargin.io._archive import KINDS, Archive
+from sparsemargin.io._archive import Archive, can_hold
 from sparsemargin.io._own_types import OWN_TYPES, ByCoordinate
 
 # About what one more member takes in an archive, its name and its headers.
@@ -116,7 +116,7 @@ class Encoder:
 
     def _put(self, array: np.ndarray, path: str) -> str:
         """Take an array out; the name it is given."""
-        if array.dtype.kind not in KINDS or array.dtype.itemsize == 0:
+        if not can_hold(array.dtype):
             _refuse(f"an array of type {array.dtype}", path)
         while path in self.arrays:
             path += "_"
@@ -179,6 +179,7 @@ class Decoder:
 
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
         """The other way round of `Encoder.encode_named`."""
+        require(isinstance(content, dict), f"{content!r} stands where names should")
         return {name: self.decode(value) for name, value in content.items()}
 
     def _items(self, items: list) -> dict:

@@ -93,8 +93,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the model is none of this library or not fitted, or has an attribute that model files
-        have no place for; names it.
+        If the model is none of this library or not fitted, or has a parameter that it would not
+        take, or an attribute that model files have no place for; names it.
     OSError
         If the file can't be written; names it.
     """
@@ -105,6 +105,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
+    model._check_parameters()
     parameters = model._parameters()
     state = {
         attribute: value
@@ -174,7 +175,8 @@ def load_learner(path: str | os.PathLike[str]) -> Learner:
     contents = _read(path)
     try:
         learner = LEARNERS[contents.class_name](**contents.parameters)
-    except TypeError as error:
+        learner._check_parameters()
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
             f"{contents.class_name} takes other parameters: {error}"
