@@ -27,9 +27,11 @@ def check_output(path: str, sources: Iterable[Source] = ()) -> None:
     OSError
         If it can't.
     click.UsageError
-        If it is one of the sources.
+        If it is one of the sources, or standard output.
     """
     target = Path(os.path.realpath(path))
+    if path == STANDARD_OUTPUT:
+        raise click.UsageError("Standard output can't take this: name a file.")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
     if not target.parent.is_dir():

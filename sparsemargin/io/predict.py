@@ -61,6 +61,11 @@ class Predictor:
     Attributes
     ----------
     corpus : Corpus
+
+    Raises
+    ------
+    ValueError
+        If `zero_based` is given for a learner that knows.
     """
 
     def __init__(
@@ -73,6 +78,11 @@ class Predictor:
         table: LabelTable | None = None,
         n_threads: int = 1,
     ) -> None:
+        if zero_based != "auto" and hasattr(learner, "_reading"):
+            raise ValueError(
+                f"zero_based={zero_based} is for models of matrices. This one has learned from "
+                "files, and knows how their indices count. Leave it out."
+            )
         self.learner = learner
         self.table = LabelTable() if table is None else table
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
