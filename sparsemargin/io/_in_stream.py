@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine._scan import ScanError
 from sparsemargin.io._loaded import NOTHING_HIGHEST, NOTHING_LOWEST, LabelIds, Loaded
-from sparsemargin.io.blocks import Buffers, TextBlock
+from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import Reading
-from sparsemargin.io.scan_errors import located
+from sparsemargin.io.scanning import RowBlock, scan
 from sparsemargin.io.sources import Source
 
 
@@ -51,12 +47,12 @@ class StreamLoader:
     base : int
         What is subtracted from an index.
     n_threads : int
-        With more than one, a block is scanned while the next one is read.
+        How many scan while the next blocks are read.
     """
 
     def __init__(self, sources: list[Source], reading: Reading, base: int, n_threads: int) -> None:
-        self._sources, self._reading, self._ahead = sources, reading, n_threads > 1
-        self._scanner = reading.scanner(base=base)
+        self._reading, self._table = reading, LabelTable()
+        self._blocks = scan(sources, reading, self._table, n_threads=n_threads, base=base)
         self._data, self._indices = Growing(reading.dtype), Growing(np.int32)
         self._ends, self._labels = Growing(np.int64), Growing(np.int32)
         self._label_ends, self._query_ids = Growing(np.int64), Growing(np.int64)
@@ -70,73 +66,31 @@ class StreamLoader:
         ValueError
             If the text is wrong, with its place; or if an archive is damaged.
         """
-        for_each_block(self._sources, self._take, ahead=self._ahead)
-        reading = self._reading
+        for block in self._blocks:
+            self._take(block)
+        reading, table = self._reading, self._table
         return Loaded(
             self._data.trimmed(),
             self._indices.trimmed(),
             _from_zero(self._ends),
-            [LabelIds.of(self._labels.trimmed(), self._scanner)],
+            [LabelIds(self._labels.trimmed(), table.texts, table.numbers)],
             self._lowest,
             self._highest,
             _from_zero(self._label_ends) if reading.multilabel else None,
             self._query_ids.trimmed() if reading.query_id else None,
         )
 
-    def _take(self, block: TextBlock) -> None:
-        try:
-            rows = self._scanner.scan(block.buffer, block.stop)
-        except ScanError as error:
-            raise located(error, block, self._reading) from None
-        self._ends.extend(rows.indptr[1:].astype(np.int64) + self._data.size)
-        if rows.label_start is not None:
-            self._label_ends.extend(rows.label_start[1:] + self._labels.size)
-        if rows.query_ids is not None:
-            self._query_ids.extend(rows.query_ids)
-        self._data.extend(rows.data)
-        self._indices.extend(rows.indices)
-        self._labels.extend(rows.labels)
-        self._lowest = min(self._lowest, rows.lowest)
-        self._highest = max(self._highest, rows.highest)
-
-
-def for_each_block(
-    sources: list[Source], take: Callable[[TextBlock], None], *, ahead: bool
-) -> None:
-    """Call `take` with one block after another, and release them.
-
-    Parameters
-    ----------
-    sources : list of Source
-        What is read.
-    take : callable
-        Called with a TextBlock.
-    ahead : bool
-        Whether the next block is read meanwhile. It is `take` that another thread calls, so that
-        Ctrl-C need not wait for a pipe.
-    """
-    buffers = Buffers()
-    blocks = (block for source in sources for block in source.blocks(buffers))
-
-    def take_and_release(block: TextBlock) -> None:
-        take(block)
-        block.release()
-
-    if not ahead:
-        for block in blocks:
-            take_and_release(block)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        under_way: Future[None] = pool.submit(lambda: None)
-        try:
-            for block in blocks:
-                under_way.result()
-                under_way = pool.submit(take_and_release, block)
-        except Exception:
-            # What is wrong earlier in the text comes first.
-            under_way.result()
-            raise
-        under_way.result()
+    def _take(self, block: RowBlock) -> None:
+        self._ends.extend(block.indptr[1:].astype(np.int64) + self._data.size)
+        if block.label_start is not None:
+            self._label_ends.extend(block.label_start[1:] + self._labels.size)
+        if block.query_ids is not None:
+            self._query_ids.extend(block.query_ids)
+        self._data.extend(block.data)
+        self._indices.extend(block.indices)
+        self._labels.extend(block.labels)
+        self._lowest = min(self._lowest, block.lowest)
+        self._highest = max(self._highest, block.highest)
 
 
 def _from_zero(ends: Growing) -> np.ndarray:

@@ -57,8 +57,9 @@ def scan(
     reading: Reading,
     table: LabelTable,
     *,
-    max_index: int,
     n_threads: int,
+    max_index: int | None = None,
+    base: int | None = None,
 ) -> Iterator[RowBlock]:
     """The rows of all sources, block by block.
 
@@ -68,10 +69,12 @@ def scan(
     reading : Reading
     table : LabelTable
         Takes in the labels.
-    max_index : int
-        Larger indices are refused.
     n_threads : int
         That scan while the consumer is at work; the blocks are the same for any number.
+    max_index : int, optional
+        The largest index that memory has room for.
+    base : int, optional
+        What is subtracted from an index, if not what the reading says.
 
     Yields
     ------
@@ -82,7 +85,7 @@ def scan(
     ValueError
         Names the file, the line and the column of what can't be read, and what helps.
     """
-    idle = [reading.scanner(max_index=max_index) for _ in range(n_threads + 1)]
+    idle = [reading.scanner(base=base, max_index=max_index) for _ in range(n_threads + 1)]
     under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
     pool = ThreadPoolExecutor(n_threads)
 
