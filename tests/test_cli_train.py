@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,7 +61,8 @@ def assert_same(model, other, folder):
         ("--algo ho --max-updates 20 --c 0.3 --sparse-updates", "ho",
          {"max_updates": 20, "c": 0.3, "sparse_updates": True}),
         ("--algo so --a 2 --max-updates 20", "so", {"a": 2, "max_updates": 20}),
-        ("--hash-bits 8 --float32 --threads 1", None, {"hash_bits": 8, "dtype": np.float32, "n_jobs": 1}),
+        ("--hash-bits 8 --float32 --threads 1", None,
+         {"hash_bits": 8, "dtype": np.float32, "n_jobs": 1}),
         ("--zero-based yes", None, {"zero_based": True}),
         ("--algo pnorm --class-weight 1=2 --class-weight -1=0.5", "pnorm",
          {"class_weight": {1.0: 2.0, -1.0: 0.5}}),
@@ -229,7 +231,7 @@ def test_lines_tell_how_far_it_is(text, tmp_path):
     assert header.split()[:3] == ["rows", "epoch", "features"]
     rows = [int(line.split()[0].replace(",", "")) for line in lines if line[0] == " "]
     # Each time the rows have doubled.
-    firsts = [b / a for a, b in zip(rows, rows[1:], strict=False) if b > a]
+    firsts = [b / a for a, b in pairwise(rows) if b > a]
     assert len(rows) > 4
     assert min(firsts) >= 2
     assert "one-step-ahead error" in result.stderr
