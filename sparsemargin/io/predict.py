@@ -54,7 +54,7 @@ class Predictor:
     multilabel : bool, default=True
         Whether rows have any number of labels, none included.
     table : LabelTable, optional
-        Takes in the labels.
+        Takes in the labels, which are left alone otherwise.
     n_threads : int, default=1
         That read ahead.
 
@@ -84,7 +84,7 @@ class Predictor:
                 "files, and knows how their indices count. Leave it out."
             )
         self.learner = learner
-        self.table = LabelTable() if table is None else table
+        self.table = _NoTable() if table is None else table
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
         self.corpus = Corpus(sources, reading, n_threads)
 
@@ -139,6 +139,13 @@ def check_form(block: RowBlock, name: str) -> None:
             f"{name} looks like comma-separated values: its rows have several labels and no "
             "features. svmlight lines are 'label index:value index:value ...'."
         )
+
+
+class _NoTable(LabelTable):
+    """For labels that nobody asks for: there may be a different one in every row."""
+
+    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
+        return labels
 
 
 def known_features(block: Any, n_features: int) -> Rows:
