@@ -112,6 +112,15 @@ def test_bytes_that_are_not_utf_8_come_back_as_labels(tmp_path):
         assert out.count(b"\xe9t\xe9") == times
 
 
+def test_standard_output_may_be_closed(folder, tmp_path):
+    command = f"{sys.executable} -m sparsemargin train train.svm -o {tmp_path / 'b.model'} >&- 2>&-"
+    path = os.pathsep.join(sys.path)
+    subprocess.run(
+        ["sh", "-c", command], cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
+    )
+    load_model(tmp_path / "b.model")
+
+
 # ------------------------------------------------------------------------------------------ Ctrl-C
 
 
