@@ -163,6 +163,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
             f"{contents.class_name} takes other parameters: {error}"
         ) from None
+    taken = [name for name in contents.state if name in vars(model) or hasattr(type(model), name)]
+    if taken:
+        raise ValueError(f"{os.fspath(path)}: {taken[0]!r} is nothing that a model learns.")
     vars(model).update(contents.state, **dict.fromkeys(_CACHES))
     return model
 
