@@ -9,6 +9,9 @@ import numpy as np
 
 from sparsemargin._engine._types cimport index_t, value_t
 
+cdef extern from "svmlight_text.hpp" namespace "sparsemargin" nogil:
+    const int64_t READABLE "sparsemargin::PADDING"
+
 cdef extern from "svmlight_failure.hpp" namespace "sparsemargin" nogil:
     enum class Code:
         none
@@ -17,8 +20,13 @@ cdef extern from "svmlight_failure.hpp" namespace "sparsemargin" nogil:
 
     const char* name_of(Code)
 
+# Named so that a change of theirs is compiled.
 cdef extern from "svmlight_numbers.hpp":
-    pass  # named so that a change of it is compiled
+    pass
+cdef extern from "svmlight_entries.hpp":
+    pass
+cdef extern from "svmlight_sorting.hpp":
+    pass
 
 cdef extern from "svmlight_labels.hpp" namespace "sparsemargin" nogil:
     cppclass LabelTable:
@@ -26,9 +34,7 @@ cdef extern from "svmlight_labels.hpp" namespace "sparsemargin" nogil:
         const string& text(int64_t)
         double number(int64_t)
 
-cdef extern from "svmlight.hpp" namespace "sparsemargin" nogil:
-    const int64_t READABLE "sparsemargin::PADDING"
-
+cdef extern from "svmlight_lines.hpp" namespace "sparsemargin" nogil:
     cppclass Options:
         int64_t base, least, max_index
         cpp_bool multilabel, query_id
@@ -43,6 +49,7 @@ cdef extern from "svmlight.hpp" namespace "sparsemargin" nogil:
         int64_t* query_ids
         int64_t row_room, entry_room, row, entry, label, query
 
+cdef extern from "svmlight.hpp" namespace "sparsemargin" nogil:
     cppclass Outcome:
         Code code
         int64_t offset, length, lines, lowest, highest
@@ -156,8 +163,12 @@ cdef class Scanner:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
-        if base not in (0, 1) or least not in (0, 1) or not 0 <= hash_bits <= 31:
-            raise ValueError(f"base={base}, least={least}, hash_bits={hash_bits} is out of range")
+        if base not in (0, 1) or least not in (0, 1):
+            raise ValueError(f"base and least must be 0 or 1, got {base} and {least}")
+        if max_index < 0:
+            raise ValueError(f"max_index must not be negative, got {max_index}")
+        if not 0 <= hash_bits <= 31:
+            raise ValueError(f"hash_bits must be at most 31, got {hash_bits}")
         self.options.base = 0 if hash_bits else base
         self.options.least = 0 if hash_bits else least
         self.options.max_index = max_index

@@ -1,7 +1,7 @@
 // Why a text is refused, and where.
 #pragma once
 
-#include <cstdint>
+#include "svmlight_text.hpp"
 
 namespace sparsemargin {
 
@@ -34,14 +34,6 @@ inline const char *name_of(Code code) {
     };
     return names[static_cast<int>(code)];
 }
-
-// A stretch of text without whitespace.
-struct Token {
-    const char *start;
-    const char *stop;
-
-    int64_t size() const { return stop - start; }
-};
 
 // Thrown within the scanner, from places that are never inlined, so that the usual way through
 // the text carries no checks of results.

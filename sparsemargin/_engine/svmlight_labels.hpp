@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <limits>
 #include <string>
@@ -52,9 +51,7 @@ class LabelTable {
     };
 
     static uint64_t word_of(Token token) {
-        uint64_t word;
-        std::memcpy(&word, token.start, 8);
-        return word << (64 - 8 * token.size());
+        return load_word(token.start) << (64 - 8 * token.size());
     }
 
     static uint64_t place_of(uint64_t word) { return (word * 0x9E3779B97F4A7C15u) >> 58; }

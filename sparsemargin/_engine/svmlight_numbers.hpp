@@ -17,8 +17,6 @@ constexpr int64_t LONGEST_NUMBER = 4300;
 
 constexpr int64_t LARGEST_INT64 = std::numeric_limits<int64_t>::max();
 
-inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
-
 // Whether the underscore at `at` stands between two digits, where Python allows one.
 inline bool joins_digits(Token token, const char *at) {
     return at > token.start && at + 1 < token.stop && is_digit(at[-1]) && is_digit(at[1]);
@@ -78,10 +76,7 @@ inline bool read_decimal(Token token, Decimal &decimal) {
             part = EXPONENT_SIGN;
             decimal.exponent_at = decimal.size;
             digits = 0;
-        } else if ((*p == '-' || *p == '+') && part == EXPONENT_SIGN
-                   && (p[-1] | 0x20) == 'e') {
-            if (*p == '+') continue;  // std::from_chars takes no plus
-        } else {
+        } else if (part != EXPONENT_SIGN || (p[-1] | 0x20) != 'e' || (*p != '-' && *p != '+')) {
             return false;
         }
         decimal.text[decimal.size++] = *p;
@@ -98,7 +93,8 @@ inline bool is_huge(const Decimal &decimal) {
     int64_t power = decimal.point - first;
     int64_t at = decimal.exponent_at + 1, exponent = 0;
     const bool negative = at < decimal.size && decimal.text[at] == '-';
-    for (at += negative; at < decimal.size && exponent < 1000000; ++at) {
+    at += at < decimal.size && !is_digit(decimal.text[at]);
+    for (; at < decimal.size && exponent < 1000000; ++at) {
         exponent = 10 * exponent + (decimal.text[at] - '0');
     }
     return power + (negative ? -exponent : exponent) > 0;

@@ -1,0 +1,56 @@
+// Text as characters, words of eight of them, and tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace sparsemargin {
+
+// Bytes after a text that must be readable, whatever they hold.
+constexpr int64_t PADDING = 64;
+
+// A stretch of text without whitespace.
+struct Token {
+    const char *start;
+    const char *stop;
+
+    int64_t size() const { return stop - start; }
+};
+
+enum Kind : uint8_t { TOKEN, BLANK, COMMENT, LINE_END };
+
+constexpr std::array<Kind, 256> KINDS = [] {
+    std::array<Kind, 256> kinds{};
+    for (char c : {' ', '\t', '\r', '\v', '\f'}) kinds[static_cast<unsigned char>(c)] = BLANK;
+    kinds['#'] = COMMENT;
+    kinds['\n'] = LINE_END;
+    return kinds;
+}();
+
+inline Kind kind_of(const char *p) { return KINDS[static_cast<unsigned char>(*p)]; }
+
+inline const char *skip_blanks(const char *p) {
+    while (kind_of(p) == BLANK) ++p;
+    return p;
+}
+
+inline Token token_at(const char *p) {
+    const char *stop = p;
+    while (kind_of(stop) == TOKEN) ++stop;
+    return {p, stop};
+}
+
+inline const char *find(Token token, char c) {
+    return static_cast<const char *>(std::memchr(token.start, c, token.size()));
+}
+
+inline uint64_t load_word(const char *p) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    return word;
+}
+
+inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+}  // namespace sparsemargin
