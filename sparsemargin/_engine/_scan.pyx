@@ -189,13 +189,21 @@ cdef class Scanner:
     @property
     def label_texts(self):
         """Every label as it was first written, by id; bytes that aren't UTF-8 are escaped."""
-        return [self.reader.labels().text(i).decode("utf-8", "surrogateescape")
-                for i in range(self.n_labels)]
+        return self.labels_from(0)[0]
 
     @property
     def label_numbers(self):
         """Every label as a number, by id; NaN for words."""
-        return [self.reader.labels().number(i) for i in range(self.n_labels)]
+        return self.labels_from(0)[1]
+
+    def labels_from(self, int64_t first):
+        """`label_texts` and `label_numbers` from id `first` on."""
+        cdef int64_t i, n = self.n_labels
+        if first < 0:
+            raise ValueError(f"first={first} is negative")
+        texts = [self.reader.labels().text(i).decode("utf-8", "surrogateescape")
+                 for i in range(first, n)]
+        return texts, [self.reader.labels().number(i) for i in range(first, n)]
 
     def scan(self, const unsigned char[::1] text, int64_t stop):
         """Scan a text.

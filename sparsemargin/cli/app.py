@@ -44,6 +44,8 @@ class _Commands(click.Group):
         return import_module(f"sparsemargin.cli.{name}").command
 
     def invoke(self, ctx: click.Context) -> Any:
+        # Labels whose bytes are no UTF-8 come out as they came in.
+        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
         try:
             with _warnings_in_a_line(ctx):
                 super().invoke(ctx)

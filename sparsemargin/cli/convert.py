@@ -13,7 +13,7 @@ from sparsemargin.cli.options import Option, is_quiet, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_output
 from sparsemargin.cli.reading import HASH_BITS, N_FEATURES, SINGLE, THREADS, ZERO_BASED
 from sparsemargin.cli.tables import size_in_words
-from sparsemargin.io.kinds import Kind, kind_of
+from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.sources import Source, open_sources
 
@@ -63,10 +63,10 @@ def command(
 ) -> None:
     """Convert svmlight text to npz, tidy text or a row cache.
 
-    And npz to text. An npz file holds the matrix as scipy.sparse.load_npz loads it, and an array 'labels'. Tidy
-    text has sorted indices, none twice, and every value in the fewest digits that give it back.
-    The cache is the one that train --cache OUT uses, if all options on reading are the same.
-    OUT appears whole or not at all.
+    And npz to text. An npz file holds the matrix as scipy.sparse.load_npz loads it, and an array
+    'labels'. Tidy text has sorted indices, none twice, and every value in the fewest digits that
+    give it back. The cache is the one that train --cache OUT uses, if all options on reading are
+    the same. OUT appears whole or not at all.
     """  # fmt: skip
     form = form or _form_of(target)
     if target == STANDARD_OUTPUT and form != "svmlight":
@@ -98,9 +98,8 @@ def _kind(sources: list[Source], form: str) -> Kind:
     """What is to be converted, if that can be done."""
     kind = kind_of(sources[0]) if len(sources) == 1 else "svmlight"
     if kind in ("cache", "model") or (kind == "npz" and form != "svmlight"):
-        names = {"cache": "a row cache", "model": "a model", "npz": "an npz file"}
-        raise click.UsageError(
-            f"{sources[0].name} is {names[kind]}. What can be converted is svmlight text, to all "
-            "forms, and npz files, to svmlight text."
+        raise ValueError(
+            f"{sources[0].name} is {KIND_NAMES[kind]}. What can be converted is svmlight text, to "
+            "all forms, and an npz file, to svmlight text."
         )
     return kind

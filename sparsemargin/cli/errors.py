@@ -24,6 +24,10 @@ _PHRASES = {
     "leave cache out": "leave it out",
     "classes=[...]": "--classes A,B,...",
     "init_model": "--init MODEL",
+    "partial_fit can't know": "a stream can't know",
+    "pass it as radius": "pass it as --radius",
+    ", or call fit first": "",
+    "save_model writes them": "sparsemargin train writes them",
 }
 
 # Arguments that are options, beside the parameters of the algorithms.

@@ -10,11 +10,10 @@ import click
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.cli.options import FILES, JSON, MODEL, make_command
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import POSITIVE, THREADS, ZERO_BASED_UNLESS_KNOWN
+from sparsemargin.cli.reading import POSITIVE, THREADS, ZERO_BASED_UNLESS_KNOWN, text_sources
 from sparsemargin.cli.tables import lines_of_facts, percent, print_table, some
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.io.model_files import load_learner
-from sparsemargin.io.sources import open_sources
 
 _EXAMPLES = """
 sparsemargin evaluate news.model test.svm
@@ -49,7 +48,7 @@ def command(
     out of all figures, and counted apart.
     """
     evaluation = Evaluation(
-        load_learner(model), open_sources(files), positive=positive, zero_based=zero_based,
+        load_learner(model), text_sources(files), positive=positive, zero_based=zero_based,
         n_threads=threads_for(threads),
     )  # fmt: skip
     with reading_progress(evaluation.predictor.corpus) as report:
@@ -117,6 +116,8 @@ def _show_confusion(figures: dict[str, Any]) -> None:
 
 
 def _show_margins(margins: dict[str, Any]) -> None:
-    header = ["margins", "least", *(f"{e['share']:.0%}" for e in margins["quantiles"]), "largest"]
-    values = (margins["least"], *(e["margin"] for e in margins["quantiles"]), margins["largest"])
-    print_table(header, [["", *(f"{value:.3g}" for value in values)]])
+    values = [("least", margins["least"])]
+    values += [(f"{entry['share']:.0%}", entry["margin"]) for entry in margins["quantiles"]]
+    values += [("largest", margins["largest"])]
+    rows = [(name, f"{value:.4g}") for name, value in values]
+    print_table(("share of rows", "margin up to"), rows)

@@ -69,7 +69,7 @@ def figures_of_text(source: Source, threads: int | None) -> dict[str, Any]:
     zero_based = lowest == 0
     return {
         "compression": _compression(source),
-        **tally.figures(highest + zero_based, table.short_texts()),
+        **tally.figures(max(highest, 0) + zero_based, table.short_texts()),
         "zero_based": zero_based,
         "lowest_index": None if highest < 0 else lowest,
         "highest_index": None if highest < 0 else highest,

@@ -16,7 +16,7 @@ from sparsemargin.cli.file_figures import (
 from sparsemargin.cli.options import FILES, JSON, make_command
 from sparsemargin.cli.reading import THREADS
 from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
-from sparsemargin.io.kinds import kind_of
+from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.sources import Source, open_sources
 
 _EXAMPLES = """
@@ -32,7 +32,7 @@ sparsemargin info 'data/*' --json
 def command(files: tuple[str, ...], threads: int | None, as_json: bool) -> None:
     """Tell what is in files: svmlight text, row caches, npz, models.
 
-    Text and caches are read through. Rows, features, entries, labels and how often they occur; whether indices count from 0.
+    Text and caches are read through, and their rows, features, entries and labels counted.
     """
     figures = [_figures(source, threads) for source in open_sources(files)]
     if as_json:
@@ -48,8 +48,6 @@ _FIGURES = {
     "model": figures_of_model,
 }
 
-_KINDS = {"svmlight": "svmlight text", "cache": "row cache", "npz": "npz", "model": "model"}
-
 
 def _figures(source: Source, threads: int | None) -> dict[str, Any]:
     kind = kind_of(source)
@@ -58,7 +56,7 @@ def _figures(source: Source, threads: int | None) -> dict[str, Any]:
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
-    kind, size = _KINDS[figures["kind"]], figures["bytes"]
+    kind, size = KIND_NAMES[figures["kind"]], figures["bytes"]
     packing = f", {figures['compression']}" if figures.get("compression") else ""
     facts = {
         "file": figures["file"],

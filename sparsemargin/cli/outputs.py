@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import BinaryIO
 
 import click
 
-from sparsemargin.io.files import replacing
+from sparsemargin.io.files import naming, replacing
 from sparsemargin.io.sources import STANDARD_INPUT, Source
 
 #: The path that means standard output.
@@ -26,9 +27,11 @@ def check_output(path: str, sources: Iterable[Source] = ()) -> None:
     OSError
         If it can't.
     click.UsageError
-        If it is one of the sources.
+        If it is one of the sources, or standard output.
     """
     target = Path(os.path.realpath(path))
+    if path == STANDARD_OUTPUT:
+        raise click.UsageError("Standard output can't take this: name a file.")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
     if not target.parent.is_dir():
@@ -37,11 +40,10 @@ def check_output(path: str, sources: Iterable[Source] = ()) -> None:
         )
     if target.exists() and not target.is_file():
         raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"{path}: the folder {target.parent} may not be written to by this user. Change its "
-            "permissions, or write elsewhere."
-        )
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise naming(error, path) from None
     for source in sources:
         if source.path is not None and target.exists() and os.path.samefile(source.path, target):
             raise click.UsageError(f"{path} is to be read, and can't be written to as well.")

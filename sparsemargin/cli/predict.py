@@ -11,11 +11,10 @@ from sparsemargin._engine.threads import threads_for
 from sparsemargin.cli.options import FILES, MODEL, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import THREADS, ZERO_BASED_UNLESS_KNOWN
+from sparsemargin.cli.reading import THREADS, ZERO_BASED_UNLESS_KNOWN, text_sources
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
-from sparsemargin.io.sources import open_sources
 from sparsemargin.learners import Learner
 
 _EXAMPLES = """
@@ -53,7 +52,7 @@ def command(
     learned count for nothing.
     """  # fmt: skip
     learner = load_learner(model)
-    sources = open_sources(files)
+    sources = text_sources(files)
     predictor = Predictor(learner, sources, zero_based=zero_based, n_threads=threads_for(threads))
     lines = _scores_of(learner) if scores else _labels_of(learner)
     corpus, shown = predictor.corpus, not is_on_terminal(output)

@@ -16,6 +16,7 @@ from sparsemargin.io.stream import Moment
 
 # Seconds between two states of the live display.
 _REDRAWN = 0.1
+_BAR_WIDTH = 40
 
 
 class Display(Protocol):
@@ -32,23 +33,32 @@ def live_display(*, shown: bool) -> Iterator[Display | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.live import Live
 
-    columns = BarColumn(20), TaskProgressColumn(), TextColumn("{task.description}", markup=False)
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as progress:
-        task, drawn = progress.add_task("", total=None), 0.0
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        drawn = 0.0
 
         def display(share: float | None, words: Callable[[], str]) -> None:
             nonlocal drawn
             now = time.monotonic()
             if now - drawn >= _REDRAWN:
                 drawn = now
-                total = None if share is None else 1.0
-                progress.update(task, total=total, completed=share or 0, description=words())
-                progress.refresh()
+                live.update(_drawn(share, words()), refresh=True)
 
         yield display
+
+
+def _drawn(share: float | None, words: str) -> Any:
+    """A bar and a line below it."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    bar = ProgressBar(total=1.0, completed=share or 0.0, width=_BAR_WIDTH, pulse=share is None)
+    line = Table.grid(padding=(0, 1))
+    line.add_row(bar, "" if share is None else f"{share:.0%}")
+    return Group(line, Text(words, no_wrap=True, overflow="ellipsis"))
 
 
 @contextmanager
@@ -69,18 +79,15 @@ def _share(moment: Moment) -> float | None:
 
 def _words(moment: Moment) -> str:
     return (
-        f"epoch {moment.epoch}  {speed(moment):.0f} MB/s  {moment.rows:,} rows  "
-        f"{moment.features:,} features  {moment.corrections:,} corrections  "
-        f"error {one_step_ahead(moment)} %"
+        f"epoch {moment.epoch}, {speed(moment):.0f} MB/s, error {one_step_ahead(moment)} %, "
+        f"{moment.rows:,} rows, {moment.corrections:,} corrections, {moment.features:,} features"
     )
 
 
 @contextmanager
 def reading_progress(corpus: Corpus, *, shown: bool = True) -> Iterator[Callable[[RowBlock], Any]]:
-    """What is told the blocks of a corpus as they are done, and shows how far that is.
-
-    Attributes of what it yields: none; off a terminal it says nothing.
-    """
+    """What is told the blocks of a corpus as they are done, and shows on a terminal how far that
+    is."""
     started, rows = time.monotonic(), 0
     with live_display(shown=shown) as display:
 
@@ -92,6 +99,6 @@ def reading_progress(corpus: Corpus, *, shown: bool = True) -> Iterator[Callable
             done = corpus.bytes_before(block.text.source) + block.text.consumed
             share = done / corpus.size if corpus.size else None
             rate = done / 1e6 / max(time.monotonic() - started, 1e-9)
-            display(share, lambda: f"{rate:.0f} MB/s  {rows:,} rows")
+            display(share, lambda: f"{rate:.0f} MB/s, {rows:,} rows")
 
         yield report

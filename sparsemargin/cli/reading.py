@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from sparsemargin.cli.options import Option, choice
+from sparsemargin.io.kinds import KIND_NAMES, kind_of
+from sparsemargin.io.sources import Source, open_sources
 
 _SECTION = "Reading"
 
@@ -44,3 +48,19 @@ THREADS = click.option(
     "--threads", cls=Option, section=_SECTION, type=click.IntRange(min=1), metavar="N",
     help="Threads that read.  [default: 2]",
 )  # fmt: skip
+
+
+def text_sources(files: Iterable[str]) -> list[Source]:
+    """The sources of svmlight text that are named.
+
+    Raises
+    ------
+    OSError, ValueError
+        If there is none of a name, or if one is another kind of file.
+    """
+    sources = open_sources(files)
+    for source in sources:
+        kind = kind_of(source)
+        if kind != "svmlight":
+            raise ValueError(f"{source.name} is {KIND_NAMES[kind]}, not svmlight text.")
+    return sources

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 
 import click
 
@@ -11,12 +12,12 @@ import click
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print a table, its first column to the left and the others to the right.
 
-    On a terminal rich draws it; elsewhere it is aligned text.
+    On a terminal that is wide enough rich draws it; elsewhere it is aligned text.
     """
-    if sys.stdout.isatty():
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    if sys.stdout.isatty() and sum(widths) + 2 * len(widths) < get_terminal_size().columns:
         _draw(header, rows, title)
         return
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if title:
         click.echo(title)
     for row in (header, *rows):
@@ -32,7 +33,7 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> N
 
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
     for i, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if i else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if i else "left", no_wrap=True)
     for row in rows:
         # As they are: a feature's name may look like a style.
         table.add_row(*map(Text, row))

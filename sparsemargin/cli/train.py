@@ -15,13 +15,20 @@ from sparsemargin.cli.options import FILES, JSON, Option, Size, make_command
 from sparsemargin.cli.outputs import check_output
 from sparsemargin.cli.parameters import algorithm_options
 from sparsemargin.cli.progress import learning_progress
-from sparsemargin.cli.reading import HASH_BITS, N_FEATURES, POSITIVE, SINGLE, THREADS, ZERO_BASED
+from sparsemargin.cli.reading import (
+    HASH_BITS,
+    N_FEATURES,
+    POSITIVE,
+    SINGLE,
+    THREADS,
+    ZERO_BASED,
+    text_sources,
+)
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import save_model
 from sparsemargin.io.readable import write_readable
-from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
 
@@ -121,7 +128,7 @@ def command(
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
-    sources = open_sources(files)
+    sources = text_sources(files)
     for path in filter(None, (output, readable)):
         check_output(path, sources)
     settings = settings_of(options)

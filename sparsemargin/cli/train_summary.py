@@ -50,7 +50,8 @@ def tell(figures: dict[str, Any], as_json: bool) -> None:
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
     seconds, megabytes = figures["seconds"], figures["bytes"] / 1e6
     return {
-        "rows": f"{figures['rows']:,}, {figures['epochs']:,} times",
+        "rows": f"{figures['rows']:,}",
+        "epochs": f"{figures['epochs']:,}",
         "features": f"{figures['features']:,}",
         "classes": some(figures["classes"]),
         "corrections": f"{figures['corrections']:,}",

@@ -87,7 +87,7 @@ class Evaluation:
         Raises
         ------
         OSError, ValueError
-            If a file can't be read, or has no rows.
+            If a file can't be read, or has no rows with a label that the model has learned.
         """
         n_rows = 0
         for predicted in self.predictor.blocks():
@@ -99,6 +99,13 @@ class Evaluation:
             raise ValueError(
                 f"{self.predictor.corpus.names} has no rows. svmlight lines are 'label index:value "
                 "index:value ...'."
+            )
+        if not self.confusion.n_rows:
+            known, found = (", ".join(list(labels)[:10]) for labels in (self.labels, self.unknown))
+            raise ValueError(
+                f"{self.predictor.corpus.names} has none of the labels that the model has learned, "
+                f"{known}, but others: {found}. A model that tells one label from all others needs "
+                "that one as positive."
             )
 
     @property

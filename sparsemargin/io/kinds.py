@@ -10,6 +10,14 @@ from sparsemargin.io.sources import Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
+#: What people call each kind.
+KIND_NAMES: dict[Kind, str] = {
+    "svmlight": "svmlight text",
+    "cache": "a row cache",
+    "model": "a model",
+    "npz": "an npz file",
+}
+
 _ARCHIVE = b"PK\x03\x04"
 _CACHE = HEAD[:8]
 # Where an archive has the name of its first member.

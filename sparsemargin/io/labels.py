@@ -47,9 +47,8 @@ class LabelTable:
         """The table's ids of what a scanner, whose own numbering goes on, has numbered so."""
         known = self._places.get(id(scanner), np.empty(0, dtype=np.int32))
         if len(labels) and labels.max() >= len(known):
-            known = self._places[id(scanner)] = self.take(
-                scanner.label_texts, scanner.label_numbers
-            )
+            new = self.take(*scanner.labels_from(len(known)))
+            known = self._places[id(scanner)] = np.concatenate([known, new])
         return known[labels]
 
     def values(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -53,13 +54,18 @@ class Predictor:
     multilabel : bool, default=True
         Whether rows have any number of labels, none included.
     table : LabelTable, optional
-        Takes in the labels.
+        Takes in the labels, which are left alone otherwise.
     n_threads : int, default=1
         That read ahead.
 
     Attributes
     ----------
     corpus : Corpus
+
+    Raises
+    ------
+    ValueError
+        If `zero_based` is given for a learner that knows.
     """
 
     def __init__(
@@ -72,8 +78,13 @@ class Predictor:
         table: LabelTable | None = None,
         n_threads: int = 1,
     ) -> None:
+        if zero_based != "auto" and hasattr(learner, "_reading"):
+            raise ValueError(
+                f"zero_based={zero_based} is for models of matrices. This one has learned from "
+                "files, and knows how their indices count. Leave it out."
+            )
         self.learner = learner
-        self.table = LabelTable() if table is None else table
+        self.table = _NoTable() if table is None else table
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
         self.corpus = Corpus(sources, reading, n_threads)
 
@@ -94,15 +105,26 @@ class Predictor:
         ------
         OSError, ValueError
             If a file can't be read, or a row's output exceeds a float64.
+
+        Warns
+        -----
+        UserWarning
+            If no row has a feature.
         """
-        learner, first = self.learner, True
+        learner, n_rows, n_entries = self.learner, 0, 0
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
-            if first and block.n_rows:
+            if not n_rows:
                 check_form(block, self.corpus.names)
-                first = False
+            n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
             rows = known_features(block, learner.n_features_in_)
             outputs = learner._finite_outputs(rows, relative=relative)
             yield PredictedBlock(learner._codes_of_outputs(outputs), outputs, rows, block)
+        if n_rows and not n_entries:
+            warnings.warn(
+                f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
+                "index:value index:value ...'.",
+                stacklevel=2,
+            )
 
 
 def check_form(block: RowBlock, name: str) -> None:
@@ -117,6 +139,13 @@ def check_form(block: RowBlock, name: str) -> None:
             f"{name} looks like comma-separated values: its rows have several labels and no "
             "features. svmlight lines are 'label index:value index:value ...'."
         )
+
+
+class _NoTable(LabelTable):
+    """For labels that nobody asks for: there may be a different one in every row."""
+
+    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
+        return labels
 
 
 def known_features(block: Any, n_features: int) -> Rows:

@@ -7,6 +7,9 @@ from typing import TextIO
 
 from sparsemargin.io.stream import Moment
 
+# Seconds between two lines.
+_LONGEST_SILENCE = 5.0
+
 _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
 
 
@@ -29,7 +32,8 @@ def bytes_read(moment: Moment) -> int:
 
 
 class Lines:
-    """A report that prints a line whenever the rows have doubled, and at an epoch's first block.
+    """A report that prints a line whenever the rows have doubled, at an epoch's first block, and
+    at the latest after some seconds.
 
     Parameters
     ----------
@@ -40,13 +44,15 @@ class Lines:
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out
         self.epoch = self.due = 0
+        self.told = 0.0
 
     def __call__(self, moment: Moment) -> None:
-        if moment.epoch == self.epoch and moment.rows < self.due:
+        is_early = moment.rows < self.due and moment.seconds - self.told < _LONGEST_SILENCE
+        if moment.epoch == self.epoch and is_early:
             return
         if not self.epoch:
             print(*(f"{name:>{width}}" for name, width in _COLUMNS.items()), file=self.out)
-        self.epoch, self.due = moment.epoch, 2 * moment.rows
+        self.epoch, self.due, self.told = moment.epoch, 2 * moment.rows, moment.seconds
         self.tell(moment)
 
     def tell(self, moment: Moment) -> None:

@@ -318,6 +318,7 @@ class _Stream:
                 f"{self.corpus.names} has labels but no features: nothing can be learned from it. "
                 "svmlight lines are 'label index:value index:value ...'."
             )
+        self._check_positive()
         n_features = reading.n_features or max(found, getattr(learner, "n_features_in_", 0))
         if found > n_features:
             raise ValueError(
@@ -329,3 +330,13 @@ class _Stream:
         learner.n_iter_ = float(self.epoch)
         learner._reading = reading.settled(passes.lowest)
         return learner
+
+    def _check_positive(self) -> None:
+        """Refuse a label that no row has: it may be misspelt."""
+        table, coder = self.passes.table, self.coder
+        if isinstance(coder, OneAgainstTheRest) and table.find(coder.positive) < 0:
+            known = ", ".join(table.texts[:10]) + ", ..." * (len(table.texts) > 10)
+            raise ValueError(
+                f"{self.corpus.names}: no row has the label positive={coder.positive!r}. There "
+                f"are: {known}."
+            )

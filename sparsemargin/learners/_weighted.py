@@ -28,17 +28,39 @@ class WeightedLearner(Learner):
         classes = self.classes_
         if self.class_weight is None:
             return np.ones((2, self._n_labels()))
-        if self.class_weight == "balanced" and codes is None:
+        if self.class_weight != "balanced":
+            weight = _named(self.class_weight, classes)
+        elif codes is not None:
+            weight = _balanced(codes, classes)
+        else:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once and can't be used with "
                 "partial_fit. Pass the weights as a dict."
             )
-        y = classes if codes is None else classes[codes]
-        from sklearn.utils import compute_class_weight
-
-        weight = compute_class_weight(self.class_weight, classes=classes, y=y).astype(np.float64)
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
         if len(classes) == 2:
             return weight[:, np.newaxis]
         return np.vstack([np.ones_like(weight), weight])
+
+
+def _balanced(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Weights with which all classes weigh the same."""
+    counts = np.bincount(codes, minlength=len(classes))
+    if not counts.all():
+        missing = classes[counts == 0].tolist()
+        raise ValueError(
+            f"class_weight='balanced' needs rows of every class; there are none of {missing}."
+        )
+    return counts.sum() / (len(classes) * counts)
+
+
+def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
+    """The weights by class; 1 for those left out."""
+    known = classes.tolist()
+    unknown = [label for label in weights if label not in known]
+    if unknown and any(label not in weights for label in known):
+        raise ValueError(
+            f"class_weight names {unknown}, which is not among the classes {known}. Leave it out."
+        )
+    return np.array([weights.get(label, 1.0) for label in known], dtype=np.float64)
