@@ -6,6 +6,8 @@ import pickle
 
 import joblib
 
+from sparsemargin.io.model_files import load_model, save_model
+
 
 class InterruptingOutput(io.StringIO):
     """Calls back at the given line that is printed."""
@@ -27,8 +29,14 @@ def through_a_file(model, tmp_path):
     return joblib.load(tmp_path / "model", mmap_mode="r")
 
 
+def through_a_model_file(model, tmp_path):
+    save_model(model, tmp_path / "a.model")
+    return load_model(tmp_path / "a.model")
+
+
 COPIES = {
     "pickle": lambda model, tmp_path: pickle.loads(pickle.dumps(model)),
     "deepcopy": lambda model, tmp_path: copy.deepcopy(model),
     "memory-mapped file": through_a_file,
+    "model file": through_a_model_file,
 }

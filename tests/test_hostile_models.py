@@ -81,6 +81,17 @@ def test_parameters_that_the_model_does_not_take_are_told_of(name, value, path):
         load_model(path)
 
 
+@pytest.mark.parametrize("name", ["n_jobs", "predict", "coef_", "__class__", "_structural"])
+def test_no_attribute_of_the_class_is_taken_for_learned(name, path):
+    save_model(learned(ALMAClassifier()), path)
+    document, arrays = opened(path)
+    document["parameters"].pop(name, None)
+    document["state"][name] = 3
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=f"^{path}: '{name}' is nothing that a model learns"):
+        load_model(path)
+
+
 def test_members_are_stored_once_and_as_they_are(path):
     save_model(learned(ALMAClassifier()), path)
     members = members_of(path)
@@ -141,6 +152,7 @@ ARRAYS = {
     "huger": header(
         b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 9999999999999), }\n"
     ),
+    "a long number": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"1" * 50_000),
     "of no width": header(b"{'descr': '<U0', 'fortran_order': False, 'shape': (9999999,), }\n"),
     "less than none": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-3,), }\n"),
     "a program": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (print(),), }\n"),
@@ -204,6 +216,7 @@ CHANGES = [
     (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
     (average, "_space.synced", put(3, 1), "'synced' holds 1, more flushes than there were"),
+    (average, "_space.counts", put(1, 0, -(2**62)), "'counts' holds -4611686018427387904"),
     (average, "_space.counts", put(7, 1, 1025), "'flushes' holds 1025"),
     (average, "_space.counts", put(7, 1, -1), "'flushes' holds -1"),
     (average, "_space.counts", put(7, 1, 3), "'pending' is not an array"),

@@ -358,6 +358,14 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
         load_svmlight(path, n_jobs=n_jobs)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_wrong_text_comes_before_the_end_that_is_missing(corpus, tmp_path, monkeypatch, n_jobs):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    packed = gzip.compress(b"1 2:x\n" + corpus[1][:1500])
+    with pytest.raises(ValueError, match="line 1, column 3: '2:x'"):
+        load_svmlight(write(tmp_path, packed[:-4]), n_jobs=n_jobs)
+
+
 def test_errors_name_the_file_among_several(tmp_path):
     paths = [write(tmp_path, b"1 2:3\n" * 5, "a"), write(tmp_path, b"1 2:3\n1 2\n", "b")]
     with pytest.raises(ValueError, match=f"{paths[1]}, line 2, column 3: '2' is not"):

@@ -107,6 +107,7 @@ def test_regular_files_say_what_can_be_done_with_them(tmp_path):
         ("zzz", FileNotFoundError, ["zzz: no such file", "It was looked for in"]),
         ("no/train.svm", FileNotFoundError, ["no/train.svm", "There is no folder", "/no either"]),
         ("*.txt", FileNotFoundError, ["*.txt: no file matches"]),
+        ("link", FileNotFoundError, ["link: no such file", "a link to a file that is gone"]),
         ("folder", IsADirectoryError, ["folder is a directory", "folder/*.svm"]),
         ([], ValueError, ["empty list"]),
         ("", ValueError, ["paths must be a path", "''"]),
@@ -119,6 +120,7 @@ def test_regular_files_say_what_can_be_done_with_them(tmp_path):
 def test_what_is_not_found_is_named_with_help(tmp_path, monkeypatch, paths, error, words):
     monkeypatch.chdir(write(tmp_path, **{"train.svm": TEXT}))
     (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("gone")
     with pytest.raises(error) as caught:
         open_sources(paths)
     for word in words:

@@ -186,6 +186,7 @@ cdef class SeenSpace:
         self.room, self.primal_room = room, primal_room
         self.limit = -1
         self.n_seen = 1
+        self.predictor = None
         self.place_of = np.zeros(self.n_coordinates, dtype=np.int32)
         self.rows, self.logged_rows = RowStore(single), RowStore(single)
         self.w.resize(1)

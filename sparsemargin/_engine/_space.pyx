@@ -556,14 +556,15 @@ cdef class LinearSpace:
         self.c.normalized = flag(state, "normalized")
         self.trials = whole(state, "trials", 0, MAX_TRIALS)
         self.bind(p, self.checked_arrays(state, p))
+        require_within("counts", self.counts.reshape(-1), -MAX_TRIALS, MAX_TRIALS)
         require_within("flushes", self.per_label("flushes"), 0,
                        FLUSHES if self.c.averaged else 0)
         self.check_synced()
         flushes = self.per_label("flushes").max()
         self.pending[:, :flushes] = array_of(
             state, "pending", np.float64, (self.c.n_labels, flushes))
-        if part(state, "log") is not None:
-            self.log = CorrectionLog()
+        self.log = None if part(state, "log") is None else CorrectionLog()
+        if self.log is not None:
             self.log.__setstate__(state["log"])
             require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)

@@ -13,8 +13,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-#: Trials that can be counted, with room for sums of two counts.
-MAX_TRIALS = 1 << 62
+#: Trials that can be counted, with room for sums of some counts.
+MAX_TRIALS = 1 << 61
 
 ctypedef fused counted_t:
     uint16_t

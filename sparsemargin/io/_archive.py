@@ -39,7 +39,7 @@ _MAGIC, _FIRST_NAME = b"PK\x03\x04", slice(30, 30 + len(DOCUMENT))
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = re.compile(
     rb"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|[SU]\d{1,8}))', 'fortran_order': False, "
-    rb"'shape': \(((?:\d{1,18},? ?)*)\), \} *\n"
+    rb"'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n"
 )
 _LAST_CHARACTER = 0x10FFFF
 
@@ -51,10 +51,9 @@ _FAILURES = (
 
 
 def can_hold(dtype: np.dtype) -> bool:
-    """Whether an archive can hold arrays of that type: of booleans, numbers, bytes or text."""
-    return (
-        dtype.kind in "biufSU" and dtype.itemsize > 0 and (dtype.kind != "f" or dtype.itemsize < 9)
-    )
+    """Whether an archive can hold arrays of that type: of booleans, numbers, bytes or text, but of
+    no type that is another one elsewhere."""
+    return dtype.kind in "biufSU" and dtype.itemsize > 0 and dtype.char != "g"
 
 
 def write_archive(

@@ -61,6 +61,8 @@ class TextBlock:
         How many lines come before; None where the source can tell by reading again.
     consumed : int
         How many bytes of the source, as it lies on disk, have been read so far.
+    buffers : Buffers
+        What the buffer goes back to.
     """
 
     source: Source
@@ -101,10 +103,10 @@ def cut_into_blocks(
             buffer, searched = _grown(buffer, filled, source, offset), filled
             continue
         tail = bytes(memoryview(buffer)[stop:filled])
-        n_lines = 0 if lines_before is None else buffer.count(b"\n", 0, stop)
-        yield TextBlock(source, buffer, stop, offset, lines_before, tape.position, buffers)
+        block = TextBlock(source, buffer, stop, offset, lines_before, tape.position, buffers)
         if lines_before is not None:
-            lines_before += n_lines
+            lines_before += buffer.count(b"\n", 0, stop)
+        yield block
         if at_end:
             return
         # Only now, so that a reader who is through with a block gets the next in the same room.

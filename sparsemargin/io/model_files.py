@@ -161,7 +161,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     learner = load_learner(path)
     from sparsemargin.estimators._online import as_classifier
 
-    return as_classifier(learner)
+    model = as_classifier(learner)
+    _check_names(path, type(model), vars(model))
+    return model
 
 
 def load_learner(path: str | os.PathLike[str]) -> Learner:
@@ -181,8 +183,18 @@ def load_learner(path: str | os.PathLike[str]) -> Learner:
             f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
             f"{contents.class_name} takes other parameters: {error}"
         ) from None
+    _check_names(path, type(learner), contents.state)
+    if not set(contents.state).isdisjoint(vars(learner)):
+        raise ValueError(f"{os.fspath(path)}: what was learned takes the names of parameters.")
     vars(learner).update(contents.state, **dict.fromkeys(_CACHES))
     return learner
+
+
+def _check_names(path: str | os.PathLike[str], kind: type, state: dict[str, Any]) -> None:
+    """Refuse what would take the place of a method."""
+    taken = [name for name in state if hasattr(kind, name)]
+    if taken:
+        raise ValueError(f"{os.fspath(path)}: {taken[0]!r} is nothing that a model learns.")
 
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -181,9 +181,8 @@ def _entries(path: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
             if number == 1:
                 numbered = bool(tab)
             if bool(tab) != numbered or (tab and not _is_count(feature)):
-                raise ValueError(
-                    f"{where} reads {line!r}: expected {_FORMS[numbered]}, as in the first line."
-                )
+                like = ", as in line 1" if number > 1 else ""
+                raise ValueError(f"{where} reads {line!r}: expected {_FORMS[numbered]}{like}.")
             yield (name, int(feature)) if numbered else (line, number - 1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import io
 import os
@@ -209,9 +208,13 @@ def _source(path: str) -> Source:
 
 def _whereabouts(path: str) -> str:
     """What helps to find a missing file."""
+    import difflib
+
     folder, name = os.path.split(os.path.abspath(path))
     if not os.path.isdir(folder):
         return f"There is no folder {folder} either."
+    if os.path.islink(path):
+        return "It is a link to a file that is gone."
     close = difflib.get_close_matches(name, os.listdir(folder), n=1)
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
