@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from published_files import data_folder
 from reference_svmlight import Options, mixed
+from scanner_equality import RCV1, compare_random_texts, compare_rcv1
 from strategies import examples
 from svmlight_checks import (
     bits,
     check_against_reference,
-    check_against_sklearn,
     make_scanner,
     padded,
     scan,
@@ -53,19 +54,12 @@ def test_random_texts_against_reference():
 
 
 def test_random_texts_against_sklearn():
-    taken = 0
-    for seed in range(2000, 4000):
-        source = random.Random(seed)
-        options = plain_options(source)
-        taken += check_against_sklearn(random_text(source, options), options)
-    assert 500 < taken < 1500
+    counts = compare_random_texts(2000, 2000)
+    assert 500 < counts["equal to scikit-learn"] < 1500
 
 
-def plain_options(source):
-    """Return options that scikit-learn knows."""
-    options = random_options(source)
-    options.base, options.hash_bits, options.max_index = options.least, 0, 2**63 - 1
-    return options
+def test_rcv1_against_sklearn():
+    assert compare_rcv1(data_folder(RCV1)) == (27695, 2150688)
 
 
 # -- numbers -------------------------------------------------------------------------------------
