@@ -404,6 +404,20 @@ def test_filling_too_short_arrays_is_refused():
     ):
         with pytest.raises(ValueError, match="no room"):
             fill(make_scanner(Options()), text, room)
+    for row, entry in (1, 0), (0, 1), (10**6, 0), (0, 10**6):
+        with pytest.raises(ValueError, match="no room"):
+            fill(make_scanner(Options()), text, (data, indices, indptr, labels), row, entry)
+
+
+def test_filling_refuses_columns_beyond_their_type():
+    text, options = b"1 1:1 2147483649:1", Options(base=1)
+    with pytest.raises(ScanError) as refused:
+        fill(make_scanner(options), text, make_room(text, options))
+    error = refused.value
+    assert (error.code, error.offset, error.length) == ("index_too_large", 6, 12)
+    room = make_room(text, options, np.int64)
+    fill(make_scanner(options), text, room)
+    assert room[1].tolist() == [0, 2**31]
 
 
 def test_filling_checks_its_arguments():
@@ -442,6 +456,8 @@ def test_padding_is_required():
             call(bytearray(5 + PADDING), 6)
         with pytest.raises(ValueError, match="must be 64 longer"):
             call(bytearray(PADDING), -1)
+        with pytest.raises(ValueError, match="must be 64 longer"):
+            call(bytearray(PADDING), 2**63 - 1)
 
 
 @pytest.mark.parametrize(
