@@ -46,21 +46,50 @@ inline uint64_t number_of(uint64_t word, const char *rest, int64_t count) {
     return number;
 }
 
+// The position of the lowest bit that is set.
+inline int64_t lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+
+// Bit i tells of byte i; the bits from 32 on are set.
 struct Marks {
-    uint64_t others;  // bit i: byte i of 32 is no digit; the bits from 32 on are set
-    uint64_t minus;   // bit i: byte i, of the first 16, is a minus
+    uint64_t others;  // it is no digit
+    uint64_t ends;    // it is whitespace, or another character up to ' '
+};
+
+struct Numbers {
+    uint64_t first;
+    uint64_t second;
 };
 
 #ifdef __SSE2__
+inline uint64_t high_bits(__m128i low, __m128i high) {
+    return static_cast<uint32_t>(_mm_movemask_epi8(low) | _mm_movemask_epi8(high) << 16);
+}
+
 inline Marks marks_of(const char *p) {
-    const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9), minus = _mm_set1_epi8('-');
+    const __m128i zero = _mm_set1_epi8('0'), beyond_nine = _mm_set1_epi8(0x80 - 10);
+    const __m128i beyond_space = _mm_set1_epi8(0x80 - ' ' - 1);
     const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
     const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16));
-    const __m128i a = _mm_sub_epi8(low, zero), b = _mm_sub_epi8(high, zero);
-    const uint64_t digits_a = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(a, nine), a));
-    const uint64_t digits_b = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(b, nine), b));
-    const uint64_t minuses = _mm_movemask_epi8(_mm_cmpeq_epi8(low, minus));
-    return {~(digits_a | digits_b << 16), minuses};
+    const uint64_t others = high_bits(_mm_adds_epu8(_mm_xor_si128(low, zero), beyond_nine),
+                                      _mm_adds_epu8(_mm_xor_si128(high, zero), beyond_nine));
+    const uint64_t solids =
+        high_bits(_mm_adds_epu8(low, beyond_space), _mm_adds_epu8(high, beyond_space));
+    return {others | ~uint64_t{0} << 32, ~solids};
+}
+
+// Twice `number_of` in one go.
+inline Numbers numbers_of(uint64_t first, int64_t first_count, uint64_t second,
+                          int64_t second_count) {
+    first <<= 64 - 8 * first_count;
+    second <<= 64 - 8 * second_count;
+    const __m128i both = _mm_unpacklo_epi64(_mm_cvtsi64_si128(first), _mm_cvtsi64_si128(second));
+    const __m128i digits = _mm_and_si128(both, _mm_set1_epi8(0x0F));
+    const __m128i twos = _mm_srli_epi16(_mm_mullo_epi16(digits, _mm_set1_epi16(2561)), 8);
+    const __m128i fours = _mm_madd_epi16(twos, _mm_set1_epi32(1 << 16 | 100));
+    const __m128i packed = _mm_packs_epi32(fours, fours);
+    const uint64_t eights =
+        _mm_cvtsi128_si64(_mm_madd_epi16(packed, _mm_set1_epi32(1 << 16 | 10000)));
+    return {eights & 0xFFFFFFFF, eights >> 32};
 }
 #else
 // One bit for each byte of a word whose highest bit is set.
@@ -69,17 +98,21 @@ inline uint64_t high_bits(uint64_t word) {
 }
 
 inline Marks marks_of(const char *p) {
-    uint64_t others = ~uint64_t{0} << 32, minuses = 0;
+    uint64_t others = 0, solids = 0;
     for (int at = 0; at < 32; at += 8) {
-        const uint64_t digit = load_word(p + at) ^ 0x3030303030303030;
-        const uint64_t minus = load_word(p + at) ^ 0x2D2D2D2D2D2D2D2D;
-        // The highest bit of each byte: whether it is above 9, whether it is not 0.
-        const uint64_t above = ((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit;
-        const uint64_t unlike = ((minus & 0x7F7F7F7F7F7F7F7F) + 0x7F7F7F7F7F7F7F7F) | minus;
-        others |= high_bits(above) << at;
-        minuses |= high_bits(~unlike) << at;
+        const uint64_t word = load_word(p + at), digit = word ^ 0x3030303030303030;
+        // The highest bit of each byte: whether it is above 9, whether it is above ' '.
+        const uint64_t beyond_nine = ((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit;
+        const uint64_t beyond_space = ((word & 0x7F7F7F7F7F7F7F7F) + 0x5F5F5F5F5F5F5F5F) | word;
+        others |= high_bits(beyond_nine) << at;
+        solids |= high_bits(beyond_space) << at;
     }
-    return {others, minuses};
+    return {others | ~uint64_t{0} << 32, ~solids};
+}
+
+inline Numbers numbers_of(uint64_t first, int64_t first_count, uint64_t second,
+                          int64_t second_count) {
+    return {number_of(first, first_count), number_of(second, second_count)};
 }
 #endif
 
@@ -89,7 +122,7 @@ inline constexpr double POWERS_OF_TEN[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1
 constexpr int64_t LARGEST_EXACT_POWER = 22;
 constexpr uint64_t LARGEST_EXACT = uint64_t{1} << 53;  // of the integers in doubles
 
-constexpr int64_t MOST_INDEX_DIGITS = 14;  // so that a minus stands within 16 bytes
+constexpr int64_t MOST_INDEX_DIGITS = 14;
 constexpr int64_t MOST_WHOLE_DIGITS = 7;   // so that the point stands within 8 bytes of the value
 constexpr int64_t MOST_DIGITS = 19;        // of the value, so that they fit 64 bits
 
@@ -118,8 +151,8 @@ struct LongValue {
 
 // The value of a mantissa that is large or is followed, at `stop`, by an exponent; null where
 // neither one operation nor one call gives it.
-[[gnu::noinline]] inline LongValue long_value(const char *start, const char *stop,
-                                              uint64_t mantissa, int64_t fraction) {
+inline LongValue long_value(const char *start, const char *stop, uint64_t mantissa,
+                            int64_t fraction) {
     int64_t power = -fraction;
     if (kind_of(stop) == TOKEN) stop = add_exponent(stop, power);
     if (!stop) return {0, nullptr};
@@ -132,8 +165,45 @@ struct LongValue {
     return {value, stop};
 }
 
-[[gnu::noinline]] inline uint64_t long_index(const char *p, int64_t count) {
-    return number_of(load_word(p), p + 8, count);
+// An entry's parts: `colon` digits, a colon, maybe a minus, then from `start` to `stop` `whole`
+// digits, maybe a point, and `fraction` digits.
+struct Shape {
+    int64_t colon;
+    int64_t whole;
+    int64_t fraction;
+    bool negative;
+    const char *start;
+    const char *stop;
+
+    int64_t count() const { return whole + fraction; }
+};
+
+// False for more than `most` digits before the colon, and for more after it, or none, than fit.
+[[gnu::always_inline]] inline bool find_shape(const char *p, uint64_t others, int64_t most,
+                                               Shape &shape) {
+    shape.colon = lowest_bit(others);
+    if (shape.colon < 1 || shape.colon > most || p[shape.colon] != ':') return false;
+    others >>= shape.colon + 1;
+    int64_t sign = others & 1;
+    if (!likely(!sign) && p[shape.colon + 1] != '-') sign = 0;
+    shape.negative = sign;
+    shape.start = p + shape.colon + 1 + sign;
+    others >>= sign;
+    shape.whole = lowest_bit(others);
+    shape.fraction = 0;
+    shape.stop = shape.start + shape.whole;
+    if (*shape.stop == '.') {
+        const int64_t length = lowest_bit(others & (others - 1));
+        shape.fraction = length - shape.whole - 1;
+        shape.stop = shape.start + length;
+    }
+    return shape.whole <= MOST_WHOLE_DIGITS && shape.count() >= 1 && shape.count() <= MOST_DIGITS;
+}
+
+[[gnu::noinline]] inline double long_decimal(const char *start, const char *stop, int64_t whole,
+                                            int64_t fraction) {
+    const uint64_t mantissa = number_of(load_pointless(start, whole), start + 9, whole + fraction);
+    return long_value(start, stop, mantissa, fraction).value;
 }
 
 struct Parsed {
@@ -142,39 +212,43 @@ struct Parsed {
     const char *stop;
 };
 
-// Reads an entry of the usual look, whose value is within the floats too; any other one leaves a
-// null `stop`.
-inline Parsed usual_entry(const char *p) {
+// Reads an entry of decimal numbers that ends in whitespace; false for any other.
+[[gnu::always_inline]] inline bool usual_entry(const char *p, Parsed &entry) {
     const Marks marks = marks_of(p);
-    uint64_t others = marks.others;
-    const int64_t colon = __builtin_ctzll(others);
-    if (colon < 1 || colon > MOST_INDEX_DIGITS || p[colon] != ':') return {0, 0, nullptr};
-    const uint64_t sign = marks.minus & ((others & -others) << 1);
-    others = (others & (others - 1)) ^ sign;
-    const char *start = p + colon + 1 + (sign != 0);
-    const char *stop = p + __builtin_ctzll(others);
-    const int64_t whole = stop - start;
-    int64_t fraction = 0;
-    if (*stop == '.') {
-        others &= others - 1;
-        const char *point = stop;
-        stop = p + __builtin_ctzll(others);
-        fraction = stop - point - 1;
-    }
-    const int64_t count = whole + fraction;
-    if (whole > MOST_WHOLE_DIGITS || count < 1 || count > MOST_DIGITS) return {0, 0, nullptr};
-    const uint64_t index = likely(colon <= 8) ? number_of(load_word(p), colon)
-                                              : long_index(p, colon);
-    const uint64_t mantissa = number_of(load_pointless(start, whole), start + 9, count);
-    double value;
-    if (likely(kind_of(stop) != TOKEN && mantissa <= LARGEST_EXACT)) {
-        value = static_cast<double>(static_cast<int64_t>(mantissa)) / POWERS_OF_TEN[fraction];
+    const char *end = p + lowest_bit(marks.ends);
+    // From here the next entry is looked for. Were it known to be the shape's `stop`, the next
+    // entry would have to wait until all of this one's digits are found.
+    const char *next = end;
+    asm("" : "+r"(next));
+    Shape shape;
+    if (!find_shape(p, marks.others, 8, shape)) return false;
+    if (shape.stop != end || kind_of(end) == TOKEN) return false;
+    if (likely(shape.count() <= 8)) {
+        const Numbers found = numbers_of(
+            load_word(p), shape.colon, load_pointless(shape.start, shape.whole), shape.count());
+        entry.index = static_cast<int64_t>(found.first);
+        entry.value = static_cast<double>(static_cast<int64_t>(found.second)) /
+                      POWERS_OF_TEN[shape.fraction];
     } else {
-        const LongValue found = long_value(start, stop, mantissa, fraction);
-        value = found.value;
-        stop = found.stop;
+        entry.index = static_cast<int64_t>(number_of(load_word(p), shape.colon));
+        entry.value = long_decimal(shape.start, shape.stop, shape.whole, shape.fraction);
     }
-    return {static_cast<int64_t>(index), sign ? -value : value, stop};
+    if (shape.negative) entry.value = -entry.value;
+    entry.stop = next;
+    return true;
+}
+
+// Reads an entry of decimal numbers, maybe with an exponent, whose value is within the floats too;
+// any other one leaves a null `stop`.
+[[gnu::noinline]] inline Parsed long_entry(const char *p) {
+    Shape shape;
+    if (!find_shape(p, marks_of(p).others, MOST_INDEX_DIGITS, shape)) return {0, 0, nullptr};
+    const uint64_t index = number_of(load_word(p), p + 8, shape.colon);
+    const uint64_t mantissa =
+        number_of(load_pointless(shape.start, shape.whole), shape.start + 9, shape.count());
+    const LongValue found = long_value(shape.start, shape.stop, mantissa, shape.fraction);
+    const double value = shape.negative ? -found.value : found.value;
+    return {static_cast<int64_t>(index), value, found.stop};
 }
 
 // --- Any entry -------------------------------------------------------------------------------
@@ -229,10 +303,11 @@ template <class Value>
 
 // Reads the entry that starts at `p`, a character of a token.
 template <class Value>
-Parsed read_entry(const char *p) {
-    Parsed entry = usual_entry(p);
-    if (!entry.stop) entry = any_entry<Value>(p);
-    return entry;
+[[gnu::always_inline]] inline Parsed read_entry(const char *p) {
+    Parsed entry;
+    if (likely(usual_entry(p, entry))) return entry;
+    entry = long_entry(p);
+    return entry.stop ? entry : any_entry<Value>(p);
 }
 
 }  // namespace sparsemargin

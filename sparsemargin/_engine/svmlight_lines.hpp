@@ -135,13 +135,14 @@ class LineScanner {
     // Calls take(index, value, start) for entries until it returns false, which leaves null.
     template <class Take>
     const char *each_entry(const char *p, Take take) {
-        for (;;) {
-            p = skip_blanks(p);
-            if (kind_of(p) != TOKEN) return p;
+        p = skip_blanks(p);
+        while (kind_of(p) == TOKEN) {
             const Parsed entry = read_entry<Value>(p);
             if (!take(entry.index, entry.value, p)) return nullptr;
-            p = entry.stop;
+            p = entry.stop + 1;
+            if (!likely(*entry.stop == ' ' && kind_of(p) == TOKEN)) p = skip_blanks(entry.stop);
         }
+        return p;
     }
 
     // Entries whose indices increase go where they belong at once.
