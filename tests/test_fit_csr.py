@@ -161,7 +161,7 @@ def test_public_names():
     assert set(sparsemargin.__all__) == {
         "ALMAClassifier", "CRAMMAClassifier", "HigherOrderPerceptron", "MarginPerceptron",
         "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "SecondOrderPerceptron",
-        "fit_csr",
+        "fit_csr", "fit_svmlight", "load_model", "load_svmlight", "save_model",
     }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__

@@ -389,6 +389,26 @@ def use(model, n_classes):
             continue
 
 
+@examples(300)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_archive_makes_reading_fail_in_another_way(seed, tmp_path_factory):
+    """Bytes of the headers and of the directory are changed, under a checksum that is right."""
+    path = tmp_path_factory.getbasetemp() / "spoiled.model"
+    save_model(learned(ALMAClassifier(random_state=0)), path)
+    archive = bytearray(path.read_bytes())
+    directory = archive.index(b"PK\x01\x02")
+    random = np.random.RandomState(seed)
+    for _ in range(random.randint(1, 4)):
+        at = random.randint(0, 200) if random.randint(3) == 0 else -random.randint(92, 1000)
+        archive[at] = random.randint(256)
+    if random.randint(4) == 0:
+        start = random.randint(directory, len(archive) - 92)
+        del archive[start : start + random.randint(50)]
+    sealed(path, bytes(archive))
+    _, refusal = loaded_or_refused(path)
+    assert refusal is None or refusal.startswith(f"{path}: ")
+
+
 @examples(600)
 @given(victim=st.sampled_from(VICTIMS), seed=st.integers(0, 2**32 - 1))
 def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_factory):

@@ -386,9 +386,9 @@ cdef class SeenSpace:
         require_within("place_of", place_of, 0, self.n_seen - 1)
         taken.resize(self.n_seen)
         for i in range(self.n_coordinates):
-            if place_of[i]:
-                require(not taken[place_of[i]], f"'place_of' holds {place_of[i]} twice")
-                taken[place_of[i]] = True
+            if taken[place_of[i]]:
+                require(False, f"'place_of' holds {place_of[i]} twice")
+            taken[place_of[i]] = place_of[i] != 0
         self.place_of = writable(state["place_of"])
         take(self.w, "w", state, self.n_seen)
         take(self.v, "v", state, self.n_seen)

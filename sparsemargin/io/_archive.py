@@ -33,6 +33,7 @@ _LONGEST_DOCUMENT = 1 << 24
 _ENDING = b"sparsemargin model, sha256 "
 _DIGEST_LENGTH = 64
 _CHUNK = 1 << 20
+_LONGEST_MESSAGE = 500
 # The first member's header, which begins the file: 26 bytes that differ stand between the two.
 _MAGIC, _FIRST_NAME = b"PK\x03\x04", slice(30, 30 + len(DOCUMENT))
 
@@ -121,16 +122,17 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
             with zipfile.ZipFile(file) as archive:
                 yield Archive(archive, os.fstat(file.fileno()).st_size)
         except ValueError as error:
-            raise ValueError(f"{os.fspath(path)}: {error}") from error
+            raise _naming(path, str(error)) from error
         except _FAILURES as error:
-            raise ValueError(
-                f"{os.fspath(path)}: This is not what save_model writes "
-                f"({type(error).__name__}: {error})."
-            ) from error
+            what = f"{type(error).__name__}: {error}"
+            raise _naming(path, f"This is not what save_model writes. {what}") from error
         except MemoryError as error:
-            raise ValueError(
-                f"{os.fspath(path)} holds a model that takes more memory than there is."
-            ) from error
+            raise _naming(path, "This model takes more memory than there is.") from error
+
+
+def _naming(path: str | os.PathLike[str], message: str) -> ValueError:
+    # A message may quote the file, at any length.
+    return ValueError(f"{os.fspath(path)}: {message[:_LONGEST_MESSAGE]}")
 
 
 def _verify(file: BinaryIO) -> None:

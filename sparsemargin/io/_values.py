@@ -163,7 +163,7 @@ class Decoder:
             return [self.decode(each) for each in value]
         if not isinstance(value, dict):
             return value
-        require(len(value) == 1, f"{', '.join(value)} stands where one name should")
+        require(len(value) == 1, f"{len(value)} names are where one should be")
         ((tag, content),) = value.items()
         if tag in OWN_TYPES:
             return OWN_TYPES[tag].restore(self.decode_named(content))
@@ -179,7 +179,7 @@ class Decoder:
 
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
         """The other way round of `Encoder.encode_named`."""
-        require(isinstance(content, dict), f"{content!r} stands where names should")
+        require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
         return {name: self.decode(value) for name, value in content.items()}
 
     def _items(self, items: list) -> dict:
@@ -213,9 +213,10 @@ class Decoder:
             f"{names[1]!r} are of {length} entries, where the model has {self.most}",
         )
         require(
-            places.dtype in (np.int32, np.int64) and places.shape == values.shape == (len(places),),
+            places.dtype in (np.int32, np.int64) and values.dtype.kind in "iuf"
+            and places.ndim == 1 and places.shape == values.shape,
             f"{names[0]!r} are not the places of {names[1]!r}",
-        )
+        )  # fmt: skip
         require_within(names[0], places, 0, length - 1)
         array = np.zeros(length, values.dtype)
         array[places] = values

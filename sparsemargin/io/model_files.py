@@ -12,6 +12,7 @@ few objects of the engine, which check the states they are given.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,7 +163,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     from sparsemargin.estimators._online import as_classifier
 
     model = as_classifier(learner)
-    _check_names(path, type(model), vars(model))
+    _check_names(path, type(model), set(vars(model)) - set(model.parameter_names()))
     return model
 
 
@@ -184,15 +185,13 @@ def load_learner(path: str | os.PathLike[str]) -> Learner:
             f"{contents.class_name} takes other parameters: {error}"
         ) from None
     _check_names(path, type(learner), contents.state)
-    if not set(contents.state).isdisjoint(vars(learner)):
-        raise ValueError(f"{os.fspath(path)}: what was learned takes the names of parameters.")
     vars(learner).update(contents.state, **dict.fromkeys(_CACHES))
     return learner
 
 
-def _check_names(path: str | os.PathLike[str], kind: type, state: dict[str, Any]) -> None:
-    """Refuse what would take the place of a method."""
-    taken = [name for name in state if hasattr(kind, name)]
+def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:
+    """Refuse what would take the place of a parameter or a method."""
+    taken = [name for name in state if name in kind.parameter_names() or hasattr(kind, name)]
     if taken:
         raise ValueError(f"{os.fspath(path)}: {taken[0]!r} is nothing that a model learns.")
 
