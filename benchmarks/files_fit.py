@@ -6,8 +6,16 @@ from typing import Any
 import files_peers
 from contestants import PEER_EPOCH, PERCEPTRON_SGD
 from files_race import (
-    PEAK_BYTES, Aim, Contestant, at_least, call_on, named, peak_below, race, table,
-)  # fmt: skip
+    PEAK_BYTES,
+    Aim,
+    Contestant,
+    at_least,
+    call_on,
+    named,
+    peak_below,
+    race,
+    table,
+)
 from files_texts import Texts
 
 VW = "vw"

@@ -10,8 +10,16 @@ from typing import Any
 import files_peers
 from files_cache import cache_of
 from files_race import (
-    PEAK_BYTES, Aim, Contestant, at_least, named, peak_below, race, run, table,
-)  # fmt: skip
+    PEAK_BYTES,
+    Aim,
+    Contestant,
+    at_least,
+    named,
+    peak_below,
+    race,
+    run,
+    table,
+)
 from files_texts import FEW_ROWS, Texts
 
 from sparsemargin.io.model_files import load_model
