@@ -5,13 +5,26 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test bench bench-files bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
 test: $(VENV)/installed
 	$(VENV)/bin/pytest
+
+scanner-equality: $(VENV)/installed
+	$(RUN) tests/scanner_equality.py
+
+# These three need clang++ with libFuzzer and, for the coverage, LLVM's tools: see fuzz/README.md.
+fuzz:
+	fuzz/run
+
+fuzz-coverage:
+	fuzz/coverage
+
+planted-bugs:
+	fuzz/planted_bugs
 
 bench: $(VENV)/installed
 	$(RUN) benchmarks/epoch.py

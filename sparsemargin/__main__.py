@@ -2,4 +2,4 @@
 
 from sparsemargin.cli import main
 
-main(prog_name="sparsemargin")
+main()

@@ -9,7 +9,7 @@ import numpy as np
 from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file
 
-from sparsemargin.cli import main
+from sparsemargin.cli.app import main
 from sparsemargin.datasets import make_zipf_text
 
 ROOT = Path(__file__).parent.parent

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 def test_neither_scikit_learn_nor_scipy_nor_rich_is_imported(folder):
     code = """
 import sys
-from sparsemargin.cli import main
+from sparsemargin.cli.app import main
 for line in sys.stdin.read().splitlines():
     try:
         main(line.split())
@@ -110,6 +110,15 @@ def test_bytes_that_are_not_utf_8_come_back_as_labels(tmp_path):
         out, error = started.communicate(timeout=60)
         assert started.returncode == 0, error
         assert out.count(b"\xe9t\xe9") == times
+
+
+def test_standard_output_may_be_closed(folder, tmp_path):
+    command = f"{sys.executable} -m sparsemargin train train.svm -o {tmp_path / 'b.model'} >&- 2>&-"
+    path = os.pathsep.join(sys.path)
+    subprocess.run(
+        ["sh", "-c", command], cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
+    )
+    load_model(tmp_path / "b.model")
 
 
 # ------------------------------------------------------------------------------------------ Ctrl-C
@@ -206,3 +215,11 @@ def test_labels_on_a_terminal_have_it_for_themselves(folder):
     shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
     expected = run("predict", folder / "a.model", folder / "test.svm").stdout
     assert shown.replace("\r\n", "\n") == expected
+
+
+def test_without_click_the_command_says_what_to_install():
+    script = "import sys; sys.modules['click'] = None\nfrom sparsemargin.cli import main\nmain()"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == 1
+    assert "pip install 'sparsemargin[cli]'" in process.stderr
+    assert "Traceback" not in process.stderr

@@ -26,6 +26,9 @@ MODULES = [
     "sparsemargin.evaluation.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
+    "sparsemargin.cli.errors",
+    "sparsemargin.cli.tables",
+    "sparsemargin.io.labels",
     "sparsemargin.io.row_cache",
 ]
 # The loaders' examples read these files.

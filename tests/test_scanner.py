@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from published_files import data_folder
 from reference_svmlight import Options, mixed
+from scanner_equality import RCV1, compare_random_texts, compare_rcv1
 from strategies import examples
 from svmlight_checks import (
     bits,
     check_against_reference,
-    check_against_sklearn,
     make_scanner,
     padded,
     scan,
@@ -53,19 +54,12 @@ def test_random_texts_against_reference():
 
 
 def test_random_texts_against_sklearn():
-    taken = 0
-    for seed in range(2000, 4000):
-        source = random.Random(seed)
-        options = plain_options(source)
-        taken += check_against_sklearn(random_text(source, options), options)
-    assert 500 < taken < 1500
+    counts = compare_random_texts(2000, 2000)
+    assert 500 < counts["equal to scikit-learn"] < 1500
 
 
-def plain_options(source):
-    """Return options that scikit-learn knows."""
-    options = random_options(source)
-    options.base, options.hash_bits, options.max_index = options.least, 0, 2**63 - 1
-    return options
+def test_rcv1_against_sklearn():
+    assert compare_rcv1(data_folder(RCV1)) == (27695, 2150688)
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -410,6 +404,20 @@ def test_filling_too_short_arrays_is_refused():
     ):
         with pytest.raises(ValueError, match="no room"):
             fill(make_scanner(Options()), text, room)
+    for row, entry in (1, 0), (0, 1), (10**6, 0), (0, 10**6):
+        with pytest.raises(ValueError, match="no room"):
+            fill(make_scanner(Options()), text, (data, indices, indptr, labels), row, entry)
+
+
+def test_filling_refuses_columns_beyond_their_type():
+    text, options = b"1 1:1 2147483649:1", Options(base=1)
+    with pytest.raises(ScanError) as refused:
+        fill(make_scanner(options), text, make_room(text, options))
+    error = refused.value
+    assert (error.code, error.offset, error.length) == ("index_too_large", 6, 12)
+    room = make_room(text, options, np.int64)
+    fill(make_scanner(options), text, room)
+    assert room[1].tolist() == [0, 2**31]
 
 
 def test_filling_checks_its_arguments():
@@ -448,6 +456,8 @@ def test_padding_is_required():
             call(bytearray(5 + PADDING), 6)
         with pytest.raises(ValueError, match="must be 64 longer"):
             call(bytearray(PADDING), -1)
+        with pytest.raises(ValueError, match="must be 64 longer"):
+            call(bytearray(PADDING), 2**63 - 1)
 
 
 @pytest.mark.parametrize(

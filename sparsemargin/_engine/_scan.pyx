@@ -100,7 +100,7 @@ cdef class ScannedRows:
 
 
 cdef const char* start_of(const unsigned char[::1] text, int64_t stop) except NULL:
-    if stop < 0 or text.shape[0] < stop + READABLE:
+    if not 0 <= stop <= text.shape[0] - READABLE:
         raise ValueError(f"text of {text.shape[0]} bytes must be {READABLE} longer than "
                          f"stop={stop}")
     return <const char*> &text[0]
@@ -240,6 +240,7 @@ cdef class Scanner:
         ScanError
             At the first place where the text can't be understood.
         """
+        start_of(text, stop)  # raises before room is made
         if stop // 4 < LARGEST_INT32:
             try:
                 return self._scan_into(text, stop, np.dtype(np.int32))
@@ -292,8 +293,8 @@ cdef class Scanner:
             As for `scan`.
         data : array of `dtype`
         indices, ends : array of int32 or int64
-            The matrix: `ends` is its indptr without the first element. `max_index` must be such
-            that every column fits.
+            The matrix: `ends` is its indptr without the first element. A column beyond their
+            type is too large, whatever `max_index` is.
         labels : array of int32
         row, entry : int
             Where the text's first row and first entry go. There must be room for what `count`
@@ -319,9 +320,14 @@ cdef class Scanner:
             raise ValueError(f"row={row} and entry={entry} must not be negative")
         if data.dtype != self.dtype:
             raise ValueError(f"data of {data.dtype} for a scanner of {self.dtype}")
-        row, entry, _, _ = scan_lines(
-            self, text, stop, data, indices, ends, labels, None, None, row, entry
-        )
+        try:
+            row, entry, _, _ = scan_lines(
+                self, text, stop, data, indices, ends, labels, None, None, row, entry
+            )
+        except ScanError as error:
+            if error.code == WIDE:
+                error = ScanError("index_too_large", error.offset, error.length)
+            raise error from None
         return row, entry, self.outcome.lowest, self.outcome.highest
 
 

@@ -48,7 +48,7 @@ inline uint64_t number_of(uint64_t word, const char *rest, int64_t count) {
 
 struct Marks {
     uint64_t others;  // bit i: byte i of 32 is no digit; the bits from 32 on are set
-    uint64_t minus;   // bit i: byte i is a minus
+    uint64_t minus;   // bit i: byte i, of the first 16, is a minus
 };
 
 #ifdef __SSE2__
@@ -70,13 +70,14 @@ inline uint64_t high_bits(uint64_t word) {
 
 inline Marks marks_of(const char *p) {
     uint64_t others = ~uint64_t{0} << 32, minuses = 0;
-    for (int i = 0; i < 4; ++i) {
-        const uint64_t word = load_word(p + 8 * i);
-        const uint64_t digit = word ^ 0x3030303030303030, minus = word ^ 0x2D2D2D2D2D2D2D2D;
-        const uint64_t above = (((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit);
-        const uint64_t unlike = (((minus & 0x7F7F7F7F7F7F7F7F) + 0x7F7F7F7F7F7F7F7F) | minus);
-        others |= high_bits(above) << 8 * i;
-        minuses |= high_bits(~unlike) << 8 * i;
+    for (int at = 0; at < 32; at += 8) {
+        const uint64_t digit = load_word(p + at) ^ 0x3030303030303030;
+        const uint64_t minus = load_word(p + at) ^ 0x2D2D2D2D2D2D2D2D;
+        // The highest bit of each byte: whether it is above 9, whether it is not 0.
+        const uint64_t above = ((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit;
+        const uint64_t unlike = ((minus & 0x7F7F7F7F7F7F7F7F) + 0x7F7F7F7F7F7F7F7F) | minus;
+        others |= high_bits(above) << at;
+        minuses |= high_bits(~unlike) << at;
     }
     return {others, minuses};
 }
@@ -88,7 +89,11 @@ inline constexpr double POWERS_OF_TEN[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1
 constexpr int64_t LARGEST_EXACT_POWER = 22;
 constexpr uint64_t LARGEST_EXACT = uint64_t{1} << 53;  // of the integers in doubles
 
-// The eight digits from `start` on, without the point that follows the first `whole`, at most 7.
+constexpr int64_t MOST_INDEX_DIGITS = 14;  // so that a minus stands within 16 bytes
+constexpr int64_t MOST_WHOLE_DIGITS = 7;   // so that the point stands within 8 bytes of the value
+constexpr int64_t MOST_DIGITS = 19;        // of the value, so that they fit 64 bits
+
+// The eight digits from `start` on, without the point that follows the first `whole`.
 inline uint64_t load_pointless(const char *start, int64_t whole) {
     const uint64_t before = (uint64_t{1} << 8 * whole) - 1;
     return (load_word(start) & before) | (load_word(start + 1) & ~before);
@@ -111,10 +116,10 @@ struct LongValue {
     const char *stop;
 };
 
-// The value of at most 19 digits, `mantissa`, that are many or have an exponent from `stop` on;
-// null where that takes more than one operation or a call.
+// The value of a mantissa that is large or is followed, at `stop`, by an exponent; null where
+// neither one operation nor one call gives it.
 [[gnu::noinline]] inline LongValue long_value(const char *start, const char *stop,
-                                                uint64_t mantissa, int64_t fraction) {
+                                              uint64_t mantissa, int64_t fraction) {
     int64_t power = -fraction;
     if (kind_of(stop) == TOKEN) stop = add_exponent(stop, power);
     if (!stop) return {0, nullptr};
@@ -137,12 +142,13 @@ struct Parsed {
     const char *stop;
 };
 
-// Reads an entry of the usual look; any other one leaves a null `stop`.
+// Reads an entry of the usual look, whose value is within the floats too; any other one leaves a
+// null `stop`.
 inline Parsed usual_entry(const char *p) {
     const Marks marks = marks_of(p);
     uint64_t others = marks.others;
     const int64_t colon = __builtin_ctzll(others);
-    if (colon < 1 || colon > 14 || p[colon] != ':') return {0, 0, nullptr};
+    if (colon < 1 || colon > MOST_INDEX_DIGITS || p[colon] != ':') return {0, 0, nullptr};
     const uint64_t sign = marks.minus & ((others & -others) << 1);
     others = (others & (others - 1)) ^ sign;
     const char *start = p + colon + 1 + (sign != 0);
@@ -156,7 +162,7 @@ inline Parsed usual_entry(const char *p) {
         fraction = stop - point - 1;
     }
     const int64_t count = whole + fraction;
-    if (whole > 7 || count < 1 || count > 19) return {0, 0, nullptr};
+    if (whole > MOST_WHOLE_DIGITS || count < 1 || count > MOST_DIGITS) return {0, 0, nullptr};
     const uint64_t index = likely(colon <= 8) ? number_of(load_word(p), colon)
                                               : long_index(p, colon);
     const uint64_t mantissa = number_of(load_pointless(start, whole), start + 9, count);

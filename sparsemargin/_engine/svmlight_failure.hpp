@@ -27,10 +27,10 @@ enum class Code {
 
 inline const char *name_of(Code code) {
     static constexpr const char *names[] = {
-        "none",           "no_label",   "several_labels",  "bad_label",
-        "missing_colon",  "bad_index",  "negative_index",  "zero_index",
-        "index_too_large", "overlong",  "bad_value",       "not_finite",
-        "nul",            "bad_query_id", "needs_wide_columns", "no_room",
+        "none",           "no_label",   "several_labels", "bad_label",          "missing_colon",
+        "bad_index",      "negative_index", "zero_index", "index_too_large",    "overlong",
+        "bad_value",      "not_finite", "nul",            "bad_query_id",
+        "needs_wide_columns", "no_room",
     };
     return names[static_cast<int>(code)];
 }

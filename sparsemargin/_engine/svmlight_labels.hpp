@@ -81,7 +81,7 @@ class LabelTable {
     std::array<Recent, 64> recent_;
     std::unordered_map<double, int32_t> by_number_;
     std::unordered_map<std::string_view, int32_t> by_word_;
-    std::deque<std::string> texts_;  // stay where they are, unlike those of a vector
+    std::deque<std::string> texts_;  // its strings never move, unlike a vector's
     std::vector<double> numbers_;
 };
 

@@ -82,7 +82,7 @@ class LineScanner {
         ++lines;
         p = skip_blanks(p);
         if (kind_of(p) != TOKEN) return finish_line(p);
-        if (rows_.row == rows_.row_room) fail(Code::no_room, {p, p});
+        if (rows_.row >= rows_.row_room) fail(Code::no_room, {p, p});
         p = skip_blanks(options_.multilabel ? scan_labels(p) : scan_label(p));
         if (*p == 'q') p = scan_query_id(p);
         p = options_.hash_bits ? gather(p) : scan_entries(p);
@@ -153,7 +153,7 @@ class LineScanner {
                 check_index(index, start);
                 return false;
             }
-            if (entry == rows_.entry_room) fail(Code::no_room, {start, start});
+            if (entry >= rows_.entry_room) fail(Code::no_room, {start, start});
             rows_.data[entry] = static_cast<Value>(value);
             rows_.indices[entry] = static_cast<Column>(index - options_.base);
             previous = index;
@@ -186,7 +186,7 @@ class LineScanner {
             double sum = entries[i].value;
             while (++i < entries.size() && entries[i].column == column) sum += entries[i].value;
             if (!is_finite<Value>(sum)) fail(Code::not_finite, token_at(entries[i - 1].start));
-            if (rows_.entry == rows_.entry_room) fail(Code::no_room, {p, p});
+            if (rows_.entry >= rows_.entry_room) fail(Code::no_room, {p, p});
             rows_.data[rows_.entry] = static_cast<Value>(sum);
             rows_.indices[rows_.entry++] = static_cast<Column>(column);
         }

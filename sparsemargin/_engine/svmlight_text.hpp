@@ -45,9 +45,13 @@ inline const char *find(Token token, char c) {
     return static_cast<const char *>(std::memchr(token.start, c, token.size()));
 }
 
+// Eight bytes, the first one lowest.
 inline uint64_t load_word(const char *p) {
     uint64_t word;
     std::memcpy(&word, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
     return word;
 }
 

@@ -5,6 +5,18 @@ Each command is a module of its name. They are thin: the work is done by `sparse
 learn from.
 """
 
-from sparsemargin.cli.app import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from sparsemargin.cli.app import main as run
+    except ModuleNotFoundError as missing:
+        if missing.name != "click":
+            raise
+        sys.exit(
+            "The command line needs click and rich: pip install 'sparsemargin[cli]', or "
+            "pip install '.[cli]' in the folder of the source."
+        )
+    run(prog_name="sparsemargin")

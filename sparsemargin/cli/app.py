@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -44,8 +45,7 @@ class _Commands(click.Group):
         return import_module(f"sparsemargin.cli.{name}").command
 
     def invoke(self, ctx: click.Context) -> Any:
-        # Labels whose bytes are no UTF-8 come out as they came in.
-        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+        _open_outputs()
         try:
             with _warnings_in_a_line(ctx):
                 super().invoke(ctx)
@@ -77,6 +77,14 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
             warnings.simplefilter("always", kind)
         warnings.showwarning = show
         yield
+
+
+def _open_outputs() -> None:
+    """Let there be a standard output and error, and let labels that are not UTF-8 go through."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w")))
+    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
 
 
 def _forget_output() -> None:

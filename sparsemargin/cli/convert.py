@@ -63,10 +63,11 @@ def command(
 ) -> None:
     """Convert svmlight text to npz, tidy text or a row cache.
 
-    And npz to text. An npz file holds the matrix as scipy.sparse.load_npz loads it, and an array
-    'labels'. Tidy text has sorted indices, none twice, and every value in the fewest digits that
-    give it back. The cache is the one that train --cache OUT uses, if all options on reading are
-    the same. OUT appears whole or not at all.
+    An npz file holds the matrix as scipy.sparse.load_npz loads it, and an array 'labels'; IN may be
+    one too, to become text with indices from 1, or from 0 with --zero-based yes. Tidy text has
+    sorted indices, none twice, and every value in the fewest digits that give it back. The cache is
+    the one that train --cache OUT uses, if all options on reading are the same. OUT appears whole
+    or not at all.
     """  # fmt: skip
     form = form or _form_of(target)
     if target == STANDARD_OUTPUT and form != "svmlight":

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 import click
 
 from sparsemargin.cli.options import Option
+from sparsemargin.io.labels import number_of
 from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.learners._limits import FLAG, NONE, Limit
 
-# Options of the command see to these: --init, --quiet and --threads.
-_ELSEWHERE = {"keep_history", "warm_start", "verbose", "n_jobs"}
+# --init, --quiet and --threads see to these; of a history no command tells.
+_ELSEWHERE = {"warm_start", "verbose", "n_jobs", "keep_history"}
 
 # Taken only to be refused, with the reason and the way out: streams can't do it.
 _REFUSED_BY_STREAMS = {"max_corrections", "soft_margin", "tol"}
@@ -40,8 +41,8 @@ _HELP = {
     "eta": "The step.",
     "eta0": "Rate at beta = 1.",
     "fit_intercept": "Learn an intercept.",
-    "hypothesis": "What predicts: the average of all weight vectors, or the last one; the others "
-    "take a log of all corrections, which files are not learned with.",
+    "hypothesis": "What predicts: the average of all weight vectors, or the last one. The others "
+    "would keep a log of all corrections, and are refused.",
     "intercept_scaling": "Value of the intercept's own feature.",
     "margin": "Rows with less are corrected, in units of w.x.",
     "max_corrections": "Corrections to stop after.",
@@ -220,7 +221,7 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float]:
     weights: dict[str, float] = {}
     for pair in pairs:
         label, _, text = pair.rpartition("=")
-        weight = _number(text)
+        weight = number_of(text)
         if not label or isnan(weight):
             raise click.BadParameter(
                 f"{pair} is not LABEL=WEIGHT, such as spam=0.5.", param_hint="--class-weight"
@@ -231,12 +232,5 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float]:
 
 def labels_given(texts: list[str]) -> list[Any]:
     """Labels as files that have no others would have them: numbers, if all of them are."""
-    numbers = [_number(text) for text in texts]
+    numbers = [number_of(text) for text in texts]
     return list(texts) if any(map(isnan, numbers)) else numbers
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return nan

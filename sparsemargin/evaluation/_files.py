@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from math import nan
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._quantiles import Quantiles
 from sparsemargin.evaluation._unit_margins import UnitMargins
-from sparsemargin.io.labels import LabelTable, OneAgainstTheRest, label_text
+from sparsemargin.io.labels import LabelTable, OneAgainstTheRest, label_text, number_of
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
@@ -65,7 +64,7 @@ class Evaluation:
         self.positive = None if positive is None else OneAgainstTheRest(positive)
         # The classes come first, so that a label's number is the place of its class.
         self.labels = [label_text(label) for label in classes.tolist()]
-        table = LabelTable(self.labels, [_number(label) for label in self.labels])
+        table = LabelTable(self.labels, [number_of(label) for label in self.labels])
         if len(table.texts) < len(classes):
             raise ValueError(
                 f"Some of the model's classes, {', '.join(self.labels)}, are equal as numbers, by "
@@ -175,10 +174,3 @@ class Evaluation:
             ],
             "largest": self.margins.largest,
         }
-
-
-def _number(label: str) -> float:
-    try:
-        return float(label)
-    except ValueError:
-        return nan

@@ -168,7 +168,7 @@ class InPlaceLoader:
             try:
                 row, entry, low, high = scanner.fill(block.buffer, block.stop, *room, *at)
             except ScanError as error:
-                if error.code == "needs_wide_columns":
+                if error.code == "index_too_large" and self._may_be_wider(arrays.indices.dtype):
                     raise _TooWide from None
                 raise located(error, block, self._reading) from None
             except ValueError:
@@ -177,6 +177,10 @@ class InPlaceLoader:
             at, lowest, highest = Place(row, entry), min(lowest, low), max(highest, high)
             block.release()
         return Filled(begin, at, lowest, highest, scanner)
+
+    def _may_be_wider(self, index_type: np.dtype) -> bool:
+        """Whether an index that is too large for the arrays may be right nevertheless."""
+        return index_type == np.int32 and self._reading.max_index > _LARGEST_INT32
 
 
 def _n_parts(n_bytes: int, n_threads: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -64,15 +64,21 @@ class LabelTable:
 
     def find(self, label: Any) -> int:
         """The id of a label given as a number or as text; -1: not met so far."""
-        try:
-            return self._ids.get(float(label), -1)
-        except ValueError:
-            return self._ids.get(str(label), -1)
+        number = number_of(label)
+        return self._ids.get(str(label) if isnan(number) else number, -1)
 
 
 def as_labels(classes: np.ndarray) -> np.ndarray:
     """Classes as files have them: float64, or str."""
     return classes.astype(np.str_ if classes.dtype.kind in "UO" else np.float64)
+
+
+def number_of(label: Any) -> float:
+    """What a label is as a number; NaN for words."""
+    try:
+        return float(label)
+    except ValueError:
+        return nan
 
 
 def label_text(label: Any) -> str:
