@@ -13,6 +13,7 @@ liblinear by Debian's package liblinear-tools.
 """
 
 import argparse
+import os
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -60,9 +61,8 @@ def _describe(texts: Texts) -> str:
 
 
 def _show_aims(aims: list[Aim]) -> None:
-    rows = [
-        [aim.what, aim.wanted, aim.measured, "reached" if aim.reached else "MISSED"] for aim in aims
-    ]
+    verdicts = {True: "reached", False: "MISSED", None: "not measured"}
+    rows = [[aim.what, aim.wanted, aim.measured, verdicts[aim.reached]] for aim in aims]
     print("\nWhat was aimed at\n")
     print(markdown_table(["", "wanted", "measured", ""], rows))
 
@@ -70,6 +70,8 @@ def _show_aims(aims: list[Aim]) -> None:
 def main() -> None:
     """Run the measurements, print the tables and write them as JSON."""
     arguments = _arguments()
+    # Nobody else is told to compile his modules anew each time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     n_rows = arguments.rows
     shape = replace(RCV1_LARGE, n_train=n_rows, n_test=n_rows // 10)
     texts = open_texts(arguments.folder, shape)

@@ -141,5 +141,5 @@ def _aim(entry: dict[str, Any], epoch: str) -> Aim:
     what = f"{entry['contestant']}, {epoch} epoch from the cache: times vw"
     times = entry["times"].get(epoch)
     if times is None:
-        return Aim(what, ">= 2", "not measured", False)
+        return Aim(what, ">= 2", "-", None)
     return Aim(what, ">= 2", f"{times:.2f}", times >= 2)

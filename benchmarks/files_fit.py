@@ -5,7 +5,17 @@ from typing import Any
 
 import files_peers
 from contestants import PEER_EPOCH, PERCEPTRON_SGD
-from files_race import Aim, Contestant, at_least, call_on, race, table
+from files_race import (
+    PEAK_BYTES,
+    Aim,
+    Contestant,
+    at_least,
+    call_on,
+    named,
+    peak_below,
+    race,
+    table,
+)
 from files_texts import Texts
 
 VW = "vw"
@@ -71,7 +81,7 @@ def show(entries: Sequence[dict[str, Any]]) -> None:
 
 def aims(entries: list[dict[str, Any]]) -> list[Aim]:
     """What was wanted of the streaming fit."""
-    return [
+    speeds = [
         aim
         for name in (PERCEPTRON, DEFAULT)
         for aim in (
@@ -79,3 +89,5 @@ def aims(entries: list[dict[str, Any]]) -> list[Aim]:
             at_least(f"{name}: times load_svmlight_file + SGD", 30, entries, name, "x sklearn"),
         )
     ]
+    what = f"{PERCEPTRON}, scikit-learn imported"
+    return [*speeds, peak_below(what, PEAK_BYTES, named(entries, PERCEPTRON))]

@@ -15,6 +15,7 @@ from files_texts import Texts
 from measure import in_turn, markdown_table, minimum_and_median
 
 MEGABYTE = 1e6
+PEAK_BYTES = 120e6  # of a streaming fit, the interpreter included
 LAUNCHER = (sys.executable, "-I", "-S", launch.__file__)
 CALLER = (sys.executable, str(Path(__file__).with_name("files_calls.py")))
 
@@ -52,12 +53,12 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Aim:
-    """What was wanted of a figure, and what it came to."""
+    """What was wanted of a figure, and what it came to; None: it could not be measured."""
 
     what: str
     wanted: str
     measured: str
-    reached: bool
+    reached: bool | None
 
 
 def call_on(
@@ -135,17 +136,12 @@ def _entry(contestant: Contestant, runs: list[dict[str, Any]]) -> dict[str, Any]
 def table(entries: list[dict[str, Any]], headers: Sequence[str]) -> str:
     """Lay the entries out in Markdown, with their ratios under the headers."""
     columns = [
-        "",
-        "s min",
-        "median",
-        "CPU s",
-        "MB/s",
-        *headers,
-        "peak MB",
-        "adds MB",
-        "test error %",
-    ]
-    return markdown_table(columns, [_cells(entry, headers) for entry in entries])
+        "", "s min", "median", "CPU s", "MB/s", *headers, "peak MB", "adds MB", "test error %",
+    ]  # fmt: skip
+    rows = [_cells(entry, headers) for entry in entries]
+    # A column in which nobody has a figure says nothing.
+    told = [i for i in range(len(columns)) if any(row[i] != "-" for row in rows)]
+    return markdown_table([columns[i] for i in told], [[row[i] for i in told] for row in rows])
 
 
 def _cells(entry: dict[str, Any], headers: Sequence[str]) -> list[str]:
@@ -164,13 +160,20 @@ def _cells(entry: dict[str, Any], headers: Sequence[str]) -> list[str]:
     ]
 
 
+def peak_below(what: str, wanted: float, entry: dict[str, Any]) -> Aim:
+    """The aim that a contestant takes less than so many bytes, its interpreter included."""
+    peak = entry["peak_bytes"]
+    limit, measured = wanted / MEGABYTE, peak / MEGABYTE
+    return Aim(f"{what}: peak MB", f"< {limit:.0f}", f"{measured:.1f}", peak < wanted)
+
+
 def at_least(
     what: str, wanted: float, entries: list[dict[str, Any]], name: str, header: str
 ) -> Aim:
     """The aim that a contestant is so many times as fast as the one under a header."""
     entry = named(entries, name)
     if header not in entry["times"]:
-        return Aim(what, f">= {wanted:g}", "not measured", False)
+        return Aim(what, f">= {wanted:g}", "-", None)
     measured = entry["times"][header]["min"]
     return Aim(what, f">= {wanted:g}", f"{measured:.2f}", measured >= wanted)
 
