@@ -127,10 +127,11 @@ def fit_svmlight(
 ) -> OnlineClassifier:
     """Fit a classifier to svmlight files as they are read.
 
-    One epoch takes memory for the weights and a few blocks of text, whatever the files' length;
-    the model is, to the bit, the one of ``fit_csr(*load_svmlight(path), shuffle=False, ...)``, for
-    the Higher- and Second-order Perceptrons but for rounding. Ctrl-C ends it with a warning; what
-    has been learned by then is kept.
+    One epoch takes memory for the weights and a few blocks of text, whatever the files' length.
+    With an algorithm named the model is, to the bit, that of ``fit_csr(*load_svmlight(path), algo,
+    max_iter=1, shuffle=False, ...)``. It is but for rounding for the Higher- and Second-order
+    Perceptrons, and for epochs so many that `fit_csr` goes over to a matrix of dot products.
+    Ctrl-C ends learning with a warning; what has been learned by then is kept.
 
     Parameters
     ----------

@@ -198,10 +198,10 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
 def test_labels_that_are_no_classes(text, tmp_path):
     one = tmp_path / "one.svm"
     one.write_text("1 1:1\n1 2:1\n")
-    with pytest.raises(ValueError, match=r"one class only, \[1.0\]"):
+    with pytest.raises(ValueError, match=r"one.svm has one class only, \[1.0\]"):
         fit_svmlight(one)
     one.write_text("0.5 1:1\n1.25 2:1\n")
-    with pytest.raises(ValueError, match=r"0.5 are not classes but measurements"):
+    with pytest.raises(ValueError, match=r"one.svm has labels such as 0.5, which are not classes"):
         fit_svmlight(one)
     one.write_text("-1 1:1\n1 2:1\n\n# nothing\n7 3:1\n")
     with pytest.raises(ValueError, match=r"one.svm, line 5: label 7 is none of the classes"):
@@ -419,7 +419,7 @@ def test_standard_input_is_read_once(text):
     assert run("{}", content).stdout.decode().strip() == expected
     assert b"Pass cache=PATH" in run("{'max_iter': 2}", content).stderr
     one_class = b"1 1:1\n" * 100
-    assert b"one class only" in run("{}", one_class).stderr
+    assert b"Pass all labels there will be as classes" in run("{}", one_class).stderr
 
 
 def test_lines_of_a_report_go_where_they_are_told(text):
@@ -428,3 +428,129 @@ def test_lines_of_a_report_go_where_they_are_told(text):
     out = io.StringIO()
     learn_svmlight(text, "alma", report=Lines(out))
     assert out.getvalue().count("\n") > 3
+
+
+# ------------------------------------------------------------- what once went wrong
+
+
+def refit(model, X, y):
+    return type(model)(**model.get_params()).partial_fit(X, y, classes=np.unique(y))
+
+
+@pytest.mark.parametrize("solver", ["primal", "auto"])
+@pytest.mark.parametrize(("algo", "p"), [("ho", 2), ("ho", 4), ("so", None)])
+def test_an_n_by_n_matrix_grows_with_the_features(tmp_path, algo, p, solver):
+    """Index N where n_features=N: there is one column more until it is known that 0 never comes."""
+    path = tmp_path / "noisy.svm"
+    draw = np.random.RandomState(0).randint
+    lines = [f"{draw(2)} {draw(1, 31)}:1 {draw(31, 61)}:0.5\n" for _ in range(2000)]
+    path.write_text("".join(lines))
+    X, y = load_svmlight(path)
+    params = {"max_updates": 600, "solver": solver} | ({} if p is None else {"p": p})
+    model = fit_svmlight(path, algo, n_features=X.shape[1], **params)
+    expected = refit(model, X, y)
+    assert model.solver_ == expected.solver_ == "primal"
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
+    model.partial_fit(X[:200], y[:200])
+    expected.partial_fit(X[:200], y[:200])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
+    wide = tmp_path / "wide.svm"
+    wide.write_text("1 1:1 100:2\n0 5:1 90:3\n" * 20)
+    further = fit_svmlight(wide, init_model=model)
+    assert further.n_features_in_ == 100
+    X, y = load_svmlight(wide)
+    expected._space.resize(100)
+    expected.n_features_in_ = 100
+    expected.partial_fit(X, y)
+    np.testing.assert_allclose(further.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
+    wide.write_text("1 1:1 20000:2\n0 5:1 90:3\n")
+    with pytest.raises(ValueError, match="n x n matrix over 30000 features would take"):
+        fit_svmlight(wide, init_model=model)
+
+
+def test_going_on_with_what_was_set_since_is_refused(text, tmp_path):
+    X, y = load_svmlight(text)
+    model = fit_csr(X, y, "alma", hypothesis="vote").set_params(hypothesis="average")
+    with pytest.raises(ValueError, match="init_model can't go on with another hypothesis"):
+        fit_svmlight(text, init_model=model)
+
+
+def test_a_fit_from_scratch_forgets_how_files_were_read(text, tmp_path):
+    path = tmp_path / "zero.svm"
+    path.write_text("1 0:1 1:2\n-1 1:1 2:1\n" * 10)
+    model = fit_svmlight(path, "perceptron")
+    assert model._reading["zero_based"]
+    model.fit(*load_svmlight(text))
+    assert not hasattr(model, "_reading")
+
+
+def test_a_pattern_leaves_caches_out(text, tmp_path):
+    pattern = str(tmp_path / "two*")
+    first = fit_svmlight(pattern, "alma", max_iter=2, random_state=0)
+    assert len(list(tmp_path.iterdir())) == 2
+    same(fit_svmlight(pattern, "alma", max_iter=2, random_state=0), first)
+
+
+def test_a_weight_for_a_class_that_comes_late(tmp_path):
+    path = tmp_path / "late.svm"
+    path.write_text("1 1:1\n-1 2:1\n" * 1000 + "2 3:1\n")
+    X, y = load_svmlight(path)
+    params = {"class_weight": {2: 5.0}}
+    expected = fit_csr(X, y, "perceptron", max_iter=1, shuffle=False, **params)
+    same(fit_svmlight(path, "perceptron", **params), expected)
+
+
+def test_names_of_features_end_where_a_file_has_more(text, tmp_path):
+    model = sparsemargin.ALMAClassifier().fit(np.eye(2), [0, 1])
+    model.feature_names_in_ = np.array(["a", "b"], dtype=object)
+    path = tmp_path / "more.svm"
+    path.write_text("0 1:1\n1 5:1\n")
+    further = fit_svmlight(path, init_model=model)
+    assert not hasattr(further, "feature_names_in_")
+    sparsemargin.save_model(further, tmp_path / "a.model")
+
+
+def test_more_trials_than_can_be_counted(tmp_path):
+    path = tmp_path / "few.svm"
+    path.write_text("1 1:1\n-1 2:1\n" * 20)
+    with pytest.raises(ValueError, match="more trials than can be counted"):
+        fit_svmlight(path, "perceptron", max_iter=10**17)
+
+
+def test_memory_is_asked_for_only_where_it_is_allowed(text):
+    with pytest.raises(
+        ValueError, match=r"100,000,000,000 features take .* more than memory_limit"
+    ):
+        fit_svmlight(text, "perceptron", n_features=10**11)
+
+
+def test_equal_labels_are_equal_however_written(tmp_path):
+    path = tmp_path / "mixed.svm"
+    path.write_text("+1 1:1\nspam 2:1\n")
+    model = fit_svmlight(path, "perceptron")
+    path.write_text("1 1:1\nspam 2:1\n1.0 1:1\n")
+    assert fit_svmlight(path, init_model=model).classes_.tolist() == ["+1", "spam"]
+    assert fit_svmlight(path, "alma", classes={"1", "spam"}).classes_.tolist() == ["1", "spam"]
+    with pytest.raises(ValueError, match=r"positive must be a label"):
+        fit_svmlight(path, positive=[1])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_nothing_is_learned_beyond_the_first_error(tmp_path, n_jobs):
+    path = tmp_path / "wrong.svm"
+    lines = [f"{(-1) ** i} {i % 7 + 1}:1" for i in range(6000)]
+    for line in (700, 1200, 1201, 4000):
+        lines[line - 1] = "1 1:x"
+    path.write_text("\n".join(lines))
+    rows = []
+    with pytest.raises(ValueError, match=r"wrong.svm, line 700, column 3"):
+        learn_svmlight(path, "alma", n_jobs=n_jobs, report=lambda moment: rows.append(moment.rows))
+    assert not rows or rows[-1] < 700
+    with pytest.raises(ValueError, match=r"wrong.svm, line 700, column 3"):
+        load_svmlight(path, n_jobs=n_jobs, multilabel=True)
+
+
+def test_bytes_of_a_file_named_twice_count_twice(text):
+    moments = []
+    learn_svmlight([text, text], "alma", report=moments.append)
+    assert moments[-1].consumed == moments[-1].size == 2 * text.stat().st_size

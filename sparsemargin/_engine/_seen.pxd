@@ -88,6 +88,7 @@ cdef class SeenSpace:
     cdef int take_counts(self, state) except -1
     cdef int take_places(self, state) except -1
     cdef int take_matrix(self, state) except -1
+    cdef lay_seen_part(self, seen)
     cdef int take_log(self, state) except -1
     cdef seen_part(self)
     cdef int lay_out(self) except -1 nogil

@@ -282,8 +282,21 @@ cdef class SeenSpace:
         self.trials += n
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearSpace.resize`; only for the form that doesn't depend on the features."""
-        cdef Py_ssize_t bias = 1 if self.bias else 0
+        """As `LinearSpace.resize`.
+
+        Raises
+        ------
+        ValueError
+            If the n x n form would have no room.
+        """
+        cdef Py_ssize_t bias = 1 if self.bias else 0, side = n_features + bias + 1
+        seen = self.seen_part()
+        if self.primal and 8.0 * side * side > self.room:
+            raise ValueError(
+                f"An n x n matrix over {n_features} features would take "
+                f"{8.0 * side * side / 2**30:.3g} GiB, more than it may. Begin anew with "
+                "solver='implicit', or pass hash_bits."
+            )
         kept = min(n_features, self.n_coordinates - bias - first)
         fresh = np.zeros(n_features + bias, dtype=np.int32)
         fresh[:kept] = self.place_of[first:first + kept]
@@ -292,6 +305,8 @@ cdef class SeenSpace:
         self.settings = {**self.settings, "n_features": n_features}
         self.n_coordinates, self.place_of = n_features + bias, fresh
         self.bind()
+        if self.primal:
+            self.lay_seen_part(seen)
 
     def count_rows(self, int64_t n):
         """Count n more rows of a stream, by which its mistakes are numbered."""
@@ -414,10 +429,15 @@ cdef class SeenSpace:
         if not self.primal:
             return OK
         require(8.0 * side * side <= self.room, "'matrix' has no room")
+        self.lay_seen_part(state["matrix"])
+        return OK
+
+    cdef lay_seen_part(self, seen):
+        """Make room for all places there may be, those seen being as given."""
+        cdef Py_ssize_t side = self.stride()
         self.matrix.assign(side * side, 0.0)
         matrix = <double[:side, :side]> self.matrix.data()
-        np.asarray(matrix)[:n, :n] = state["matrix"]
-        return OK
+        np.asarray(matrix)[:len(seen), :len(seen)] = seen
 
     cdef int take_log(self, state) except -1:
         n = self.corrections if self.logged else 0

@@ -112,7 +112,7 @@ def learn(opened, aim, *, seed=None, verbose=0):
         The state is then of no use if rows were learned from before.
     """
     with opened as loop:
-        goal = _count_trials(aim.max_iter, len(loop.task.codes))
+        goal = count_trials(aim.max_iter, len(loop.task.codes))
         fit = _Fit(loop, aim, goal, seed, verbose)
         try:
             fit.run()
@@ -288,7 +288,8 @@ class _Fit:
         return outcome
 
 
-def _count_trials(max_iter, n_rows):
+def count_trials(max_iter, n_rows):
+    """Trials in so many epochs; infinitely many for None."""
     if max_iter is None:
         return np.inf
     if max_iter * n_rows > MAX_TRIALS:

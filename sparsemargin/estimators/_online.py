@@ -61,7 +61,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             random = self._random()
             seed = random.randint(LARGEST_SEED) if self.shuffle else None
             if resumed:
-                self._check_structure()
+                self._check_structure("warm_start")
                 codes = border.codes_of(y, self.classes_)
                 return self._learn_on(X, codes, weights, seed)
             classes, codes = given.find_classes(y)
@@ -69,18 +69,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
                 raise ValueError(
                     f"y has one class only, {classes.tolist()}; at least 2 are needed."
                 )
+            # What was learned from files is gone, and with it what their columns were.
+            self.__dict__.pop("_reading", None)
             self.classes_, self._slice_seed = classes, random.randint(LARGEST_SEED)
             return self._learn_afresh(X, codes, weights, seed)
-
-    def _check_structure(self) -> None:
-        """Refuse to go on with a state that was made for other parameters."""
-        changed = [
-            name for name, value in self._get_structure().items() if self._structure[name] != value
-        ]
-        if changed:
-            raise ValueError(
-                f"warm_start can't go on with another {', '.join(changed)}. Pass warm_start=False."
-            )
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

@@ -31,6 +31,9 @@ from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
+#: What the names of caches end in, unless another is given.
+CACHE_SUFFIX = ".smcache"
+
 ALIGNMENT = 64
 VERSION = 1
 _MAGIC = b"\x93smrows\n"

@@ -104,7 +104,8 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
     learner = object.__new__(LEARNERS[model.classifier])
     learner.__dict__.update(deepcopy(model.__getstate__()))
     learner.max_iter = max_iter
-    learner._check_streams(grows=True)
+    learner._check_structure("init_model")
+    learner._check_streams(grows=False)
     return learner
 
 

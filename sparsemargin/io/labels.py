@@ -35,7 +35,7 @@ class LabelTable:
         """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
         ids = np.empty(len(texts), dtype=np.int32)
         for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
-            key = text if isnan(number) else number
+            key = _key(text, number)
             if key not in self._ids:
                 self._ids[key] = len(self.texts)
                 self.texts.append(text)
@@ -64,8 +64,7 @@ class LabelTable:
 
     def find(self, label: Any) -> int:
         """The id of a label given as a number or as text; -1: not met so far."""
-        number = number_of(label)
-        return self._ids.get(str(label) if isnan(number) else number, -1)
+        return self._ids.get(_key(label), -1)
 
 
 def as_labels(classes: np.ndarray) -> np.ndarray:
@@ -77,8 +76,14 @@ def number_of(label: Any) -> float:
     """What a label is as a number; NaN for words."""
     try:
         return float(label)
-    except ValueError:
+    except (TypeError, ValueError):
         return nan
+
+
+def _key(label: Any, number: float | None = None) -> float | str:
+    """What labels are told apart by: the number, or the word."""
+    number = number_of(label) if number is None else number
+    return str(label) if isnan(number) else number
 
 
 def label_text(label: Any) -> str:
@@ -120,20 +125,23 @@ class ClassCodes:
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
-        self.wanted = as_labels(classes)
+        self._codes = {_key(label): code for code, label in enumerate(classes.tolist())}
+        if classes.dtype.kind == "b":
+            self._codes.update({str(label): code for code, label in enumerate(classes)})
+        self._known = np.empty(0, dtype=np.int64)
 
     def of_rows(
         self, table: LabelTable, labels: np.ndarray, label_start: np.ndarray | None
     ) -> np.ndarray:
-        """Codes of the rows, int64.
+        """Codes of the rows, int64; `table` is always the same.
 
         Raises
         ------
         UnknownLabelError
         """
-        values = np.array(table.numbers if self.wanted.dtype == np.float64 else table.texts)
-        places = np.searchsorted(self.wanted, values).clip(max=len(self.wanted) - 1)
-        codes = np.where(self.wanted[places] == values, places, -1)[labels]
+        new = map(_key, table.texts[len(self._known) :], table.numbers[len(self._known) :])
+        self._known = np.append(self._known, [self._codes.get(key, -1) for key in new])
+        codes = self._known.astype(np.int64)[labels]
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             row = int(unknown[0])

@@ -51,7 +51,9 @@ class Corpus:
         return all(source.rereadable for source in self.sources)
 
     def bytes_before(self, source: Source) -> int:
-        return sum(other.size or 0 for other in self.sources[: self.sources.index(source)])
+        # The same file may be named twice.
+        place = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:place])
 
     def identity(self) -> dict[str, Any]:
         """What a cache of these rows is known by."""
@@ -100,6 +102,8 @@ class Passes:
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
+        # Of text, in a pass.
+        self.n_bytes = corpus.size
 
     @property
     def labels_may_come(self) -> bool:
@@ -116,7 +120,11 @@ class Passes:
         self.cache = find_cache(corpus.cache, identity)
         if self.cache is None:
             yield from self._write(corpus.cache, identity)
-            self.cache = RowCache.open(corpus.cache)
+            self.cache = find_cache(corpus.cache, identity)
+            if self.cache is None:
+                raise ValueError(
+                    f"{corpus.cache} was replaced by another run. Pass another cache path."
+                )
         else:
             self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)
@@ -136,8 +144,10 @@ class Passes:
     def consumed(self, block: RowBlock, n_rows: int) -> int:
         """Bytes that the rows of a pass take in the files, block being the last of n_rows."""
         if block.text is not None:
-            return self.corpus.bytes_before(block.text.source) + block.text.consumed
-        return (self.corpus.size or 0) * n_rows // self.n_rows
+            consumed = self.corpus.bytes_before(block.text.source) + block.text.consumed
+            self.n_bytes = max(consumed, self.corpus.size or 0)
+            return consumed
+        return (self.n_bytes or 0) * n_rows // self.n_rows
 
     def _write(self, path: Path, identity: dict[str, Any]) -> Iterator[RowBlock]:
         reading = self.corpus.reading

@@ -25,6 +25,7 @@ import numpy as np
 
 from sparsemargin._engine._loop import shuffle
 from sparsemargin.io._cache_format import (
+    CACHE_SUFFIX,
     UnusableCache,
     array_bytes,
     damaged,
@@ -239,10 +240,10 @@ def default_cache_path(source_paths: Sequence[str | os.PathLike[str]]) -> Path:
     """
     first = Path(source_paths[0])
     if len(source_paths) == 1:
-        return first.with_name(f"{first.name}.smcache")
+        return first.with_name(first.name + CACHE_SUFFIX)
     all_paths = b"\0".join(os.fsencode(os.path.abspath(path)) for path in source_paths)
     name = blake2b(all_paths, digest_size=6).hexdigest()
-    return first.with_name(f"{first.name}.{name}.smcache")
+    return first.with_name(f"{first.name}.{name}{CACHE_SUFFIX}")
 
 
 def block_order(n_blocks: int, seed: int) -> np.ndarray:

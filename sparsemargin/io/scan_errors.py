@@ -113,7 +113,7 @@ def located_index(index: int, block: TextBlock | None, reading: Reading, most: i
 def _beyond_memory(most: int) -> Flaw:
     return Flaw(
         "index {token} asks for more weights than memory_limit has room for",
-        f"That is {most:,} features. Raise it, or pass hash_bits, which bounds them.",
+        f"That is for {most:,} features at the most. Raise it, or pass hash_bits.",
     )
 
 
@@ -144,8 +144,12 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
-    if code == "index_too_large" and max_index is not None and max_index < reading.max_index:
-        return _beyond_memory(max_index)
+    if max_index is not None:
+        if code in ("several_labels", "no_label"):
+            return flaw._replace(remedy="Pass positive=LABEL, to tell that one from all others.")
+        bounded = reading.hash_bits is None and max_index < reading.max_index
+        if code == "index_too_large" and bounded:
+            return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
             f"{{token}} has an index beyond n_features={reading.n_features}",

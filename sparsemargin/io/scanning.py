@@ -100,17 +100,21 @@ def scan(
         text.release()
 
     try:
-        for text in _blocks(sources):
+        blocks = _blocks(sources)
+        while True:
+            try:
+                text = next(blocks, None)
+            except Exception:
+                # What is wrong earlier in the text comes first.
+                while under_way:
+                    yield from finish()
+                raise
+            if text is None:
+                break
             if not idle:
                 yield from finish()
             scanner = idle.pop()
             under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
-    except Exception:
-        # What is wrong earlier in the text comes first.
-        while under_way:
-            yield from finish()
-        raise
-    else:
         while under_way:
             yield from finish()
     finally:

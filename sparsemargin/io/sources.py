@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.blocks import Buffers, TextBlock, cut_into_blocks
 from sparsemargin.io.compression import HEAD_BYTES, Readable, Unpacked, packing_of
 from sparsemargin.io.tape import Tape
@@ -178,7 +179,12 @@ def _checked(paths: Iterable[PathLike]) -> Iterator[str]:
 def _matches(path: str) -> list[str]:
     if not _MAGIC.intersection(path) or os.path.lexists(path):
         return [path]
-    found = sorted(match for match in glob.glob(path, recursive=True) if not os.path.isdir(match))
+    found = sorted(
+        match
+        for match in glob.glob(path, recursive=True)
+        # Row caches lie beside the files they were made from.
+        if not os.path.isdir(match) and not match.endswith(CACHE_SUFFIX)
+    )
     if not found:
         raise FileNotFoundError(f"{path}: no file matches this pattern. {_whereabouts(path)}")
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.learning import count_trials
 from sparsemargin._engine.task import Task
 from sparsemargin.io.labels import ClassCodes, OneAgainstTheRest, UnknownLabelError, as_labels
 from sparsemargin.io.passes import Corpus, Passes
@@ -116,19 +117,26 @@ def learn_from(
         Says where, and what helps.
     """
     coder: _Coder | None = None
+    if not isinstance(positive, str | int | float | np.number | None):
+        raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
         coder = OneAgainstTheRest(positive)
     elif classes is not None:
-        coder = ClassCodes(_checked_classes(as_labels(np.array(classes))))
+        coder = ClassCodes(_checked_classes(as_labels(_listed(classes)), "classes"))
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
         # Rare: what has been learned by then was for too few classes.
-        coder = ClassCodes(_checked_classes(corpus.all_labels()))
+        coder = ClassCodes(_checked_classes(corpus.all_labels(), corpus.names))
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
 
 
-def _checked_classes(labels: np.ndarray) -> np.ndarray:
+def _listed(classes: Any) -> np.ndarray:
+    labels = np.array(list(classes) if isinstance(classes, set | frozenset) else classes)
+    return np.array(labels.tolist()) if labels.dtype == object else labels
+
+
+def _checked_classes(labels: np.ndarray, names: str) -> np.ndarray:
     """The sorted classes among the labels.
 
     Raises
@@ -139,12 +147,12 @@ def _checked_classes(labels: np.ndarray) -> np.ndarray:
     if labels.dtype.kind == "f" and (labels % 1).any():
         odd = labels[labels % 1 != 0][0]
         raise ValueError(
-            f"Labels such as {odd:g} are not classes but measurements, which a classifier can't "
-            "learn. Give each class a number, or a word."
+            f"{names} has labels such as {odd:g}, which are not classes but measurements, and "
+            "can't be learned by a classifier. Give each class a number, or a word."
         )
     classes = np.unique(labels)
     if len(classes) < 2:
-        raise ValueError(f"There is one class only, {classes.tolist()}; at least 2 are needed.")
+        raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
     return classes
 
 
@@ -182,6 +190,7 @@ class _Stream:
                 going_on = self._make_epoch((block, None) for block in blocks)
             while going_on:
                 going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+            self._check_positive()
         except KeyboardInterrupt:
             if not self.opened:
                 raise
@@ -212,7 +221,8 @@ class _Stream:
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.
             space = self.learner._space
-            space.count_trials(space.trials + (int(max_iter) - self.epoch) * self.rows)
+            left = count_trials(max_iter, self.rows) - self.epoch * self.rows
+            space.count_trials(space.trials + left)
         return False
 
     def _corrections(self) -> int:
@@ -259,22 +269,35 @@ class _Stream:
             )
 
     def _find_classes(self) -> None:
-        labels = self.passes.table.values()
-        if len(labels) == 1 and self.passes.labels_may_come:
-            raise _NewClass
-        self.coder = ClassCodes(_checked_classes(labels))
+        table = self.passes.table
+        weighted = getattr(self.learner, "class_weight", None)
+        named = weighted if isinstance(weighted, dict) else {}
+        if len(table.texts) == 1 or any(table.find(label) < 0 for label in named):
+            if self.passes.labels_may_come:
+                raise _NewClass
+            if not self.corpus.rereadable:
+                raise ValueError(
+                    f"The first rows of {self.corpus.names} have the labels "
+                    f"{', '.join(table.texts)} only, and it can't be read twice. Pass all labels "
+                    "there will be as classes=[...]."
+                )
+        self.coder = ClassCodes(_checked_classes(table.values(), self.corpus.names))
 
     def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns
         learner._check_streams(grows=n_columns is None)
         rows = Rows(block.data, block.indices, block.indptr, n_columns or 1)
-        learner._open_stream(rows, self.coder.classes, slice_seed, grows=n_columns is None)
-        needed = rows.n_features * learner._bytes_per_feature()
+        needed = rows.n_features * self._bytes_per_feature(block)
         if needed > self.memory_limit:
             raise ValueError(
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
             )
+        learner._open_stream(rows, self.coder.classes, slice_seed, grows=n_columns is None)
+
+    def _bytes_per_feature(self, block: RowBlock) -> int:
+        n_labels = 1 if len(self.coder.classes) == 2 else len(self.coder.classes)
+        return n_labels * self.learner._bytes_per_weight(block.data.dtype)
 
     def _codes(self, block: RowBlock) -> np.ndarray:
         try:
@@ -291,14 +314,15 @@ class _Stream:
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        most = self.memory_limit // self.learner._bytes_per_feature()
+        most = self.memory_limit // self._bytes_per_feature(block)
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
-        space.resize(min(int(needed * _GROWTH), most))
+        known = self.reading.n_columns
+        space.resize(needed if known is not None else min(int(needed * _GROWTH), most))
 
     def _moment(self, block: RowBlock) -> Moment:
         return Moment(
-            self.epoch, self.passes.consumed(block, self.rows), self.corpus.size, self.rows,
+            self.epoch, self.passes.consumed(block, self.rows), self.passes.n_bytes, self.rows,
             self._n_features(), self._corrections(),
             None if self.mistakes < 0 else self.mistakes, time.perf_counter() - self.started,
         )  # fmt: skip
@@ -318,7 +342,6 @@ class _Stream:
                 f"{self.corpus.names} has labels but no features: nothing can be learned from it. "
                 "svmlight lines are 'label index:value index:value ...'."
             )
-        self._check_positive()
         n_features = reading.n_features or max(found, getattr(learner, "n_features_in_", 0))
         if found > n_features:
             raise ValueError(
@@ -326,6 +349,9 @@ class _Stream:
                 "as index 0 occurs too. Pass a larger n_features."
             )
         learner._space.resize(n_features, first)
+        if n_features != getattr(learner, "n_features_in_", n_features):
+            # Features that come from a file have no names.
+            learner.__dict__.pop("feature_names_in_", None)
         learner.n_features_in_ = n_features
         learner.n_iter_ = float(self.epoch)
         learner._reading = reading.settled(passes.lowest)

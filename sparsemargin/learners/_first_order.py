@@ -236,10 +236,12 @@ class FirstOrderLearner(CertifiedLearner):
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
 
-    def _bytes_per_feature(self) -> int:
-        space = self._space
-        arrays = [space.t, space.acc, space.synced, *([] if space.g is space.t else [space.g])]
-        return space.n_labels * sum(array.itemsize for array in arrays if len(array))
+    def _bytes_per_weight(self, dtype: np.dtype) -> int:
+        widest = self.p == "log" or self.p > 2 or self._is_certified()
+        n_bytes = 8 if widest else dtype.itemsize
+        averaged = self.hypothesis == "average"
+        # theta, its link where that is another vector, the sum of the weights and its state.
+        return n_bytes * (1 + (self.p != 2) + averaged) + 2 * averaged
 
     # ------------------------------------------------------------------------------ prediction
 

@@ -112,6 +112,17 @@ class Learner:
     def _get_structure(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._structural if hasattr(self, name)}
 
+    def _check_structure(self, how: str) -> None:
+        """Refuse to go on, as `how` asks for, with a state that was made for other parameters."""
+        changed = [
+            name for name, value in self._get_structure().items() if self._structure[name] != value
+        ]
+        if changed:
+            raise ValueError(
+                f"{how} can't go on with another {', '.join(changed)}. Set back what was changed, "
+                "or fit anew."
+            )
+
     def _p(self, n_features: int) -> float:
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
@@ -198,8 +209,8 @@ class Learner:
         self._slice_seed = slice_seed
 
     @abstractmethod
-    def _bytes_per_feature(self) -> int:
-        """What a feature takes of the learned state."""
+    def _bytes_per_weight(self, dtype: np.dtype) -> int:
+        """What a feature takes of a label's state, with rows of that type."""
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted

@@ -110,8 +110,8 @@ class MatrixLearner(WeightedLearner):
         }
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
 
-    def _bytes_per_feature(self) -> int:
-        return 4 * self._n_labels()
+    def _bytes_per_weight(self, dtype: np.dtype) -> int:
+        return 4
 
     def _loop(self, task: Task) -> AbstractContextManager:
         return seen_loop(self._space, task, ahead=True)
