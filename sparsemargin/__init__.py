@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SecondOrderPerceptron,
     )
     from sparsemargin.io.model_files import load_model, save_model
+    from sparsemargin.io.readable import write_readable
     from sparsemargin.io.svmlight import load_svmlight
 
     __version__: str
@@ -34,6 +35,7 @@ __all__ = [
     "load_model",
     "load_svmlight",
     "save_model",
+    "write_readable",
 ]
 
 _MODULES = {
@@ -42,6 +44,7 @@ _MODULES = {
     "load_model": "sparsemargin.io.model_files",
     "load_svmlight": "sparsemargin.io.svmlight",
     "save_model": "sparsemargin.io.model_files",
+    "write_readable": "sparsemargin.io.readable",
 }
 
 

@@ -162,6 +162,7 @@ def test_public_names():
         "ALMAClassifier", "CRAMMAClassifier", "HigherOrderPerceptron", "MarginPerceptron",
         "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "SecondOrderPerceptron",
         "fit_csr", "fit_svmlight", "load_model", "load_svmlight", "save_model",
+        "write_readable",
     }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__
