@@ -18,7 +18,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin.io._own_types import OWN_TYPES, ByCoordinate
+from sparsemargin.io._own_types import OWN_TYPES
 
 HYPOTHESES = ["last", "average", "vote", "random"]
 
@@ -86,6 +86,3 @@ def assert_same(one, other, where="model"):
 def outputs(model, X):
     """What the model says of rows, its random slices included."""
     return model.decision_function(X).tobytes()
-
-
-__all__ = ["HYPOTHESES", "MODELS", "ByCoordinate", "assert_same", "fit", "make_problem", "outputs"]
