@@ -61,7 +61,7 @@ def test_every_parameter_of_every_algorithm_is_an_option_or_said_otherwise():
 def test_defaults_in_the_help_are_the_constructors():
     text = re.sub(r"\s+", " ", run("train", "--help").stdout)
     assert re.search(r"--alpha X [^\[]*\[alma\] \[default: 0\.9\]", text)
-    assert re.search(r"--epochs X\|until [^\[]*\[default: 1\]", text)
+    assert re.search(r"--epochs N\|until [^\[]*\[default: 1\]", text)
     # MarginPerceptron and ALMAClassifier differ here.
     assert not re.search(r"--hypothesis [^\[]*\[default", text)
 
@@ -100,7 +100,8 @@ def test_wrong_usage_is_told(args, words):
         (["--alpha", "much"], "--alpha: much is not X"),
         (["--p", "1"], "--p: 1 is not X|log"),
         (["--normalize", "true"], "true is not yes|no|max|running"),
-        (["--epochs", "-1"], "--epochs: -1 is not X|until"),
+        (["--epochs", "-1"], "--epochs: -1 is not N|until, a whole number from 1."),
+        (["--epochs", "0"], "--epochs: 0 is not N|until, a whole number from 1."),
         (["--class-weight", "spam"], "spam is not LABEL=WEIGHT"),
         (["--cache", "c", "--cache-beside"], "two places for one cache"),
     ],
@@ -219,6 +220,19 @@ def test_a_model_is_no_text(model, tmp_path):
         assert f"{model} is a model, not svmlight text" in run(*command, model, code=1).stderr
     result = run("convert", model, tmp_path / "x.svm", code=1)
     assert f"{model} is a model. What can be converted" in result.stderr
+
+
+def test_files_of_another_kind_are_told_with_the_way_out(files, model, tmp_path):
+    for form, words in [
+        ("smcache", "is a row cache, not svmlight text. Name the text it was made of: train with "
+         "--cache {path} takes the rows from here."),
+        ("npz", "is an npz file, not svmlight text. Make it text first: sparsemargin convert {path}"
+         " FILE.svm"),
+    ]:  # fmt: skip
+        path = tmp_path / f"x.{form}"
+        run("convert", files[0], path, "-q")
+        for command in (["predict", model], ["evaluate", model], ["train", "-o", tmp_path / "m"]):
+            assert words.format(path=path) in run(*command, path, code=1).stderr
 
 
 @pytest.mark.parametrize("command", ["predict", "info"])

@@ -75,6 +75,20 @@ def test_text_to_npz_and_back(tmp_path, files):
     same((X, y), load_svmlight(tmp_path / "again.svm", n_features=X.shape[1]))
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_no_plain_text_under_the_name_of_a_compressed_file(untidy, tmp_path, suffix):
+    target = tmp_path / f"tidy.svm{suffix}"
+    result = run("convert", untidy, target, "--to", "svmlight", code=2)
+    assert f"would be written uncompressed; name it {tmp_path / 'tidy.svm'}." in result.stderr
+    assert not target.exists()
+
+
+def test_the_source_is_no_target(untidy):
+    result = run("convert", untidy, untidy, code=2)
+    assert f"OUT {untidy} would replace IN {untidy}, which is to be read" in result.stderr
+    assert untidy.read_text() == UNTIDY.replace("\r", "")
+
+
 def test_indices_from_0_come_back(tmp_path):
     path = tmp_path / "zero.svm"
     path.write_text("1 0:1 3:2\n-1 1:1\n")

@@ -1,6 +1,7 @@
 """``sparsemargin predict`` and ``evaluate``: labels, scores and figures of models on files."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -86,8 +87,17 @@ def test_output_to_a_file(case, tmp_path):
     result = run("predict", *case, "-o", tmp_path / "labels.txt")
     assert result.stdout == ""
     assert (tmp_path / "labels.txt").read_text().splitlines() == predicted(*case)
-    result = run("predict", *case, "-o", case[1], code=2)
-    assert "can't be written to as well" in result.stderr
+
+
+@pytest.mark.parametrize(("place", "name"), [(0, "MODEL"), (1, "FILE")])
+def test_an_input_is_no_output(case, tmp_path, place, name):
+    link = tmp_path / "link"
+    link.symlink_to(case[place])
+    before = case[place].read_bytes()
+    for output in (case[place], link):
+        error = run("predict", *case, "-o", output, code=2).stderr
+        assert f"-o {output} would replace {name} {case[place]}, which is to be read" in error
+    assert case[place].read_bytes() == before
 
 
 def test_an_error_leaves_the_old_output(case, tmp_path):
@@ -101,7 +111,29 @@ def test_an_error_leaves_the_old_output(case, tmp_path):
 
 def test_no_rows_no_labels(case, tmp_path):
     (tmp_path / "empty.svm").write_text("\n# nothing\n")
-    assert predicted(case[0], tmp_path / "empty.svm") == []
+    result = run("predict", case[0], tmp_path / "empty.svm")
+    assert result.stdout == ""
+    assert "Warning: " in result.stderr
+    assert "empty.svm has no rows: there are no predictions" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_a_file_that_counts_from_0_is_told_what_the_model_counts_from(case, tmp_path, command):
+    path = tmp_path / "zero.svm"
+    path.write_text("1 1:1\n1 0:1\n")
+    error = run(command, case[0], path, code=1).stderr
+    assert "zero.svm, line 2, column 3: '0:1' has index 0" in error
+    assert "has learned from files whose indices count from 1: add 1 to the indices here" in error
+    assert "--zero-based" not in error
+
+
+def test_a_model_of_a_matrix_can_be_told_what_to_count_from(tmp_path):
+    save(PNormPerceptron().fit(np.eye(2), [-1, 1]), tmp_path / "a.model")
+    path = tmp_path / "zero.svm"
+    path.write_text("1 1:1\n-1 0:1\n")
+    error = run("predict", tmp_path / "a.model", path, code=1).stderr
+    assert error.endswith("text that is read as one-based. Pass --zero-based yes.\n")
+    assert predicted(tmp_path / "a.model", path, "--zero-based", "yes") == ["1", "-1"]
 
 
 def test_rows_without_features_are_warned_of(case, tmp_path):
@@ -242,7 +274,19 @@ def test_one_label_against_the_rest(tmp_path):
     assert figures["rows"] == 80
     assert figures["accuracy"] == 1.0
     assert [entry["rows"] for entry in figures["classes"]] == [40, 40]
-    assert evaluated(model, path, "--positive", "none")["classes"][1]["rows"] == 0
+    assert evaluated(model, path, "--positive", "M11")["accuracy"] == 0.5
+
+
+def test_a_label_that_no_row_has_is_misspelt(tmp_path):
+    train, test = two_classes(tmp_path)
+    model = tmp_path / "a.model"
+    run("train", train, "-o", model, "-q")
+    result = run("evaluate", model, test, "--positive", "999", code=1)
+    assert re.search(r"no row has the label --positive 999\. There are: -?1, -?1\.", result.stderr)
+    # That it is a class of the model is not enough.
+    test.write_text("2 1:1\n3 2:1\n")
+    result = run("evaluate", model, test, "--positive", "1", code=1)
+    assert "no row has the label --positive 1. There are: 2, 3." in result.stderr
 
 
 def test_one_label_against_the_rest_needs_two_classes(tmp_path):

@@ -95,6 +95,36 @@ def test_a_full_disk_is_told(folder):
     assert error.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["train", "--help"]])
+def test_a_full_disk_is_told_by_what_prints_before_a_command_runs_too(args):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full does not exist here: a full disk is not tried")
+    with open("/dev/full", "wb") as full:
+        started = process(*args, stdout=full)
+        _, error = started.communicate(timeout=60)
+    assert started.returncode == 1
+    assert error.decode().startswith("Error: No space left on device.")
+    assert error.count(b"\n") == 1
+
+
+def test_ctrl_c_while_modules_are_imported_ends_it_quietly():
+    code = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "sparsemargin.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from sparsemargin.cli import main
+main()
+"""
+    started = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert finish(started, code=130) == ("", "")
+
+
 def test_bytes_that_are_not_utf_8_come_back_as_labels(tmp_path):
     path = tmp_path / "latin.svm"
     path.write_bytes(b"\xe9t\xe9 1:1\nhiver 2:1\n" * 30)

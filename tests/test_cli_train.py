@@ -2,8 +2,11 @@
 
 import errno
 import gzip
+import io
 import json
 import os
+import tempfile
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -195,7 +198,7 @@ def test_weights_as_text_are_named_by_the_indices_in_the_file(text, tmp_path):
     [
         ("none/a.model", "there is no folder"),
         (".", "is a directory. Name a file in it"),
-        ("train.svm", "is to be read, and can't be written to as well"),
+        ("train.svm", "train.svm, which is to be read. Name another"),
         (os.devnull, "is no regular file"),
     ],
 )
@@ -205,6 +208,132 @@ def test_where_no_model_can_be_written_is_told_before_training(text, tmp_path, o
     assert words in result.stderr
     assert "epoch" not in result.stderr
     assert text.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("-o m --readable m", "-o m and --readable m are one file"),
+        ("-o m --readable ./x/../m", "-o m and --readable ./x/../m are one file"),
+        ("-o m --readable old --init old", "--readable old would replace --init old"),
+        ("-o m --cache old --init old", "--cache old would replace --init old"),
+        ("-o m --readable d --dictionary d", "--readable d would replace --dictionary d"),
+        ("-o d --readable r --dictionary d", "-o d would replace --dictionary d"),
+        ("-o m --readable train.svm", "--readable train.svm would replace FILE train.svm"),
+        ("-o m --cache train.svm", "--cache train.svm would replace FILE train.svm"),
+        ("-o m --cache m", "-o m and --cache m are one file"),
+        ("-o m --readable r --cache r", "--readable r and --cache r are one file"),
+        ("-o train.svm.smcache --cache-beside", "and The cache train.svm.smcache are one file"),
+        ("-o train.svm.smcache --epochs 2", "and The cache train.svm.smcache are one file"),
+    ],
+)
+def test_files_are_not_replaced_by_each_other(text, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    train(text, "old")
+    (tmp_path / "d").write_text("".join(f"word{i}\n" for i in range(3000)))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    result = run("train", "train.svm", *options.split(), code=2)
+    assert words in result.stderr
+    assert "epoch" not in result.stderr
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert after == before
+
+
+def test_a_cache_is_no_model_where_there_is_none_to_make(text, tmp_path):
+    train(text, tmp_path / "train.svm.smcache")
+
+
+def test_a_cache_that_cannot_be_made_is_told_before_training(text, tmp_path, monkeypatch):
+    args = "train", text, "-o", tmp_path / "a.model"
+    result = run(*args, "--cache", tmp_path / "none" / "c", code=1)
+    assert f"there is no folder {tmp_path / 'none'}" in result.stderr
+    assert "epoch" not in result.stderr
+    (tmp_path / "train.svm.smcache").mkdir()
+    result = run(*args, "--epochs", "2", code=1)
+    assert "train.svm.smcache: the rows can't be kept here" in result.stderr
+    assert "Pass --cache FILE" in result.stderr
+    assert "epoch" not in result.stderr
+    run(*args, "--epochs", "2", "--cache", tmp_path / "c", "-q")
+
+
+def test_a_cache_that_is_there_may_be_in_a_folder_that_is_read_only(text, tmp_path, monkeypatch):
+    first = train(text, tmp_path / "a.model", "--epochs", "2")
+    folder = tmp_path / "models"
+    folder.mkdir()
+
+    def refused(dir):
+        if dir != folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return io.BytesIO()
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    assert_same(train(text, folder / "b.model", "--epochs", "2"), first, tmp_path)
+    (tmp_path / "train.svm.smcache").unlink()
+    result = run("train", text, "-o", folder / "b.model", "--epochs", "2", code=1)
+    assert "can't be kept here: Permission denied. Pass --cache FILE" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file or directory"),
+        (b"one\nt\xe9\n", "line 2 is not UTF-8"),
+        (b"one\t0\ntwo\n", "line 2 reads 'two': expected a name, a tab and the number"),
+    ],
+)
+def test_a_bad_dictionary_is_told_before_training(text, tmp_path, content, words):
+    path = tmp_path / "words.txt"
+    if content is not None:
+        path.write_bytes(content)
+    options = "--readable", tmp_path / "weights.txt", "--dictionary", path
+    result = run("train", text, "-o", tmp_path / "a.model", *options, code=1)
+    assert words in result.stderr
+    assert "epoch" not in result.stderr
+    assert not (tmp_path / "a.model").exists()
+
+
+def test_a_dictionary_may_be_a_pipe(text, tmp_path):
+    names = [f"word{i}" for i in range(train(text, tmp_path / "a.model").n_features_in_)]
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("\n".join(names),), daemon=True)
+    writer.start()
+    train(text, tmp_path / "a.model", "--readable", tmp_path / "w.txt", "--dictionary", pipe)
+    writer.join(60)
+    assert "word" in (tmp_path / "w.txt").read_text()
+
+
+def test_a_model_is_there_where_its_weights_cannot_be_written_as_text(text, tmp_path):
+    (tmp_path / "words.txt").write_text("one\ntwo\n")
+    options = "--readable", tmp_path / "w.txt", "--dictionary", tmp_path / "words.txt"
+    result = run("train", text, "-o", tmp_path / "a.model", *options, "-q", code=1)
+    assert "has 2 names for" in result.stderr or "feature 2" in result.stderr
+    assert result.stderr.endswith(f" The model has been saved: {tmp_path / 'a.model'}\n")
+    load_model(tmp_path / "a.model")
+
+
+def test_a_model_keeps_what_its_indices_count_from(text, tmp_path):
+    train(text, tmp_path / "a.model")
+    args = "train", text, "-o", tmp_path / "b.model", "--init", tmp_path / "a.model"
+    for value in ("yes", "no"):
+        result = run(*args, "--zero-based", value, code=2)
+        assert "--zero-based can't be changed: --init" in result.stderr
+    # One of a matrix has none to keep.
+    X, y = load_svmlight(text)
+    save_model(PNormPerceptron().fit(X, y), tmp_path / "a.model")
+    run(*args, "--zero-based", "no", "-q")
+
+
+def test_a_model_says_only_what_can_be_done_with_it(text, words, tmp_path):
+    train(text, tmp_path / "a.model")
+    args = "-o", tmp_path / "b.model", "--init", tmp_path / "a.model"
+    error = run("train", words, *args, "-q", code=1).stderr
+    assert error.endswith("A model that has learned its classes can't learn others.\n")
+    assert "--classes" not in error
+    (tmp_path / "zero.svm").write_text("1 0:1\n-1 1:1\n")
+    error = run("train", tmp_path / "zero.svm", *args, "-q", code=1).stderr
+    assert "add 1 to the indices here" in error
 
 
 def test_a_full_disk_leaves_the_old_model(text, tmp_path, monkeypatch):

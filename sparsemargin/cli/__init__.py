@@ -12,6 +12,9 @@ def main() -> None:
     """Run the command line."""
     try:
         from sparsemargin.cli.app import main as run
+    except KeyboardInterrupt:
+        # What a shell reports of it; cli.errors may not have been imported yet.
+        sys.exit(130)
     except ModuleNotFoundError as missing:
         if missing.name != "click":
             raise

@@ -44,6 +44,16 @@ class _Commands(click.Group):
             return None
         return import_module(f"sparsemargin.cli.{name}").command
 
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **settings)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # --help and --version have written already.
+            _forget_output()
+            raise failure_of(error, None) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         _open_outputs()
         try:
@@ -88,12 +98,12 @@ def _open_outputs() -> None:
 
 
 def _forget_output() -> None:
-    """Nobody reads on: what is still in a buffer would be another error at the exit."""
+    """What is still in a buffer, and can't be written, would be another error at the exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
             os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 

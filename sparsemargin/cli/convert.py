@@ -10,8 +10,15 @@ import numpy as np
 
 from sparsemargin.cli import conversions
 from sparsemargin.cli.options import Option, is_quiet, make_command
-from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_output
-from sparsemargin.cli.reading import HASH_BITS, N_FEATURES, SINGLE, THREADS, ZERO_BASED
+from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, check_output
+from sparsemargin.cli.reading import (
+    HASH_BITS,
+    N_FEATURES,
+    SINGLE,
+    THREADS,
+    ZERO_BASED,
+    named_sources,
+)
 from sparsemargin.cli.tables import size_in_words
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.reading import Reading
@@ -29,6 +36,9 @@ _FORMS = {
     ".npz": "npz", ".smcache": "cache", ".svm": "svmlight", ".svmlight": "svmlight",
     ".libsvm": "svmlight", ".txt": "svmlight", ".dat": "svmlight",
 }  # fmt: skip
+
+# Names of compressed files, which no conversion makes.
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 _CONVERSIONS = {
     "npz": conversions.text_to_npz,
@@ -72,9 +82,15 @@ def command(
     form = form or _form_of(target)
     if target == STANDARD_OUTPUT and form != "svmlight":
         raise click.UsageError("Standard output takes svmlight text only. Name a file.")
+    packed = Path(target)
+    if packed.suffix.lower() in _PACKED:
+        raise click.UsageError(
+            f"{target} would be written uncompressed; name it {packed.with_suffix('')}."
+        )
     sources = open_sources(source)
     if target != STANDARD_OUTPUT:
-        check_output(target, sources)
+        check_kept([("OUT", target)], named_sources(sources, "IN"))
+        check_output(target)
     if _kind(sources, form) == "npz":
         n_rows = conversions.npz_to_text(source, target, reading["zero_based"])
     else:

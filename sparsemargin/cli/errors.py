@@ -41,15 +41,19 @@ class Failure(click.ClickException):
 
 
 def failure_of(error: Exception, command: str | None) -> Failure:
-    """What to tell of an error in a command."""
+    """What to tell of an error in a command, its notes included."""
+    return Failure(" ".join([_told(error, command), *getattr(error, "__notes__", ())]))
+
+
+def _told(error: Exception, command: str | None) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         place = f"{error.filename}: " if error.filename else ""
-        return Failure(f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip())
+        return f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
     if isinstance(error, OSError | ValueError):
-        return Failure(in_options(str(error), command))
+        return in_options(str(error), command)
     if isinstance(error, MemoryError):
-        return Failure("There is not enough memory. Try a lower --memory-limit, or --hash-bits.")
-    return Failure(
+        return "There is not enough memory. Try a lower --memory-limit, or --hash-bits."
+    return (
         f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it with "
         "what --traceback shows."
     )

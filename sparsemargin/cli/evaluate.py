@@ -10,7 +10,13 @@ import click
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.cli.options import FILES, JSON, MODEL, make_command
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import POSITIVE, THREADS, ZERO_BASED_UNLESS_KNOWN, text_sources
+from sparsemargin.cli.reading import (
+    POSITIVE,
+    THREADS,
+    ZERO_BASED_UNLESS_KNOWN,
+    read_for,
+    text_sources,
+)
 from sparsemargin.cli.tables import lines_of_facts, percent, print_table, some
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.io.model_files import load_learner
@@ -47,11 +53,12 @@ def command(
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
     out of all figures, and counted apart.
     """
+    learner = load_learner(model)
     evaluation = Evaluation(
-        load_learner(model), text_sources(files), positive=positive, zero_based=zero_based,
+        learner, text_sources(files), positive=positive, zero_based=zero_based,
         n_threads=threads_for(threads),
     )  # fmt: skip
-    with reading_progress(evaluation.predictor.corpus) as report:
+    with read_for(learner), reading_progress(evaluation.predictor.corpus) as report:
         evaluation.run(lambda predicted: report(predicted.block))
     figures = {"model": model, **evaluation.figures()}
     if as_json:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 import click
 
 from sparsemargin.cli.options import Decorator, Option
 from sparsemargin.io.fit import columns_of
-from sparsemargin.io.readable import read_dictionary
+from sparsemargin.io.readable import _entries, read_dictionary
 from sparsemargin.learners import Learner
 
 
@@ -39,6 +41,19 @@ class Indices(Sequence[str]):
         if isinstance(i, slice):
             return [str(number) for number in self._numbers[i]]
         return str(self._numbers[i])
+
+
+def check_dictionary(path: str) -> None:
+    """Find out before the work whether a dictionary can be read, and has the form of one.
+
+    Raises
+    ------
+    OSError, ValueError
+        If not.
+    """
+    # A pipe can be read only once.
+    if not Path(path).is_fifo():
+        deque(_entries(path), maxlen=0)
 
 
 def feature_names(learner: Learner, dictionary: str | None) -> Sequence[str]:

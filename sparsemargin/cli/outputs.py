@@ -5,21 +5,65 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations, product
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 from sparsemargin.io.files import naming, replacing
-from sparsemargin.io.sources import STANDARD_INPUT, Source
+from sparsemargin.io.sources import STANDARD_INPUT
 
 #: The path that means standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
 
+#: Files by what the command line calls them, such as --readable; None: not given.
+Named = Sequence[tuple[str, str | None]]
 
-def check_output(path: str, sources: Iterable[Source] = ()) -> None:
+
+def check_distinct(outputs: Named) -> None:
+    """Refuse outputs of which one would replace another.
+
+    Raises
+    ------
+    click.UsageError
+        Names both.
+    """
+    for (name, path), (other, same) in combinations(outputs, 2):
+        if _is_one_file(path, same):
+            raise click.UsageError(
+                f"{name} {path} and {other} {same} are one file, which can't take both. Name "
+                "another."
+            )
+
+
+def check_kept(outputs: Named, inputs: Named) -> None:
+    """Refuse outputs that would replace an input.
+
+    Raises
+    ------
+    click.UsageError
+        Names both.
+    """
+    for (name, path), (other, same) in product(outputs, inputs):
+        if _is_one_file(path, same):
+            raise click.UsageError(
+                f"{name} {path} would replace {other} {same}, which is to be read. Name another."
+            )
+
+
+def _is_one_file(path: str | None, other: str | None) -> bool:
+    """Whether both are a file of the same place; devices and pipes are not replaced."""
+    if path is None or other is None or STANDARD_OUTPUT in (path, other):
+        return False
+    if os.path.isfile(path) and os.path.isfile(other):
+        return os.path.samefile(path, other)
+    return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
+
+
+def check_output(path: str) -> None:
     """Find out before the work whether a file can be made at `path`, or replaced.
 
     Raises
@@ -27,7 +71,7 @@ def check_output(path: str, sources: Iterable[Source] = ()) -> None:
     OSError
         If it can't.
     click.UsageError
-        If it is one of the sources, or standard output.
+        If it is standard output.
     """
     target = Path(os.path.realpath(path))
     if path == STANDARD_OUTPUT:
@@ -44,13 +88,10 @@ def check_output(path: str, sources: Iterable[Source] = ()) -> None:
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise naming(error, path) from None
-    for source in sources:
-        if source.path is not None and target.exists() and os.path.samefile(source.path, target):
-            raise click.UsageError(f"{path} is to be read, and can't be written to as well.")
 
 
 @contextmanager
-def opened_output(path: str, sources: Iterable[Source] = ()) -> Iterator[BinaryIO]:
+def opened_output(path: str) -> Iterator[BinaryIO]:
     """A binary file to write to: standard output, a device or pipe, or a file that appears whole.
 
     Raises
@@ -64,7 +105,7 @@ def opened_output(path: str, sources: Iterable[Source] = ()) -> Iterator[BinaryI
         with open(path, "wb") as file:
             yield file
     else:
-        check_output(path, sources)
+        check_output(path)
         with replacing(path) as file:
             yield file
 

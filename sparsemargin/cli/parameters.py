@@ -24,6 +24,9 @@ _RENAMED = {"max_iter": "--epochs", "random_state": "--seed"}
 
 _WORD_FOR_NONE = {"max_iter": "until"}
 
+# Narrower in streams, which can't end within an epoch.
+_RANGES = {"max_iter": "a whole number from 1"}
+
 #: Those of the command, where they are not the algorithms' own.
 DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
@@ -181,7 +184,7 @@ def _metavars(parameter: str, limit: Limit) -> Iterator[str]:
         yield from ("yes", "no")
     elif limit.words.startswith("a str among"):
         yield from limit.words.split("'")[1::2]
-    elif limit.words.startswith("an int"):
+    elif limit.words.startswith("an int") or parameter in _RANGES:
         yield "N"
     else:
         yield "X"
@@ -195,7 +198,8 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
         if any(limit.allows(value) for limit in limits):
             return value
     words = [word for limit in limits for word in _metavars(parameter, limit)]
-    ranges = "; ".join(limit.words for limit in limits if " range " in limit.words)
+    told = "; ".join(limit.words for limit in limits if " range " in limit.words)
+    ranges = _RANGES.get(parameter, told)
     hint = f"{'|'.join(words)}{f', {ranges}' if ranges else ''}"
     raise click.BadParameter(f"{text} is not {hint}.", param_hint=name)
 

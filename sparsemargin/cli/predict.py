@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,9 +10,15 @@ import click
 
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.cli.options import FILES, MODEL, make_command
-from sparsemargin.cli.outputs import STANDARD_OUTPUT, is_on_terminal, opened_output
+from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import THREADS, ZERO_BASED_UNLESS_KNOWN, text_sources
+from sparsemargin.cli.reading import (
+    THREADS,
+    ZERO_BASED_UNLESS_KNOWN,
+    named_sources,
+    read_for,
+    text_sources,
+)
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
@@ -51,17 +58,23 @@ def command(
     Labels that the rows have don't matter, and may be missing. Features that the model has not
     learned count for nothing.
     """  # fmt: skip
-    learner = load_learner(model)
     sources = text_sources(files)
+    check_kept([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
+    learner = load_learner(model)
     predictor = Predictor(learner, sources, zero_based=zero_based, n_threads=threads_for(threads))
     lines = _scores_of(learner) if scores else _labels_of(learner)
     corpus, shown = predictor.corpus, not is_on_terminal(output)
-    with opened_output(output, sources) as file, reading_progress(corpus, shown=shown) as report:
+    n_rows = 0
+    with opened_output(output) as file, reading_progress(corpus, shown=shown) as report:
         if scores:
             file.write(_header(learner))
-        for predicted in predictor.blocks(relative=not scores):
-            file.write(lines(predicted))
-            report(predicted.block)
+        with read_for(learner):
+            for predicted in predictor.blocks(relative=not scores):
+                file.write(lines(predicted))
+                n_rows += predicted.block.n_rows
+                report(predicted.block)
+    if not n_rows:
+        warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
 def _texts(learner: Learner) -> list[bytes]:

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from sparsemargin.cli.errors import INTERRUPTED
-from sparsemargin.cli.feature_names import dictionary_option, feature_names
+from sparsemargin.cli.feature_names import check_dictionary, dictionary_option, feature_names
 from sparsemargin.cli.options import FILES, JSON, Option, Size, make_command
-from sparsemargin.cli.outputs import check_output
 from sparsemargin.cli.parameters import algorithm_options
 from sparsemargin.cli.progress import learning_progress
 from sparsemargin.cli.reading import (
@@ -22,8 +21,10 @@ from sparsemargin.cli.reading import (
     SINGLE,
     THREADS,
     ZERO_BASED,
+    read_for,
     text_sources,
 )
+from sparsemargin.cli.train_files import check_cache_beside, check_files
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
 from sparsemargin.io.fit import learn_svmlight
@@ -129,17 +130,24 @@ def command(
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
     sources = text_sources(files)
-    for path in filter(None, (output, readable)):
-        check_output(path, sources)
+    init, cache = options["init"], options["cache"]
+    check_files(
+        sources, output=output, readable=readable, dictionary=dictionary, init=init, cache=cache
+    )
+    if dictionary is not None:
+        check_dictionary(dictionary)
     settings = settings_of(options)
+    check_cache_beside(sources, settings, output, readable)
     with learning_progress() as shown, _noting_interruption() as interrupted:
         watch = _Watch(shown)
-        learner = learn_svmlight(files, report=watch, **settings)
+        with read_for(settings.get("init_model")):
+            learner = learn_svmlight(files, report=watch, **settings)
     if watch.moment is None:
         raise KeyboardInterrupt
     save_model(learner, output)
     if readable is not None:
-        write_readable(readable, learner, feature_names(learner, dictionary))
+        with _noting_model(output):
+            write_readable(readable, learner, feature_names(learner, dictionary))
     tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
@@ -155,6 +163,16 @@ class _Watch:
     def __call__(self, moment: Moment) -> None:
         self.moment = moment
         self._shown(moment)
+
+
+@contextmanager
+def _noting_model(output: str) -> Iterator[None]:
+    """Let errors tell that the model is there all the same."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"The model has been saved: {output}")
+        raise
 
 
 @contextmanager

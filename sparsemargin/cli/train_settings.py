@@ -60,4 +60,10 @@ def _going_on(
                 f"{option_name(name)} can't be changed: --init {init} goes on with the model's own "
                 "settings."
             )
-    return {"init_model": load_learner(init), **chosen_parameters(None, {"max_iter": epochs})}
+    learner = load_learner(init)
+    if options["zero_based"] != "auto" and hasattr(learner, "_reading"):
+        raise click.UsageError(
+            f"--zero-based can't be changed: --init {init} has learned from files, and knows how "
+            "their indices count."
+        )
+    return {"init_model": learner, **chosen_parameters(None, {"max_iter": epochs})}

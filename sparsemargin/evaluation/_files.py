@@ -79,6 +79,8 @@ class Evaluation:
         self.margins = Quantiles() if has_margins else None
         self._unit_margins = UnitMargins(learner) if has_margins else None
         self._unknown: Counter[int] = Counter()
+        # Ids of labels that rows have: the table has those of the classes in any case.
+        self._found: set[int] = set()
 
     def run(self, report: Callable[[PredictedBlock], Any] | None = None) -> None:
         """Predict all rows, telling `report` of each block.
@@ -86,7 +88,8 @@ class Evaluation:
         Raises
         ------
         OSError, ValueError
-            If a file can't be read, or has no rows with a label that the model has learned.
+            If a file can't be read, or has no rows with a label that the model has learned, or
+            none with the label `positive`.
         """
         n_rows = 0
         for predicted in self.predictor.blocks():
@@ -99,12 +102,26 @@ class Evaluation:
                 f"{self.predictor.corpus.names} has no rows. svmlight lines are 'label index:value "
                 "index:value ...'."
             )
+        self._check_positive()
         if not self.confusion.n_rows:
             known, found = (", ".join(list(labels)[:10]) for labels in (self.labels, self.unknown))
             raise ValueError(
                 f"{self.predictor.corpus.names} has none of the labels that the model has learned, "
                 f"{known}, but others: {found}. A model that tells one label from all others needs "
                 "that one as positive."
+            )
+
+    def _check_positive(self) -> None:
+        """Refuse a label that no row has: it may be misspelt."""
+        if self.positive is None:
+            return
+        table = self.predictor.table
+        if table.find(self.positive.positive) not in self._found:
+            texts = [table.texts[i] for i in sorted(self._found)]
+            known = ", ".join(texts[:10]) + ", ..." * (len(texts) > 10)
+            raise ValueError(
+                f"{self.predictor.corpus.names}: no row has the label "
+                f"positive={self.positive.positive!r}. There are: {known}."
             )
 
     @property
@@ -127,6 +144,7 @@ class Evaluation:
         block = predicted.block
         if self.positive is None:
             return block.labels
+        self._found.update(np.unique(block.labels).tolist())
         return self.positive.of_rows(self.predictor.table, block.labels, block.label_start)
 
     def figures(self) -> dict[str, Any]:
