@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine._scan import ScanError
+from sparsemargin._engine._scan import ScanError, ScannedRows, Scanner
 from sparsemargin.io._loaded import NOTHING_HIGHEST, NOTHING_LOWEST, LabelIds, Loaded
 from sparsemargin.io.blocks import Buffers, TextBlock
 from sparsemargin.io.reading import Reading
@@ -84,10 +84,7 @@ class StreamLoader:
         )
 
     def _take(self, block: TextBlock) -> None:
-        try:
-            rows = self._scanner.scan(block.buffer, block.stop)
-        except ScanError as error:
-            raise located(error, block, self._reading) from None
+        rows = _scan(block, self._scanner, self._reading)
         self._ends.extend(rows.indptr[1:].astype(np.int64) + self._data.size)
         if rows.label_start is not None:
             self._label_ends.extend(rows.label_start[1:] + self._labels.size)
@@ -100,8 +97,14 @@ class StreamLoader:
         self._highest = max(self._highest, rows.highest)
 
 
+def refuse_first(sources: list[Source], reading: Reading) -> None:
+    """Raise a ValueError for the first text that is wrong, if there is any."""
+    scanner = reading.scanner()
+    for_each_block(sources, lambda block: _scan(block, scanner, reading), ahead=False)
+
+
 def for_each_block(
-    sources: list[Source], take: Callable[[TextBlock], None], *, ahead: bool
+    sources: list[Source], take: Callable[[TextBlock], object], *, ahead: bool
 ) -> None:
     """Call `take` with one block after another, and release them.
 
@@ -137,6 +140,13 @@ def for_each_block(
             under_way.result()
             raise
         under_way.result()
+
+
+def _scan(block: TextBlock, scanner: Scanner, reading: Reading) -> ScannedRows:
+    try:
+        return scanner.scan(block.buffer, block.stop)
+    except ScanError as error:
+        raise located(error, block, reading) from None
 
 
 def _from_zero(ends: Growing) -> np.ndarray:
