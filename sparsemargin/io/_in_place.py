@@ -1,4 +1,9 @@
-"""Plain files into arrays of the right size: parts are counted, then filled side by side."""
+"""Plain files into whole arrays: parts are counted, then filled side by side.
+
+What the last part holds need not be known beforehand, so it is not counted: it is as long as one
+thread's share, which is the first that is filled. It gets room for the densest text there could
+be: the system provides memory when it is written to, and what is left over is given back.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import numpy as np
 from sparsemargin._engine._scan import ScanError, Scanner, count
 from sparsemargin._engine.threads import run_together
 from sparsemargin.io import blocks
+from sparsemargin.io._in_stream import refuse_first
 from sparsemargin.io._loaded import NOTHING_HIGHEST, NOTHING_LOWEST, LabelIds, Loaded
 from sparsemargin.io.blocks import Buffers
 from sparsemargin.io.reading import Reading
@@ -19,6 +25,7 @@ from sparsemargin.io.sources import Source
 
 # Enough parts for threads to end together, each long enough for its start not to matter.
 _PART_BYTES = 1 << 23
+_MOST_UNCOUNTED_BYTES = 1 << 28
 
 _LARGEST_INT32 = 2**31 - 1
 
@@ -97,25 +104,24 @@ class InPlaceLoader:
     """
 
     def __init__(self, sources: list[Source], reading: Reading, base: int, n_threads: int) -> None:
-        self._reading, self._base, self._n_threads = reading, base, n_threads
+        self._sources, self._reading = sources, reading
+        self._base, self._n_threads = base, n_threads
         self._buffers = Buffers()
-        self._parts = [
-            Part(source, first, last)
-            for source in sources
-            for first, last in source.ranges(_n_parts(source.size or 0, n_threads))
-        ]
+        self._parts = _split(sources, n_threads)
 
     def load(self) -> Loaded:
-        """Read everything twice: to count, and to fill.
+        """Read most of the text twice: to count, and to fill.
 
         Raises
         ------
         ValueError
             If the text is wrong, with its place; or if a file changes in the meantime.
         """
+        counts = [partial(self._count, part) for part in self._parts[:-1]]
+        rooms = run_together(counts, self._n_threads) + [_most(part) for part in self._parts[-1:]]
         begins = [Place(0, 0)]
-        for size in run_together([partial(self._count, p) for p in self._parts], self._n_threads):
-            begins.append(Place(begins[-1].row + size.row, begins[-1].entry + size.entry))
+        for room in rooms:
+            begins.append(Place(begins[-1].row + room.row, begins[-1].entry + room.entry))
         if begins[-1].entry <= _LARGEST_INT32:
             try:
                 return self._load(begins, np.int32)
@@ -141,23 +147,36 @@ class InPlaceLoader:
             indptr[1:],
             np.empty(room.row, dtype=np.int32),
         )
-        calls = [
-            partial(self._fill, part, begin, end, arrays)
-            for part, (begin, end) in zip(self._parts, pairwise(begins), strict=True)
-        ]
-        filled = run_together(calls, self._n_threads)
+        filled = self._fill_all(arrays, begins)
         at, labels = Place(0, 0), []
         for part in filled:
             at, begin = arrays.move_down(part.begin, part.end, at), at
             labels.append(LabelIds.of(arrays.labels[begin.row : at.row], part.scanner))
+        for array in arrays.data, arrays.indices:
+            array.resize(at.entry, refcheck=False)
         return Loaded(
-            arrays.data[: at.entry],
-            arrays.indices[: at.entry],
-            indptr[: at.row + 1],
+            arrays.data,
+            arrays.indices,
+            indptr[: at.row + 1].copy(),
             labels,
             min((part.lowest for part in filled), default=NOTHING_LOWEST),
             max((part.highest for part in filled), default=NOTHING_HIGHEST),
         )
+
+    def _fill_all(self, arrays: Arrays, begins: list[Place]) -> list[Filled]:
+        calls = [
+            partial(self._fill, part, begin, end, arrays)
+            for part, (begin, end) in zip(self._parts, pairwise(begins), strict=True)
+        ]
+        try:
+            filled = run_together(calls[-1:] + calls[:-1], self._n_threads)
+        except ValueError:
+            for source in self._sources:
+                source.check_unchanged()
+            # The parts were not read in their order.
+            refuse_first(self._sources, self._reading)
+            raise
+        return filled[1:] + filled[:1]
 
     def _fill(self, part: Part, begin: Place, end: Place, arrays: Arrays) -> Filled:
         """Scan a part into its place in the arrays."""
@@ -183,9 +202,27 @@ class InPlaceLoader:
         return index_type == np.int32 and self._reading.max_index > _LARGEST_INT32
 
 
-def _n_parts(n_bytes: int, n_threads: int) -> int:
-    wanted = min(_PART_BYTES, max(n_bytes // n_threads, blocks.BLOCK_BYTES))
-    return -(-n_bytes // wanted)
+def _split(sources: list[Source], n_threads: int) -> list[Part]:
+    """Parts of about _PART_BYTES; the last ones are made one, which is a thread's share."""
+    n_bytes = sum(source.size or 0 for source in sources)
+    longest = min(_PART_BYTES, max(n_bytes // n_threads, blocks.BLOCK_BYTES))
+    parts = [
+        Part(source, first, last)
+        for source in sources
+        for first, last in source.ranges(-(-(source.size or 0) // longest))
+    ]
+    share = min(n_bytes // n_threads, _MOST_UNCOUNTED_BYTES)
+    while len(parts) > 1 and parts[-2].source is parts[-1].source:
+        if parts[-1].last - parts[-2].first > share:
+            break
+        parts[-2:] = [Part(parts[-1].source, parts[-2].first, parts[-1].last)]
+    return parts
+
+
+def _most(part: Part) -> Place:
+    """More rows and entries than so many bytes can hold."""
+    n_bytes = part.last - part.first
+    return Place(n_bytes // 2 + 1, n_bytes // 4 + 1)
 
 
 def _move(array: np.ndarray, begin: int, end: int, to: int) -> None:

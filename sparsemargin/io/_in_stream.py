@@ -93,5 +93,11 @@ class StreamLoader:
         self._highest = max(self._highest, block.highest)
 
 
+def refuse_first(sources: list[Source], reading: Reading) -> None:
+    """Raise a ValueError for the first text that is wrong, if there is any."""
+    for _ in scan(sources, reading, LabelTable(), n_threads=1):
+        pass
+
+
 def _from_zero(ends: Growing) -> np.ndarray:
     return np.concatenate([np.zeros(1, dtype=np.int64), ends.trimmed()])

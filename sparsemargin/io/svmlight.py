@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.io._in_place import InPlaceLoader
-from sparsemargin.io._in_stream import StreamLoader
+from sparsemargin.io._in_stream import StreamLoader, refuse_first
 from sparsemargin.io._loaded import Loaded, label_values
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.sources import PathLike, Source, open_sources
@@ -153,7 +153,7 @@ def _columns(loaded: Loaded, reading: Reading, sources: list[Source]) -> tuple[i
 def _refuse_highest(loaded: Loaded, reading: Reading, sources: list[Source]) -> NoReturn:
     """Name the place of an index that is too large only where the first feature has index 0."""
     if all(source.rereadable for source in sources):
-        StreamLoader(sources, replace(reading, zero_based=True), 0, 1).load()
+        refuse_first(sources, replace(reading, zero_based=True))
     raise ValueError(
         f"index {loaded.highest} is beyond n_features={reading.n_features}, since indices count "
         "from 0. Raise n_features, or leave it out."
