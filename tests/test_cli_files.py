@@ -78,8 +78,9 @@ def test_text_to_npz_and_back(tmp_path, files):
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_no_plain_text_under_the_name_of_a_compressed_file(untidy, tmp_path, suffix):
     target = tmp_path / f"tidy.svm{suffix}"
-    result = run("convert", untidy, target, "--to", "svmlight", code=2)
-    assert f"would be written uncompressed; name it {tmp_path / 'tidy.svm'}." in result.stderr
+    for options in ([], ["--to", "svmlight"]):
+        error = run("convert", untidy, target, *options, code=2).stderr
+        assert f"would be written uncompressed; name it {tmp_path / 'tidy.svm'}." in error
     assert not target.exists()
 
 

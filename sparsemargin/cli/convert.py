@@ -79,14 +79,10 @@ def command(
     the one that train --cache OUT uses, if all options on reading are the same. OUT appears whole
     or not at all.
     """  # fmt: skip
+    _check_name(target)
     form = form or _form_of(target)
     if target == STANDARD_OUTPUT and form != "svmlight":
         raise click.UsageError("Standard output takes svmlight text only. Name a file.")
-    packed = Path(target)
-    if packed.suffix.lower() in _PACKED:
-        raise click.UsageError(
-            f"{target} would be written uncompressed; name it {packed.with_suffix('')}."
-        )
     sources = open_sources(source)
     if target != STANDARD_OUTPUT:
         check_kept([("OUT", target)], named_sources(sources, "IN"))
@@ -99,6 +95,15 @@ def command(
     if target != STANDARD_OUTPUT and not is_quiet():
         size = size_in_words(Path(target).stat().st_size)
         click.echo(f"{target}: {n_rows:,} rows, {size}", err=True)
+
+
+def _check_name(target: str) -> None:
+    """Refuse a name that promises what is not done."""
+    path = Path(target)
+    if path.suffix.lower() in _PACKED:
+        raise click.UsageError(
+            f"{target} would be written uncompressed; name it {path.with_suffix('')}."
+        )
 
 
 def _form_of(target: str) -> str:
