@@ -170,7 +170,8 @@ def fit_svmlight(
     init_model : estimator, default=None
         A fitted model to go on from, which stays as it is; algorithm and parameters are its own.
     n_jobs : int or None, default=None
-        Threads that read text; None: two. The model is the same for any number.
+        Threads that scan text while this one reads and learns; None: one, or two where there are
+        three cores. The model is the same for any number.
     verbose : int, default=0
         Whether lines on standard error tell how far it has come.
     **params

@@ -8,9 +8,9 @@ from numbers import Integral
 from threading import Condition
 
 
-def threads_for(n_jobs):
+def threads_for(n_jobs, *, beside=0):
     """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
-    None: two, where there are two cores.
+    None: two, or as many as cores are left `beside` so many threads that are busy too.
 
     Raises
     ------
@@ -19,7 +19,7 @@ def threads_for(n_jobs):
     """
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if n_jobs is None:
-        return min(2, n_cores)
+        return max(1, min(2, n_cores - beside))
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))

@@ -76,7 +76,9 @@ def learn_svmlight(
             return earlier
 
     reading = Reading(dtype=dtype, multilabel=positive is not None, **features)
-    corpus = Corpus(sources, reading, threads_for(n_jobs), _cache_path(cache, sources, max_iter))
+    # The caller's thread reads and learns.
+    n_threads = threads_for(n_jobs, beside=1)
+    corpus = Corpus(sources, reading, n_threads, _cache_path(cache, sources, max_iter))
     return learn_from(
         corpus, make, classes=classes, positive=positive, memory_limit=memory_limit, report=report
     )
