@@ -250,7 +250,7 @@ def use_terminal(monkeypatch):
 def test_progress_is_in_percent_of_the_registered_size(files, monkeypatch):
     (file,) = data_sets()["wbc"].files
     shown = use_terminal(monkeypatch)
-    progress = _Progress(file)
+    progress = _Progress(file.name, file.size)
     for _ in range(2):
         progress.update(file.size // 2)
     progress.reset()

@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     download = commands.add_parser(
         "download",
         help="fetch public data files, check size and sha256",
-        description="Fetch public data files from their publisher and check their sha256. Of sets "
+        description="Fetch public data files and check size and sha256 of what they hold. Of sets "
         "marked 'by hand' no address serves the files: copies in the folder are checked, and how "
         "to get the others is told.",
         epilog="\n".join(["data sets:", *map(_summary, data_sets().values())]),

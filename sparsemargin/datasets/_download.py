@@ -1,9 +1,11 @@
-"""Fetching registered files: pooch gives a file its name only once its sha256 is right."""
+"""Fetching registered files: one gets its name only once what arrived is checked."""
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from ._local import find_flaw
+from ._copies import WrongCopy, read_copy
+from ._local import find_copy
 from ._registry import DataFile
 
 
@@ -36,8 +38,14 @@ def fetch(file: DataFile, folder: Path) -> bool:
 
 
 def _is_present(file: DataFile, folder: Path) -> bool:
-    path = folder / file.name
-    return path.is_file() and find_flaw(file, path.read_bytes()) is None
+    path = find_copy(file, [folder])
+    if path is None:
+        return False
+    try:
+        read_copy(file, path)
+    except WrongCopy:
+        return False
+    return True
 
 
 def _retrieve(file: DataFile, folder: Path) -> None:
@@ -46,28 +54,37 @@ def _retrieve(file: DataFile, folder: Path) -> None:
     except ImportError as error:
         raise DownloadError("downloads need pooch: pip install 'sparsemargin[download]'") from error
     pooch.get_logger().setLevel("WARNING")
-    progress = _Progress(file)
-    try:
-        pooch.retrieve(file.url, file.sha256, file.name, folder, progressbar=progress)
-    finally:
-        progress.close()
-    # Temporary files are private to their owner; these data are public.
-    (folder / file.name).chmod(0o644)
+    name = file.copy_names[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    progress = _Progress(name, file.size)
+    # pooch could check the sha256 of what is served, but not that of what is packed in it.
+    with TemporaryDirectory(prefix=".", dir=folder) as arrivals:
+        try:
+            pooch.retrieve(file.url, None, name, arrivals, progressbar=progress)
+        finally:
+            progress.close()
+        path = Path(arrivals, name)
+        read_copy(file, path)
+        # Temporary files are private to their owner; these data are public.
+        path.chmod(0o644)
+        path.replace(folder / name)
 
 
 class _Progress:
-    """Percent of the registered size, on a terminal; what pooch asks of a progress bar."""
+    """Percent of the size, on a terminal; what pooch asks of a progress bar."""
 
-    def __init__(self, file: DataFile) -> None:
-        self.file = file
-        self.total = file.size
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        # pooch puts the size that the server announces here, 0 where it announces none.
+        self.total = size
+        self.size = size
         self.done = 0
         self.stream = sys.stderr if sys.stderr.isatty() else None
 
     def update(self, n_bytes: int) -> None:
         self.done += n_bytes
-        percent = min(100 * self.done // self.file.size, 100)
-        self._show(f"{self.file.name} {percent:3d} %")
+        percent = min(100 * self.done // (self.total or self.size), 100)
+        self._show(f"{self.name} {percent:3d} %")
 
     def reset(self) -> None:
         self.done = 0

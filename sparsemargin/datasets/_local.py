@@ -1,47 +1,19 @@
-"""Copies of registered files on this machine: where they are looked for, how they are checked."""
+"""Where copies of registered files are looked for on this machine."""
 
-import bz2
-import gzip
-import hashlib
 import os
 import shlex
 import sys
+from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from ._copies import LocalFile, WrongCopy, read_copy
 from ._registry import DataFile, DataSet, data_sets
 
 DATA_VARIABLE = "SPARSEMARGIN_DATA"
 
 DataHome: TypeAlias = str | os.PathLike[str] | None
-
-_UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
-
-
-class LocalFile(NamedTuple):
-    """A registered file as found here, its content checked."""
-
-    file: DataFile
-    path: Path
-    content: bytes
-
-    def unpacked(self) -> bytes:
-        """The content, decompressed where the name ends in .gz or .bz2."""
-        unpack = _UNPACK.get(self.path.suffix)
-        return self.content if unpack is None else unpack(self.content)
-
-    def lines(self) -> list[str]:
-        """The lines of a text file, without their ends."""
-        return self.unpacked().decode("ascii", errors="backslashreplace").splitlines()
-
-    def malformed(self, number: int, line: str, expected: str) -> ValueError:
-        """The error for line `number`, counted from 1, which is not what was expected."""
-        return ValueError(f"{self.path}, line {number}: expected {expected}, found {line!r}")
-
-    def check_count(self, n_rows: int) -> None:
-        """Raise a ValueError where the file holds another number of rows than registered."""
-        if n_rows != self.file.shape[0]:
-            raise ValueError(f"{self.path} holds {n_rows} rows instead of {self.file.shape[0]}")
 
 
 class Place(NamedTuple):
@@ -64,16 +36,13 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "sparsemargin"
 
 
-def find_flaw(file: DataFile, content: bytes) -> str | None:
-    """How `content` differs from the registered file; None where it does not."""
-    if len(content) != file.size:
-        return f"it has {len(content):,} bytes instead of {file.size:,}"
-    sha256 = hashlib.sha256(content).hexdigest()
-    return None if sha256 == file.sha256 else f"its sha256 is {sha256} instead of {file.sha256}"
+def find_copy(file: DataFile, folders: Iterable[Path]) -> Path | None:
+    """The first copy of a registered file in the folders, packed or not."""
+    return _find(file.copy_names, folders)
 
 
-def read_files(name: str, data_home: DataHome) -> list[LocalFile]:
-    """Find the files of a data set, check size and sha256, and return them in registered order.
+def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> list[LocalFile]:
+    """Find the files of a data set, check them, and return them in registered order.
 
     Parameters
     ----------
@@ -82,6 +51,8 @@ def read_files(name: str, data_home: DataHome) -> list[LocalFile]:
     data_home : str, path or None
         The folder to look in first; then come the one the variable SPARSEMARGIN_DATA names, and
         the cache.
+    wanted : slice, default: all
+        Which of the set's files.
 
     Raises
     ------
@@ -92,7 +63,8 @@ def read_files(name: str, data_home: DataHome) -> list[LocalFile]:
     """
     dataset = data_sets()[name]
     places = _places(data_home)
-    found = [(file, _find(file.name, places)) for file in dataset.files]
+    folders = _folders(places)
+    found = [(file, find_copy(file, folders)) for file in dataset.files[wanted]]
     missing = [file for file, path in found if path is None]
     if missing:
         raise FileNotFoundError(_not_found(dataset, missing, places))
@@ -101,7 +73,7 @@ def read_files(name: str, data_home: DataHome) -> list[LocalFile]:
 
 def find_file(name: str, data_home: DataHome) -> Path | None:
     """The first copy of a file, registered or not, in the folders that `read_files` looks in."""
-    return _find(name, _places(data_home))
+    return _find([name], _folders(_places(data_home)))
 
 
 def check_data_home(data_home: DataHome) -> Path | None:
@@ -124,22 +96,27 @@ def _places(data_home: DataHome) -> list[Place]:
     return places if first is None else [Place("data_home", first), *places]
 
 
-def _find(name: str, places: list[Place]) -> Path | None:
-    paths = (place.folder / name for place in places if place.folder is not None)
+def _folders(places: list[Place]) -> list[Path]:
+    return [place.folder for place in places if place.folder is not None]
+
+
+def _find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
+    paths = (folder / name for folder, name in product(folders, names))
     return next((path for path in paths if path.is_file()), None)
 
 
 def _read(dataset: DataSet, file: DataFile, path: Path) -> LocalFile:
-    content = path.read_bytes()
-    flaw = find_flaw(file, content)
-    if flaw is not None:
+    try:
+        return read_copy(file, path)
+    except WrongCopy as flaw:
         remedy = _remedy(dataset, [file], f" --to {shlex.quote(str(path.parent))}")
-        raise ValueError(f"{path} is not the registered file: {flaw}. Replace it {remedy}")
-    return LocalFile(file, path, content)
+        raise ValueError(
+            f"{path} is not the registered file: {flaw}. Replace it {remedy}"
+        ) from None
 
 
 def _not_found(dataset: DataSet, missing: list[DataFile], places: list[Place]) -> str:
-    names = ", ".join(file.name for file in missing)
+    names = ", ".join(file.copy_names[0] for file in missing)
     looked = "".join(f"\n  {place}" for place in places)
     return (
         f"{names} not found. Looked in{looked}\n"

@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePosixPath
 from typing import Any
 
 
@@ -20,6 +21,20 @@ class DataFile:
     licence: str
     size: int
     sha256: str
+    numbers_sha256: str | None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is the packed bytes that are registered, not what is inside."""
+        return self.name.endswith((".gz", ".bz2"))
+
+    @property
+    def copy_names(self) -> tuple[str, ...]:
+        """The names that copies may have: the one that the address serves goes first."""
+        if self.is_packed:
+            return (self.name,)
+        served = self.name if self.url is None else PurePosixPath(self.url).name
+        return tuple(dict.fromkeys([served, self.name, f"{self.name}.gz"]))
 
     @property
     def by_hand(self) -> str:
@@ -90,4 +105,5 @@ def _data_file(entry: dict[str, Any]) -> DataFile:
         licence=entry["licence"],
         size=entry["bytes"],
         sha256=entry["sha256"],
+        numbers_sha256=entry.get("numbers_sha256"),
     )

@@ -9,7 +9,8 @@ from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
 
-from ._local import DataHome, LocalFile, read_files
+from ._copies import LocalFile
+from ._local import DataHome, read_files
 from ._registry import data_sets
 
 SonarSubset = Literal["aspect", "aspect_test", "all"]
