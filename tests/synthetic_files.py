@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import struct
 
 import numpy as np
 
@@ -81,6 +82,35 @@ BY_HAND = {
     "colon_alon1999.csv.gz": gzip.compress(COLON.encode()),
     "leukemia_golub1999.csv.gz": gzip.compress(LEUKEMIA.encode()),
 }
+
+
+def idx(values):
+    """Unsigned bytes in idx format."""
+    header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, dtype=">u4").tobytes()
+    return header + values.astype(np.uint8).tobytes()
+
+
+def grey_text(digits, greys):
+    """Digits with their grey values in the form of the USPS files."""
+    rows = np.c_[digits, greys]
+    return "".join(" ".join(f"{value:.4f}" for value in row) + " \n" for row in rows)
+
+
+INK = np.arange(5 * 784).reshape(5, 28, 28) % 11 * (np.arange(784).reshape(28, 28) % 3 == 0) * 25
+GREYS = np.arange(-640, 640).reshape(5, 256) / 1000
+LETTERS = [f"{letter},{','.join(map(str, range(at, at + 16)))}" for at, letter in enumerate("ZA")]
+LETTERS = [line.replace(",16", ",0") for line in LETTERS for _ in range(2501)]
+
+# Files that copies may hold packed, and that addresses serve so, but for the last.
+PACKABLE = {
+    "train-images-idx3-ubyte": idx(INK[:3]),
+    "train-labels-idx1-ubyte": idx(np.array([7, 0, 9])),
+    "t10k-images-idx3-ubyte": idx(INK[3:]),
+    "t10k-labels-idx1-ubyte": idx(np.array([1, 2])),
+    "zip.train": grey_text([6, 0, 9], GREYS[:3]).encode(),
+    "zip.test": grey_text([3, 4], GREYS[3:]).encode(),
+    "letter-recognition.data": "".join(f"{line}\n" for line in LETTERS).encode(),
+}
 SHAPES = {
     "sonar.mines": [2, 60],
     "sonar.rocks": [3, 60],
@@ -92,6 +122,13 @@ SHAPES = {
     "breast_er_west2001.csv.gz": [3, 3],
     "colon_alon1999.csv.gz": [3, 2],
     "leukemia_golub1999.csv.gz": [3, 2],
+    "train-images-idx3-ubyte": [3, 784],
+    "train-labels-idx1-ubyte": [3],
+    "t10k-images-idx3-ubyte": [2, 784],
+    "t10k-labels-idx1-ubyte": [2],
+    "zip.train": [3, 256],
+    "zip.test": [2, 256],
+    "letter-recognition.data": [5002, 16],
 }
 DATA_SETS = {
     "sonar": ["sonar.mines", "sonar.rocks"],
@@ -101,7 +138,21 @@ DATA_SETS = {
     "breast_er": ["breast_er_west2001.csv.gz"],
     "colon": ["colon_alon1999.csv.gz"],
     "leukemia": ["leukemia_golub1999.csv.gz"],
+    "mnist": [name for name in PACKABLE if name.endswith("ubyte")],
+    "usps": ["zip.train", "zip.test"],
+    "letter": ["letter-recognition.data"],
 }
+
+
+def served_name(name):
+    """The name under which an address serves a file."""
+    return f"{name}.gz" if name in PACKABLE and "letter" not in name else name
+
+
+def numbers_sha256(content):
+    """What the registry has of a text whose numbers may be written in several ways."""
+    numbers = [float(text) + 0 for text in content.split()]
+    return hashlib.sha256(struct.pack(f"<{len(numbers)}d", *numbers)).hexdigest()
 
 
 def use_registry(monkeypatch, folder, contents, server):
@@ -118,11 +169,16 @@ def use_registry(monkeypatch, folder, contents, server):
             "shape": SHAPES[name],
             "publisher": "A publisher",
             "source": "A source",
-            **({"obtain": "A recipe"} if name in BY_HAND else {"url": f"{server}/{name}"}),
             "licence": "A licence",
             "bytes": len(content),
             "sha256": hashlib.sha256(content).hexdigest(),
         }
+        if name in BY_HAND:
+            fields["obtain"] = "A recipe"
+        else:
+            fields["url"] = f"{server}/{served_name(name)}"
+        if name.startswith("zip."):
+            fields["numbers_sha256"] = numbers_sha256(content)
         tables.append(("[[file]]", fields))
     lines = []
     for heading, fields in tables:

@@ -1,5 +1,6 @@
 """The download command, against a server on this machine."""
 
+import gzip
 import signal
 import sys
 import threading
@@ -7,9 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 
 import pytest
-from synthetic_files import BY_HAND, CONTENTS, hide_copies, write_files
+from synthetic_files import (
+    BY_HAND,
+    CONTENTS,
+    PACKABLE,
+    hide_copies,
+    served_name,
+    write_files,
+)
 
-from sparsemargin.datasets import load_sonar, load_wbc
+from sparsemargin.datasets import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from sparsemargin.datasets.__main__ import main
 from sparsemargin.datasets._download import _Progress
 from sparsemargin.datasets._registry import data_sets
@@ -17,6 +25,11 @@ from sparsemargin.datasets._registry import data_sets
 pooch = pytest.importorskip("pooch")
 
 WBC_FILE = "breast-cancer-wisconsin.data"
+PACKED = {
+    served_name(name): content if served_name(name) == name else gzip.compress(content, 1)
+    for name, content in PACKABLE.items()
+}
+SERVED = CONTENTS | PACKED
 WRONG = CONTENTS[WBC_FILE].replace(b",8,", b",9,")
 
 
@@ -38,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.strip("/")
         self.server.asked.append(name)
-        self.server.faults.get(name, Handler.give)(self, CONTENTS[name])
+        self.server.faults.get(name, Handler.give)(self, SERVED[name])
 
     def give(self, content, announced=None):
         self.send_response(200)
@@ -51,6 +64,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def give_other(self, content):
         self.give(WRONG)
+
+    def give_encoded(self, content):
+        """As servers do that take the packing for a matter of the transfer."""
+        self.send_response(200)
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def know_nothing(self, content):
         self.send_error(404)
@@ -150,6 +171,50 @@ def test_a_wrong_copy_is_replaced(folder, capsys):
     (folder / WBC_FILE).write_bytes(WRONG)
     assert "fetched" in run(capsys, "wbc", "--to", folder)[1]
     assert (folder / WBC_FILE).read_bytes() == CONTENTS[WBC_FILE]
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("older", ["none", "right", "wrong"])
+def test_packed_files_arrive_packed_and_load(register, folder, server, capsys, name, older):
+    register(PACKABLE, server.url)
+    registered = name.removesuffix(".gz")
+    folder.mkdir()
+    if older != "none":
+        content = PACKABLE[registered]
+        (folder / registered).write_bytes(content if older == "right" else content[::-1])
+    code, _, complaints = run(capsys, "mnist", "usps", "letter", "--to", folder)
+    assert (code, complaints) == (0, [])
+    if older == "right":
+        assert name not in server.asked
+    else:
+        assert (folder / name).read_bytes() == PACKED[name]
+    assert load_mnist("all", data_home=folder).data.shape == (5, 784)
+    assert load_usps("all", data_home=folder).data.shape == (5, 256)
+    assert load_letter("all", data_home=folder).data.shape == (5002, 16)
+
+
+def test_packed_files_may_be_unpacked_on_the_way(register, folder, server, capsys):
+    register(PACKABLE, server.url)
+    server.faults = {"zip.train.gz": Handler.give_encoded}
+    assert run(capsys, "usps", "--to", folder)[0] == 0
+    assert (folder / "zip.train.gz").read_bytes() == PACKABLE["zip.train"]
+    assert load_usps(data_home=folder).data.shape == (3, 256)
+
+
+@pytest.mark.parametrize(("content", "complaint"), [
+    (b"\x1f\x8b and nonsense", "it cannot be unpacked"),
+    (gzip.compress(b"1 2 3"), "the sha256 of its numbers is"),
+])  # fmt: skip
+def test_packed_files_that_hold_something_else_are_refused(
+    register, folder, server, capsys, monkeypatch, content, complaint
+):
+    register(PACKABLE, server.url)
+    monkeypatch.setitem(SERVED, "zip.train.gz", content)
+    code, _, complaints = run(capsys, "usps", "--to", folder)
+    assert code == 1
+    assert complaints[0].startswith(f"error: zip.train not fetched from {server.url}/zip.train.gz")
+    assert complaint in complaints[0]
+    assert left_in(folder) == []
 
 
 @pytest.mark.parametrize("older", [None, b"an older copy"])

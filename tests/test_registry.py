@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from published_files import data_folder
 from sklearn.datasets import load_svmlight_file
+from synthetic_files import numbers_sha256
 
 FOLDER = Path(__file__).resolve().parents[1] / "datasets"
 SAMPLE = FOLDER / "alma_target_sample.svm"
@@ -33,7 +34,8 @@ def test_names_and_hashes_are_distinct():
 @by_name
 def test_fields(entry):
     texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    assert set(entry) - {"classes", "url", "obtain"} == texts | {"shape", "bytes"}
+    optional = {"classes", "url", "obtain", "numbers_sha256"}
+    assert set(entry) - optional == texts | {"shape", "bytes"}
     assert all(isinstance(entry[field], str) and entry[field] for field in texts)
     assert Path(entry["name"]).name == entry["name"]
     assert re.fullmatch("[0-9a-f]{64}", entry["sha256"])
@@ -53,7 +55,7 @@ def test_data_sets(name):
     entries = {entry["name"]: entry for entry in FILES}
     for file in table["files"]:
         if "url" in entries[file]:
-            assert re.fullmatch(f"https://.*/{re.escape(file)}", entries[file]["url"])
+            assert re.fullmatch(rf"https://.*/{re.escape(file)}(\.gz)?", entries[file]["url"])
         else:
             assert entries[file]["obtain"]
 
@@ -77,10 +79,24 @@ def test_recipes_that_pack_a_published_file_make_the_registered_bytes(name, tmp_
 
 @by_name
 def test_local_copy(entry):
-    path = data_folder(entry["name"]) / entry["name"]
-    content = path.read_bytes()
+    content = content_of_copy(entry["name"])
     assert len(content) == entry["bytes"]
     assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+    if "numbers_sha256" in entry:
+        assert numbers_sha256(content) == entry["numbers_sha256"]
+
+
+def content_of_copy(name):
+    """The bytes of a registered file, of which there may be a packed copy instead."""
+    if (data_folder() / name).exists():
+        return (data_folder() / name).read_bytes()
+    return gzip.decompress((data_folder(f"{name}.gz") / f"{name}.gz").read_bytes())
+
+
+def test_mnist_is_the_published_one():
+    """By the md5 that is commonly given for the training images."""
+    content = content_of_copy("train-images-idx3-ubyte")
+    assert hashlib.md5(content).hexdigest() == "6bbc9ace898e44ae57da46a324031adb"
 
 
 def test_sample_is_what_the_documented_command_makes(tmp_path):

@@ -1,4 +1,4 @@
-"""Numbers and labels out of the tables that microarrays are kept in."""
+"""Numbers and labels out of tables kept as text."""
 
 import csv
 from collections.abc import Sequence
@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 def read_rows(path: Path, lines: Sequence[str], n_columns: int) -> list[list[str]]:
     """The cells of comma-separated lines; a ValueError names the first line of another width."""
-    rows = list(csv.reader(lines))
+    return _check_widths(path, list(csv.reader(lines)), n_columns)
+
+
+def read_blank_separated(path: Path, lines: Sequence[str], n_columns: int) -> list[list[str]]:
+    """The same of cells with blanks between them."""
+    return _check_widths(path, [line.split() for line in lines], n_columns)
+
+
+def _check_widths(path: Path, rows: list[list[str]], n_columns: int) -> list[list[str]]:
     for number, row in enumerate(rows, 1):
         if len(row) != n_columns:
             raise ValueError(
@@ -30,6 +38,16 @@ def to_values(path: Path, cells: Sequence[Sequence[str]], n_rows: int) -> NDArra
     if not np.isfinite(values).all():
         raise ValueError(f"{path} holds numbers that are not finite")
     return values
+
+
+def to_digits(path: Path, labels: NDArray[np.number]) -> NDArray[np.int64]:
+    """Labels as integers from 0 to 9; a ValueError names the first that is none."""
+    wrong = np.flatnonzero(~np.isin(labels, np.arange(10)))
+    if len(wrong):
+        raise ValueError(
+            f"{path}, row {wrong[0] + 1}: expected a digit as label, found {labels[wrong[0]]}"
+        )
+    return labels.astype(np.int64)
 
 
 def to_labels(path: Path, cells: Sequence[str], negative: str, positive: str) -> NDArray[np.int64]:
