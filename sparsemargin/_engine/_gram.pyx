@@ -12,36 +12,15 @@ from libc.math cimport isfinite, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
 
+from sparsemargin._engine._labels cimport Space, refit, tighten
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport RowScale, scores
 from sparsemargin._engine._rules cimport FirstOrderRule, Rule, Step, Trial
-from sparsemargin._engine._space cimport (
-    STALE_2, LinearSpace, Space, forget, refit, take_over, tighten
-)
+from sparsemargin._engine._space cimport STALE_2, LinearSpace, forget, take_over
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 from sparsemargin._engine._units cimport answer, settle
-from sparsemargin._engine._vectors cimport add_multiple
-
-cdef extern from *:
-    """
-    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
-    SM_ALL_WIDTHS
-    static Py_ssize_t sm_first_due(const double *scores, const double *signs,
-                                   const double *measured, double sigma, double bar,
-                                   Py_ssize_t i, Py_ssize_t n) {
-        for (; i + 16 <= n; i += 16) {
-            int64_t any = 0;  // as wide as a double: the compiler then uses vectors
-            for (Py_ssize_t b = 0; b < 16; ++b) any |= SM_DUE(i + b) ? -1 : 0;
-            if (any) break;
-        }
-        while (i < n && !SM_DUE(i)) ++i;
-        return i;
-    }
-    """
-    Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
-                                        const double* measured, double sigma, double bar,
-                                        Py_ssize_t i, Py_ssize_t n) noexcept nogil
+from sparsemargin._engine._vectors cimport add_multiple, first_due
 
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16

@@ -15,6 +15,7 @@ cdef struct Correction:
     int64_t start  # trials of this label before the correcting one
     double coefficient
     double unit  # the new hypothesis is unit * link(t)
+    double norm  # of the new vector
     int32_t label
     int32_t shift_before
     int32_t shift_after
@@ -26,5 +27,6 @@ cdef class CorrectionLog:
     cdef vector[int64_t] row_start
     cdef vector[int64_t] columns
     cdef vector[double] values
+    cdef int take_corrections(self, state, int64_t n_rows) except -1
     cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                          double bias, int64_t bias_column, double factor) except -1 nogil

@@ -16,14 +16,15 @@ from sparsemargin._engine._states import (
 # The fields of `Correction`, laid out as the compiler does it.
 ENTRY = np.dtype([
     ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
-    ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
+    ("norm", np.float64), ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
 ], align=True)
 
 
 cdef class CorrectionLog:
     """Corrections in the order they happened, and the rows they were made with.
 
-    Memory: 48 bytes a correction and 16 bytes a nonzero of each row stored.
+    Memory: 56 bytes a correction and, in the linear space, 16 bytes a nonzero of each row stored;
+    the kernel space has its rows in a pool.
     """
 
     def __cinit__(self):
@@ -45,27 +46,37 @@ cdef class CorrectionLog:
         self.row_start.push_back(self.columns.size())
         return self.row_start.size() - 2
 
-    def __getstate__(self):
+    def entries(self):
+        """The corrections, field by field."""
         entries = as_array(self.corrections.data(), self.corrections.size(), ENTRY)
+        return {name: np.ascontiguousarray(entries[name]) for name in ENTRY.names}
+
+    def __getstate__(self):
         return {
-            **{name: np.ascontiguousarray(entries[name]) for name in ENTRY.names},
+            **self.entries(),
             "row_start": as_array(self.row_start.data(), self.row_start.size(), np.int64),
             "columns": as_array(self.columns.data(), self.columns.size(), np.int64),
             "values": as_array(self.values.data(), self.values.size(), np.float64),
         }
 
     def __setstate__(self, state):
-        n, n_stored = length_of(state, "row"), length_of(state, "columns")
+        n_stored = length_of(state, "columns")
         take(self.row_start, "row_start", state, length_of(state, "row_start"))
         take(self.columns, "columns", state, n_stored)
         take(self.values, "values", state, n_stored)
         require_starts("row_start", state["row_start"], n_stored)
+        self.take_corrections(state, <int64_t> self.row_start.size() - 1)
+
+    cdef int take_corrections(self, state, int64_t n_rows) except -1:
+        """Take in what `entries` gave, of a pool of so many rows."""
+        n = length_of(state, "row")
         entries = np.zeros(n, ENTRY)
         for name in ENTRY.names:
             entries[name] = array_of(state, name, ENTRY[name], (n,))
-        require_within("row", state["row"], 0, <int64_t> self.row_start.size() - 2)
+        require_within("row", state["row"], 0, n_rows - 1)
         require_within("start", state["start"], 0, MAX_TRIALS)
         cdef const unsigned char[::1] raw = entries.view(np.uint8)
         self.corrections.resize(n)
         if n:
             memcpy(self.corrections.data(), &raw[0], raw.shape[0])
+        return 0

@@ -9,6 +9,7 @@ from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
+from sparsemargin._engine._labels cimport FirstOrderSpace, Space, unit
 from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine._power cimport link
 from sparsemargin._engine._random cimport shuffle_rows
@@ -20,7 +21,7 @@ from sparsemargin._engine._rules cimport (
     BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
     threshold
 )
-from sparsemargin._engine._space cimport LinearSpace, Space, add_row, rescued_output, unit
+from sparsemargin._engine._space cimport LinearSpace, add_row, rescued_output
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
@@ -70,6 +71,7 @@ cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
     entry.label = <int32_t> l
     entry.start = trials - space.of.idle[l]
     entry.unit = unit(space, l)
+    entry.norm = space.of.norm[l]
     entry.shift_after = <int32_t> (space.of.shift[l] - shift)
     if entry.shift_before != FORGET:
         entry.shift_after -= entry.shift_before
@@ -205,7 +207,7 @@ cdef inline bint any_learning(const Space* space, Py_ssize_t first_label,
     return False
 
 
-def set_bars(LinearSpace space, FirstOrderRule rule):
+def set_bars(FirstOrderSpace space, FirstOrderRule rule):
     """Put the rule's threshold before every label that is still learning."""
     cdef Py_ssize_t l
     for l in range(space.c.n_labels):

@@ -6,10 +6,9 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from sparsemargin._engine._labels cimport Space
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure, scores
-from sparsemargin._engine._space cimport (
-    FLUSHES, LinearSpace, Space, coordinate, entry, n_entries
-)
+from sparsemargin._engine._space cimport FLUSHES, LinearSpace, coordinate, entry, n_entries
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 

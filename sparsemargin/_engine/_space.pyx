@@ -30,8 +30,11 @@ import sys
 
 import numpy as np
 
+from sparsemargin._engine._labels cimport (
+    FirstOrderSpace, Labels, Space, p_root, refit, tighten, total_S, unit
+)
 from sparsemargin._engine._log cimport FORGET, CorrectionLog
-from sparsemargin._engine._power cimport BLOCK, link, make_power, raise_block, raised
+from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
@@ -40,12 +43,6 @@ from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 from sparsemargin._engine._states import (
     MAX_TRIALS, array_of, flag, part, real, require, require_within, whole, writable
 )
-
-# Named in the order of the pointers in `Labels`.
-FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
-          "mass", "bound")
-COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-          "started", "limit", "unmoved")
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
 #: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
@@ -61,21 +58,6 @@ cdef double FLUSH = ldexp(1.0, -10)
 # For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
 cdef double STALE_2 = ldexp(1.0, -10)
 cdef double STALE_P = ldexp(1.0, -90)
-
-
-cdef inline double total_S(const Space* space, Py_ssize_t l) noexcept nogil:
-    return space.of.S[l].high + space.of.S[l].low + space.of.S_slack[l]
-
-
-cdef inline double p_root(const Space* space, double total) noexcept nogil:
-    return sqrt(total) if space.p.exponent == 2.0 else pow(total, 1.0 / space.p.exponent)
-
-
-cdef double unit(const Space* space, Py_ssize_t l) noexcept nogil:
-    """What g is multiplied by when the current vector is counted as a hypothesis."""
-    if space.normalized:
-        return space.of.sigma[l] / space.of.norm[l] if space.of.norm[l] > 0.0 else 0.0
-    return space.of.sigma[l]
 
 
 # ------------------------------------------------------------------ sweeps over all coordinates
@@ -379,31 +361,6 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
         rescale(space, t, g, acc, l, -ilogb(largest))
 
 
-cdef void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
-    """Project theta, and bring norm and sigma up to date."""
-    cdef Labels* of = &space.of
-    cdef double root, total = total_S(space, l)
-    if total <= 0.0:
-        of.norm[l] = of.sigma[l] = 0.0
-        return
-    root = p_root(space, total)
-    of.norm[l] = of.scale[l] * root
-    if projection == ONTO_SPHERE or (projection != FREE and of.norm[l] > 1.0):
-        of.scale[l] /= of.norm[l]
-        of.mass[l] /= of.norm[l]
-        of.norm[l] = 1.0
-    of.sigma[l] = of.scale[l]
-    if space.p.exponent != 2.0:
-        of.sigma[l] *= root * root / total
-
-
-cdef void tighten(Space* space, Py_ssize_t l) noexcept nogil:
-    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
-    cdef double bound = space.of.norm[l] / space.of.mass[l]
-    if bound < space.of.bound[l] and isfinite(space.of.mass[l]):
-        space.of.bound[l] = bound
-
-
 # ----------------------------------------------------------------------------- outputs in extremis
 
 cdef inline bint factors(const Space* space, const state_t* t, Py_ssize_t l,
@@ -454,7 +411,7 @@ cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t l,
 
 # --------------------------------------------------------------------------------- the Python side
 
-cdef class LinearSpace:
+cdef class LinearSpace(FirstOrderSpace):
     """The learned state of all labels, feature by feature.
 
     Parameters
@@ -489,9 +446,7 @@ cdef class LinearSpace:
         arrays["g"] = arrays["t"] if p == 2.0 else np.zeros(len(arrays["t"]))
         self.log = log
         self.bind(p, arrays)
-        self.counts[COUNTS.index("stopped")] = -1
-        self.floats[FLOATS.index("scale")] = 1.0
-        self.floats[FLOATS.index("bound")] = np.inf
+        self.set_out()
 
     cdef dict layout(self, dtype):
         """Shape and type of the arrays of the state, but for g, which is as t or t itself, and
@@ -502,32 +457,16 @@ cdef class LinearSpace:
             "t": ((size,), dtype),
             "acc": ((kept,), dtype),
             "synced": ((kept,), np.uint16),
-            "floats": ((len(FLOATS), n), np.float64),
-            "sums": ((n, sizeof(Sum) // sizeof(double)), np.float64),
-            "counts": ((len(COUNTS), n), np.int64),
+            **self.label_layout(),
         }
 
     cdef bind(self, double p, dict arrays):
         """Take these arrays for the state."""
         self.t, self.g, self.acc = arrays["t"], arrays["g"], arrays["acc"]
         self.synced = arrays["synced"]
-        self.floats, self.sums, self.counts = arrays["floats"], arrays["sums"], arrays["counts"]
+        self.bind_labels(p, arrays)
         self.pending = np.zeros((self.c.n_labels, FLUSHES + 1 if self.c.averaged else 0))
-        self.c.p = make_power(p)
-        self.c.link = make_power(p - 1.0)
         self.c.window = 600 if self.t.dtype == np.float64 else 100
-        cdef double[:, ::1] floats = self.floats
-        cdef int64_t[:, ::1] counts = self.counts
-        cdef double[:, ::1] sums = self.sums
-        cdef Py_ssize_t n = self.c.n_labels
-        cdef double* real = &floats[0, 0]
-        cdef int64_t* whole = &counts[0, 0]
-        self.c.of = Labels(
-            real, real + n, real + 2 * n, <Sum*> &sums[0, 0], real + 3 * n, real + 4 * n,
-            real + 5 * n, real + 6 * n, real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
-            whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
-            whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n, whole + 10 * n,
-        )
         cdef uint16_t[::1] synced = self.synced
         cdef double[:, ::1] pending = self.pending
         self.c.synced = &synced[0] if self.c.averaged else NULL
@@ -591,55 +530,6 @@ cdef class LinearSpace:
     @property
     def n_features(self):
         return self.c.n_coordinates - (1 if self.c.bias else 0)
-
-    @property
-    def n_labels(self):
-        return self.c.n_labels
-
-    @property
-    def p(self):
-        return self.c.p.exponent
-
-    @property
-    def bias(self):
-        return self.c.bias
-
-    @property
-    def slack(self):
-        return self.c.slack
-
-    @property
-    def averages(self):
-        return self.c.averaged
-
-    def per_label(self, name):
-        """The scalars called `name`, a view of shape (n_labels,)."""
-        if name in FLOATS:
-            return self.floats[FLOATS.index(name)]
-        return self.counts[COUNTS.index(name)]
-
-    @property
-    def trials_per_label(self):
-        """Trials each label took part in, shape (n_labels,)."""
-        stopped = self.per_label("stopped")
-        return np.where(stopped >= 0, stopped, self.trials) - self.per_label("idle")
-
-    def count_trials(self, int64_t trials):
-        """Let the trials go up to `trials` without a correction."""
-        self.trials = max(self.trials, trials)
-
-    def resume(self, max_corrections=None):
-        """Let labels learn on, up to that many corrections since their first."""
-        cdef Py_ssize_t l
-        cdef Labels* of = &self.c.of
-        for l in range(self.c.n_labels):
-            of.limit[l] = -1 if max_corrections is None else max_corrections
-            if of.stopped[l] >= 0:
-                of.idle[l] += self.trials - of.stopped[l]
-                of.begin[l] += self.trials - of.stopped[l]
-                of.stopped[l] = -1
-            if 0 <= of.limit[l] <= of.corrections[l]:
-                of.stopped[l] = self.trials
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
@@ -710,29 +600,6 @@ cdef class LinearSpace:
         self.row_slack = None
         return row_slack
 
-    def mixture(self):
-        """The hypothesis as ``a * g + b * acc``, acc with what it has not yet taken in.
-
-        Returns
-        -------
-        a : ndarray of shape (n_labels,)
-        b : ndarray of shape (n_labels,)
-            Zero where the hypothesis is the last one.
-        """
-        cdef Py_ssize_t l
-        cdef Labels* of = &self.c.of
-        cdef int64_t local, trials
-        a_array, b_array = np.empty(self.c.n_labels), np.zeros(self.c.n_labels)
-        cdef double[::1] a = a_array, b = b_array
-        for l in range(self.c.n_labels):
-            a[l] = unit(&self.c, l)
-            if self.c.averaged:
-                local = of.stopped[l] if of.stopped[l] >= 0 else self.trials
-                trials = max(local - of.idle[l], <int64_t> 1)
-                a[l] = (of.Z[l] + (local - of.begin[l]) * a[l]) / trials
-                b[l] = 1.0 / trials
-        return a_array, b_array
-
     def weights(self):
         """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""
         a, b = self.mixture()
@@ -753,10 +620,6 @@ cdef class LinearSpace:
         shape = (self.c.n_coordinates, self.c.n_labels)
         return np.ascontiguousarray((self.t.reshape(shape) * self.per_label("scale")).T)
 
-    def theta_norm(self):
-        """``||theta||_p`` of each label, soft-margin coordinates included."""
-        return self.per_label("norm").copy()
-
     def visible_norm(self):
         """``||theta||_p`` of each label without the soft-margin coordinates."""
         return self.per_label("scale") * self.sums[:, :2].sum(axis=1) ** (1.0 / self.p)
@@ -768,14 +631,3 @@ cdef class LinearSpace:
             return 0.0
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.per_label("sigma") * self.c.slack))
-
-    def exhausted(self):
-        """Whether each label has made all the corrections it was allowed."""
-        limit = self.per_label("limit")
-        return (limit >= 0) & (self.per_label("corrections") >= limit)
-
-    def stop(self, which):
-        """Let the labels for which the boolean array `which` holds learn no more."""
-        ending = which & (self.per_label("stopped") < 0)
-        self.per_label("stopped")[ending] = self.trials
-        self.per_label("bar")[ending] = -np.inf

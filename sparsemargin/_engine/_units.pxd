@@ -3,11 +3,11 @@
 from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int64_t
 
+from sparsemargin._engine._labels cimport Space
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, Rule, Step, Trial, respond, threshold
 )
-from sparsemargin._engine._space cimport Space
 
 
 cdef inline double raise_bar(const Rule* rule, Space* space, Py_ssize_t l) noexcept nogil:

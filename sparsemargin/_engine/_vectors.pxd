@@ -34,9 +34,26 @@ cdef extern from *:
             row[i] = turned;
         }
     }
+    // The next row whose test fires; the comparisons of 16 rows are made at once.
+    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_first_due(const double *scores, const double *signs,
+                                   const double *measured, double sigma, double bar,
+                                   Py_ssize_t i, Py_ssize_t n) {
+        for (; i + 16 <= n; i += 16) {
+            int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+            for (Py_ssize_t b = 0; b < 16; ++b) any |= SM_DUE(i + b) ? -1 : 0;
+            if (any) break;
+        }
+        while (i < n && !SM_DUE(i)) ++i;
+        return i;
+    }
     """
     void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
                                         Py_ssize_t n) noexcept nogil
     double dot "sm_dot"(const double* a, const double* b, Py_ssize_t n) noexcept nogil
     void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
                             Py_ssize_t n) noexcept nogil
+    Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
+                                        const double* measured, double sigma, double bar,
+                                        Py_ssize_t i, Py_ssize_t n) noexcept nogil

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,66 +35,40 @@ class SoftMargin:
 
 
 class Certificate:
-    """Margins of the last vectors over a task's rows.
+    """Margins of the last vectors over a task's rows; base of those of the spaces.
 
     Theta is a sum of ``y x`` with nonnegative multipliers, so no vector has a margin larger
     than ``||theta||_p`` over the sum L of the multipliers; the space keeps the least such bound.
 
-    Parameters
-    ----------
-    space : LinearSpace
-        Its soft-margin coordinates open.
-    rule : FirstOrderRule
-    task : Task
-        Its rows have been checked.
     """
 
-    def __init__(self, space, rule, task):
-        self.space, self.task = space, task
-        rows = task.rows
-        self.norms = kernels.for_rows(rows).row_norms(
-            rows.data, rows.indptr, space.p, space.bias, space.slack
-        )
-        self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
-        # Of all rows, where passes may leave some out.
-        self.outputs = None
-        if rule.keeps_multipliers:
-            self.outputs = np.empty((len(self.norms), space.n_labels))
+    # Of all rows, where passes may leave some out.
+    outputs = None
 
+    def __init__(self, space, task):
+        self.space, self.task = space, task
+
+    @abstractmethod
     def _signed_outputs(self):
         """Blocks of rows with ``y w.x`` of each label, in the instance space; infinite where a
         row counts for nothing."""
-        space, task, rows = self.space, self.task, self.task.rows
-        outputs = kernels.for_state(rows, space).outputs
-        first = 1 if space.n_labels == 1 else 0
-        labels = np.arange(first, first + space.n_labels)
-        for start in range(0, len(task.codes), _ROWS_PER_CALL):
-            block = slice(start, min(start + _ROWS_PER_CALL, len(task.codes)))
-            result, _ = outputs(
-                space, space.g, space.acc, rows.data, rows.indices,
-                rows.indptr[block.start : block.stop + 1], False,
-            )  # fmt: skip
-            positive = task.codes[block, np.newaxis] == labels
-            result *= np.where(positive, 1.0, -1.0)
-            idle = (self.norms[block] == 0)[:, np.newaxis]
-            if task.weights is not None:
-                idle = idle | (task.weights[block] == 0)[:, np.newaxis]
-            result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
-            yield block, result
 
-    def active_rows(self):
-        """Rows that a pass may yet correct, by the outputs that the last `margin` came to.
+    @abstractmethod
+    def _slack_outputs(self, block):
+        """What their soft-margin coordinates add to them."""
 
-        Those whose multiplier is not 0, and those whose output is not far above 1, for a label
-        that is still learning. Other rows' outputs will move as far as the worst is wrong now.
-        """
-        space = self.space
-        learning = space.per_label("stopped") < 0
-        outputs = self.outputs[:, learning]
-        reach = np.maximum(_LEAST_REACH, _REACH * (1.0 - outputs.min(axis=0)))
-        near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
-        active = near.any(axis=1)
-        return None if active.all() or not active.any() else active
+    def _signed(self, block, result):
+        """Outputs of the rows of a block times their labels."""
+        task = self.task
+        first = 1 if self.space.n_labels == 1 else 0
+        labels = np.arange(first, first + self.space.n_labels)
+        positive = task.codes[block, np.newaxis] == labels
+        result *= np.where(positive, 1.0, -1.0)
+        idle = (self.norms[block] == 0)[:, np.newaxis]
+        if task.weights is not None:
+            idle = idle | (task.weights[block] == 0)[:, np.newaxis]
+        result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
+        return result
 
     def margin(self):
         """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
@@ -106,7 +81,7 @@ class Certificate:
         space = self.space
         least = np.full(space.n_labels, np.inf)
         for block, result in self._signed_outputs():
-            result += space.slack_outputs(block.start, block.stop)
+            result += self._slack_outputs(block)
             result /= self.measured[block, np.newaxis]
             if self.outputs is not None:
                 self.outputs[block] = result
@@ -138,3 +113,85 @@ class Certificate:
         J = np.divide(1.0, gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
         J += np.divide(D, space.slack * gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
         return SoftMargin(J, deviation)
+
+
+class LinearCertificate(Certificate):
+    """Margins of the vectors of a linear space.
+
+    Parameters
+    ----------
+    space : LinearSpace
+        Its soft-margin coordinates open.
+    rule : FirstOrderRule
+    task : Task
+        Its rows have been checked.
+    """
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, task)
+        rows = task.rows
+        self.norms = kernels.for_rows(rows).row_norms(
+            rows.data, rows.indptr, space.p, space.bias, space.slack
+        )
+        self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
+        if rule.keeps_multipliers:
+            self.outputs = np.empty((len(self.norms), space.n_labels))
+
+    def _signed_outputs(self):
+        space, rows = self.space, self.task.rows
+        outputs = kernels.for_state(rows, space).outputs
+        for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
+            block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
+            result, _ = outputs(
+                space, space.g, space.acc, rows.data, rows.indices,
+                rows.indptr[block.start : block.stop + 1], False,
+            )  # fmt: skip
+            yield block, self._signed(block, result)
+
+    def _slack_outputs(self, block):
+        return self.space.slack_outputs(block.start, block.stop)
+
+    def active_rows(self):
+        """Rows that a pass may yet correct, by the outputs that the last `margin` came to.
+
+        Those whose multiplier is not 0, and those whose output is not far above 1, for a label
+        that is still learning. Other rows' outputs will move as far as the worst is wrong now.
+        """
+        space = self.space
+        learning = space.per_label("stopped") < 0
+        outputs = self.outputs[:, learning]
+        reach = np.maximum(_LEAST_REACH, _REACH * (1.0 - outputs.min(axis=0)))
+        near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
+        active = near.any(axis=1)
+        return None if active.all() or not active.any() else active
+
+
+class KernelCertificate(Certificate):
+    """Margins of the vectors of a kernel space.
+
+    Parameters
+    ----------
+    loop : KernelLoop
+        Keeps the scores of the task's rows.
+    """
+
+    def __init__(self, loop):
+        super().__init__(loop.space, loop.task)
+        self.loop = loop
+        self.scores = loop.all_scores()
+        self.norms = np.hypot(loop.lengths, loop.space.slack)
+        self.measured = self.norms if loop.rule.measures_rows else np.ones(len(self.norms))
+
+    def _own_slack(self):
+        space, place = self.space, self.loop.place
+        t = np.where(place >= 0, space.t[:, place], 0.0)
+        return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
+
+    def _signed_outputs(self):
+        sigma = self.space.per_label("sigma")
+        result = self.loop.all_scores().T * sigma - self._own_slack()
+        block = slice(0, len(self.norms))
+        yield block, self._signed(block, result)
+
+    def _slack_outputs(self, block):
+        return np.abs(self._own_slack())

@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine._gram import fill_gram, run_passes
+from sparsemargin._engine._kernel_rows import (
+    fill_dense,
+    raise_powers,
+    sparse_products,
+    square_sums,
+)
 from sparsemargin._engine._loop import train
 from sparsemargin._engine._outputs import outputs
 from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
@@ -26,13 +32,22 @@ INDEX_TYPES = tuple(_INTEGERS)
 _BY_ROWS = {
     (value, index): SimpleNamespace(
         bad_pointer=bad_pointer[_INTEGERS[index]],
+        fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
         fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
         first_bad_row=first_bad_row[_FLOATS[value], _INTEGERS[index]],
         learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
         outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
         row_norms=row_norms[_FLOATS[value], _INTEGERS[index]],
+        square_sums=square_sums[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)
+}
+_BY_VALUES = {
+    value: SimpleNamespace(
+        raise_powers=raise_powers[_FLOATS[value]],
+        sparse_products=sparse_products[_FLOATS[value]],
+    )
+    for value in VALUE_TYPES
 }
 _BY_STATE = {
     (value, index, state): SimpleNamespace(
@@ -56,6 +71,11 @@ class BadRow(Exception):
 def for_rows(rows: Any) -> Any:
     """Kernels that need rows alone."""
     return _BY_ROWS[rows.data.dtype, rows.indices.dtype]
+
+
+def for_values(values: Any) -> Any:
+    """Kernels that need an array of values alone."""
+    return _BY_VALUES[values.dtype]
 
 
 def for_state(rows: Any, space: Any) -> Any:

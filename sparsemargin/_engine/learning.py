@@ -10,7 +10,6 @@ import numpy as np
 
 from sparsemargin._engine._loop import shuffle
 from sparsemargin._engine._states import MAX_TRIALS
-from sparsemargin._engine.certificate import Certificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.progress import Progress
 from sparsemargin._engine.task import PRODUCTS_PER_CALL
@@ -270,7 +269,7 @@ class _Fit:
 
     def _margin(self):
         if self.certificate is None:
-            self.certificate = Certificate(self.space, self.loop.rule, self.task)
+            self.certificate = self.loop.certificate()
         if self.margin is None or self.margin_after != self.corrections:
             self.margin, self.margin_after = self.certificate.margin(), self.corrections
         return self.margin

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsemargin._engine import kernels
 from sparsemargin._engine._loop import set_bars
+from sparsemargin._engine.certificate import LinearCertificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
 from sparsemargin._engine.threads import run_together
@@ -47,6 +48,10 @@ class LinearLoop(Loop):
         """Rows predicted wrongly just before they were learned from; None where the labels are
         split over threads, none of which sees all outputs."""
         return self.n_mistakes if len(self.slices) == 1 else None
+
+    def certificate(self):
+        """Margins of the vectors as they are."""
+        return LinearCertificate(self.space, self.rule, self.task)
 
     def calls(self, stop):
         """Cut the first `stop` trials of a pass into calls of the compiled loop."""

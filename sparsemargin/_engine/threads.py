@@ -42,6 +42,16 @@ def run_together(calls, n_threads):
         _in_any_case(gate.close, pool.shutdown)
 
 
+def run_apart(call):
+    """Result of the call, which Ctrl-C can't cut short: it is let out when the call has ended."""
+    gate = _Gate()
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(gate.run, call).result()
+    finally:
+        _in_any_case(gate.close, pool.shutdown)
+
+
 class _Gate:
     """Counts the calls under way, and lets no more begin once it is closed.
 

@@ -86,7 +86,7 @@ _PARAMETERS = {
 }
 
 _FIRST_ORDER = {
-    "why hypothesis": """The last two log the corrections (48 bytes each, and 16 bytes a nonzero
+    "why hypothesis": """The last two log the corrections (56 bytes each, and 16 bytes a nonzero
         of every row that made one) and replay them to predict.""",
     "without soft margin": " without `soft_margin`",
     "why warm_start": """ With other rows than the last one

@@ -7,23 +7,30 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
 from sparsemargin._engine import kernels
+from sparsemargin._engine._kernel_replay import outputs_at as kernel_outputs_at
+from sparsemargin._engine._kernel_replay import votes as kernel_votes
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._replay import draw_slices, outputs_at, votes
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel_loop import BLOCK, PoolFull, kernel_loop
+from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import Aim, Outcome, learn
 from sparsemargin._engine.linear_loop import linear_loop
 from sparsemargin._engine.task import Task
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
+from sparsemargin.learners._kernels import KernelLearner
 from sparsemargin.learners._learner import Learner
-from sparsemargin.learners._limits import FLAG, NONE, Limit, real
+from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
 
 # Test points a vote is replayed over at once.
 _POINTS_PER_REPLAY = 1 << 16
@@ -45,7 +52,7 @@ class Sample:
     largest_norm: Callable[[], float]
 
 
-class FirstOrderLearner(CertifiedLearner):
+class FirstOrderLearner(CertifiedLearner, KernelLearner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
     # Whether a fit is meant to reach a margin, and says so where it did not.
@@ -53,18 +60,25 @@ class FirstOrderLearner(CertifiedLearner):
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
         **Learner._limits,
+        **KernelLearner._limits,
+        "max_support": (whole(1), NONE),
+        "when_full": (one_of(["error", "skip"]),),
         "tol": (real(0, 1), NONE),
         "soft_margin": (real(0, closed="left"),),
         "keep_history": (FLAG,),
     }
 
-    _structural = (*Learner._structural, "normalize", "soft_margin")
+    _structural = (
+        *Learner._structural, *KernelLearner._structural, "normalize", "soft_margin", "max_support"
+    )  # fmt: skip
 
+    max_support: int | None
+    when_full: Literal["error", "skip"]
     tol: float | None
     soft_margin: float
     keep_history: bool
 
-    _space: LinearSpace
+    _space: LinearSpace | KernelSpace
     _rule: FirstOrderRule
     _outcome: Outcome | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
@@ -98,6 +112,8 @@ class FirstOrderLearner(CertifiedLearner):
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
+        if not self._is_linear:
+            return self._learn_by_kernel(border.check_rows(X, rows), X, codes, weights, seed)
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
         if not all_used:
             rows = border.check_rows(X, rows)
@@ -111,14 +127,53 @@ class FirstOrderLearner(CertifiedLearner):
                 return self._learn_afresh(border.canonical(X), codes, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
 
+    def _learn_by_kernel(
+        self, rows: border.Rows, X: Any, codes: Any, weights: Any, seed: int | None
+    ) -> Self:
+        try:
+            kernel = self._make_kernel(rows, streams=False)
+            self._rule = self._open_rule(rows, X, weights, kernel)
+            self._space = self._open_kernel_space(kernel)
+            self._structure = self._get_structure()
+            self._learn_rows(rows, codes, weights, seed, check=False)
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
+        except PoolFull as full:
+            self._refuse_full_pool(full)
+        if isinstance(kernel, PrecomputedKernel):
+            kernel.forget_rows()
+        self._warn_of_full_pool()
+        return self
+
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
         rows = border.check_rows(X, border.open_rows(X))
-        self._rule = self._open_rule(rows, X, weights)
         try:
+            self._rule = self._open_rule(rows, X, weights, getattr(self._space, "kernel", None))
             return self._learn_rows(rows, codes, weights, seed, check=False)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
+        except PoolFull as full:
+            self._refuse_full_pool(full)
+
+    def _refuse_full_pool(self, full: PoolFull) -> NoReturn:
+        raise ValueError(
+            f"After {full.epochs:.3g} epochs another row would have to join the pool, which holds "
+            f"max_support={self.max_support} rows by now. Raise max_support, or pass "
+            "when_full='skip' to learn on with the rows it has."
+        ) from None
+
+    def _warn_of_full_pool(self) -> None:
+        passed_over, space = self._space.passed_over, self._space
+        if passed_over.any():
+            share = passed_over.sum() / (space.trials_per_label.sum() or 1)
+            warnings.warn(
+                f"The pool was full at max_support={self.max_support} rows: {passed_over.sum()} "
+                f"trials that would have corrected ({100 * share:.2g} % of all, against "
+                f"{space.per_label('corrections').sum()} corrections made) were passed over. "
+                "n_passed_over_ has them by label; the margin is proven for none of them.",
+                stacklevel=6,
+            )
 
     def _learn_rows(
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
@@ -200,22 +255,31 @@ class FirstOrderLearner(CertifiedLearner):
 
     def _open(self, rows: border.Rows) -> None:
         self._rule = self._open_rule(rows)
-        self._space = self._open_space(rows)
+        if self._is_linear:
+            self._space = self._open_space(rows)
+        else:
+            self._space = self._open_kernel_space(self._make_kernel(rows, streams=True))
 
     def _loop(self, task: Task) -> AbstractContextManager:
+        if isinstance(self._space, KernelSpace):
+            return kernel_loop(self._space, self._rule, task, skips=self.when_full == "skip")
         return linear_loop(self._space, self._rule, task)
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         self._outcome = self._learned = None
         return super()._learn_stream(task, order)
 
-    def _open_rule(self, rows: border.Rows, X: Any = None, weights: Any = None) -> FirstOrderRule:
+    def _open_rule(
+        self, rows: border.Rows, X: Any = None, weights: Any = None, kernel: Kernel | None = None
+    ) -> FirstOrderRule:
         """The rule; X is None in a stream."""
         p = self._p(rows.n_features)
         if X is None:
             return self._make_rule(p, None)
 
         def largest_norm() -> float:
+            if kernel is not None:
+                return _largest_length(kernel, rows, weights, float(self.soft_margin))
             checked = border.check_rows(X, rows)
             norms = kernels.for_rows(checked).row_norms(
                 checked.data, checked.indptr, p, self._bias(), float(self.soft_margin)
@@ -236,6 +300,15 @@ class FirstOrderLearner(CertifiedLearner):
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
 
+    def _open_kernel_space(self, kernel: Kernel) -> KernelSpace:
+        """An empty one."""
+        return KernelSpace(
+            kernel, self._n_labels(), bias=self._bias(), slack=float(self.soft_margin),
+            averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
+            log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
+            max_support=self.max_support,
+        )  # fmt: skip
+
     def _bytes_per_weight(self, dtype: np.dtype) -> int:
         widest = self.p == "log" or self.p > 2 or self._is_certified()
         n_bytes = 8 if widest else dtype.itemsize
@@ -247,6 +320,8 @@ class FirstOrderLearner(CertifiedLearner):
 
     def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
         space = self._space
+        if isinstance(space, KernelSpace):
+            return self._outputs_by_kernel(space, rows), True
         if space.log is None:
             return kernels.for_state(rows, space).outputs(
                 space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
@@ -264,13 +339,40 @@ class FirstOrderLearner(CertifiedLearner):
             result[start : start + points.shape[0]] = votes(space, *parts, points.shape[0])
         return result / np.maximum(space.trials_per_label, 1), True
 
+    def _outputs_by_kernel(self, space: KernelSpace, rows: border.Rows) -> np.ndarray:
+        replay: Callable[..., np.ndarray] | None = None
+        if self._structure["hypothesis"] == "vote":
+
+            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
+                counts = np.maximum(space.trials_per_label, 1)
+                return kernel_votes(space, products) / counts[:, np.newaxis]
+
+        elif self._structure["hypothesis"] == "random":
+            X, _ = self._points(rows)
+            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+            slices = draw_slices(*parts, self._slice_seed, space.trials)
+
+            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
+                return kernel_outputs_at(space, products, slices[which])
+
+        return hypothesis_outputs(space, rows, self._n_threads(), replay)
+
     # ------------------------------------------------------------------------ fitted attributes
+
+    @property
+    def n_passed_over_(self) -> int | np.ndarray:
+        """Trials that would have corrected, had the pool had room: an int for two classes, else an
+        array of shape (n_classes,)."""
+        self._with_kernel("n_passed_over_")
+        counts = self._space.passed_over
+        return int(counts[0]) if len(counts) == 1 else counts.copy()
 
     @property
     def theta_(self) -> np.ndarray:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis."""
         self._check_fitted()
+        self._check_linear("theta_")
         return self._space.theta()
 
     @property
@@ -279,3 +381,16 @@ class FirstOrderLearner(CertifiedLearner):
         coordinates included."""
         self._check_fitted()
         return self._space.theta_norm()
+
+
+def _largest_length(
+    kernel: Kernel, rows: border.Rows, weights: np.ndarray | None, slack: float
+) -> float:
+    """The largest length of the rows in feature space, those of weight 0 left out."""
+    which = np.arange(len(rows.indptr) - 1)
+    which = which if weights is None else which[weights > 0]
+    largest = 0.0
+    for start in range(0, len(which), BLOCK):
+        lengths = kernel.points(rows, which[start : start + BLOCK]).lengths
+        largest = max(largest, float(lengths.max()))
+    return float(np.hypot(largest, slack))

@@ -271,13 +271,16 @@ class Learner:
 
             check_is_fitted(self)
 
-    def _weights(self) -> np.ndarray:
-        self._check_fitted()
+    def _check_has_weights(self) -> None:
         if self._structure["hypothesis"] in ("vote", "random"):
             raise AttributeError(
                 f"hypothesis={self._structure['hypothesis']!r} has no single weight vector. "
                 "Fit with hypothesis='average' or 'last'."
             )
+
+    def _weights(self) -> np.ndarray:
+        self._check_fitted()
+        self._check_has_weights()
         coef = self._space.weights() if self._coef is None else self._coef
         self._coef = coef
         return coef

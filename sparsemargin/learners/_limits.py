@@ -69,6 +69,7 @@ def one_of(options: Iterable[str]) -> Limit:
 
 NONE = Limit("None", lambda value: value is None)
 FLAG = Limit("a bool", lambda value: isinstance(value, bool | np.bool_))
+CALLABLE = Limit("a callable", callable)
 MAPPING = Limit("a dict", lambda value: isinstance(value, dict))
 VERBOSITY = Limit(
     "a bool or an int from 0",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
+from sparsemargin._engine.kernel_functions import KernelName
 from sparsemargin.learners._first_order import FirstOrderLearner, Sample
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit, real
@@ -47,6 +49,12 @@ class MarginLearner(WeightedLearner, FirstOrderLearner):
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
         soft_margin: float = 0.0,
+        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
+        max_support: int | None = None,
+        when_full: Literal["error", "skip"] = "error",
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,

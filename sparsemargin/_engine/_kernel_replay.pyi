@@ -1,0 +1,6 @@
+import numpy as np
+
+from sparsemargin._engine._kernel_space import KernelSpace
+
+def votes(space: KernelSpace, products: np.ndarray) -> np.ndarray: ...
+def outputs_at(space: KernelSpace, products: np.ndarray, slices: np.ndarray) -> np.ndarray: ...

@@ -1,0 +1,137 @@
+# distutils: extra_compile_args = -ffp-contract=off
+"""What kernels do to rows: spread them out, take their products, raise these to a power."""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from sparsemargin._engine._types cimport index_t, value_t
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+    #define SM_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
+    #else
+    #define SM_WIDTHS
+    #endif
+    #define SM_LANES 32
+    #define SM_DEFINE(type, raise, spread)                                                      \
+    SM_WIDTHS static void raise(type *x, Py_ssize_t n, int degree) {                            \
+        type base[SM_LANES], power[SM_LANES];                                                   \
+        for (Py_ssize_t i = 0; i < n; i += SM_LANES) {                                          \
+            Py_ssize_t m = n - i < SM_LANES ? n - i : SM_LANES;                                 \
+            for (int j = 0; j < SM_LANES; ++j) {                                                \
+                base[j] = j < m ? x[i + j] : 0;                                                 \
+                power[j] = 1;                                                                   \
+            }                                                                                   \
+            for (int left = degree; left; left >>= 1) {                                         \
+                if (left & 1) for (int j = 0; j < SM_LANES; ++j) power[j] *= base[j];           \
+                if (left > 1) for (int j = 0; j < SM_LANES; ++j) base[j] *= base[j];            \
+            }                                                                                   \
+            for (Py_ssize_t j = 0; j < m; ++j) x[i + j] = power[j];                             \
+        }                                                                                       \
+    }                                                                                           \
+    /* Products of one row with the rows whose entries lie side by side in `lanes`. */          \
+    SM_WIDTHS static void spread(type *out, const type *values, const int64_t *columns,         \
+                                 Py_ssize_t n, const int32_t *place, const type *lanes) {       \
+        for (int j = 0; j < SM_LANES; ++j) out[j] = 0;                                          \
+        for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
+            const int32_t at = place[columns[i]];                                               \
+            if (at < 0) continue;                                                               \
+            const type *entries = lanes + (Py_ssize_t)at * SM_LANES, value = values[i];         \
+            for (int j = 0; j < SM_LANES; ++j) out[j] += value * entries[j];                    \
+        }                                                                                       \
+    }
+    SM_DEFINE(float, sm_raise_float, sm_spread_float)
+    SM_DEFINE(double, sm_raise_double, sm_spread_double)
+    """
+    enum:
+        LANES "SM_LANES"
+    void raise_float "sm_raise_float"(float* x, Py_ssize_t n, int degree) noexcept nogil
+    void raise_double "sm_raise_double"(double* x, Py_ssize_t n, int degree) noexcept nogil
+    void spread_float "sm_spread_float"(float* out, const float* values, const int64_t* columns,
+                                        Py_ssize_t n, const int32_t* place,
+                                        const float* lanes) noexcept nogil
+    void spread_double "sm_spread_double"(double* out, const double* values,
+                                          const int64_t* columns, Py_ssize_t n,
+                                          const int32_t* place, const double* lanes) noexcept nogil
+
+
+def raise_powers(value_t[::1] x, int degree):
+    """x to the power of `degree`, in place."""
+    if x.shape[0] == 0:
+        return
+    with nogil:
+        if value_t is float:
+            raise_float(&x[0], x.shape[0], degree)
+        else:
+            raise_double(&x[0], x.shape[0], degree)
+
+
+def fill_dense(value_t[:, ::1] out, const value_t[::1] data, const index_t[::1] indices,
+               const index_t[::1] indptr, const int64_t[::1] which, const double[::1] scale):
+    """Write the rows called `which`, times their scale, into a matrix of zeros."""
+    cdef Py_ssize_t i, j
+    with nogil:
+        for i in range(which.shape[0]):
+            for j in range(indptr[which[i]], indptr[which[i] + 1]):
+                out[i, indices[j]] += <value_t> (data[j] * scale[i])
+
+
+def square_sums(const value_t[::1] data, const index_t[::1] indptr, const int64_t[::1] which):
+    """``|x|^2`` of the rows called `which`, float64."""
+    cdef Py_ssize_t i, j
+    cdef double total
+    result = np.empty(which.shape[0])
+    cdef double[::1] out = result
+    with nogil:
+        for i in range(which.shape[0]):
+            total = 0.0
+            for j in range(indptr[which[i]], indptr[which[i] + 1]):
+                total += <double> data[j] * data[j]
+            out[i] = total
+    return result
+
+
+def sparse_products(const value_t[::1] data, const int64_t[::1] indices,
+                    const int64_t[::1] indptr, const value_t[::1] other_data,
+                    const int64_t[::1] other_indices, const int64_t[::1] other_indptr,
+                    Py_ssize_t n_features, value_t[:, ::1] out):
+    """Dot products of all pairs of rows of two CSR matrices, shape (n_rows, n_other_rows).
+
+    Some rows of the first are laid side by side, feature by feature; a row of the second then
+    meets all of them at once.
+    """
+    cdef vector[int32_t] place
+    cdef vector[value_t] lanes
+    cdef value_t sums[LANES]
+    cdef Py_ssize_t block, start, stop, i, j, a, n = indptr.shape[0] - 1
+    cdef Py_ssize_t m = other_indptr.shape[0] - 1
+    cdef int32_t known
+    with nogil:
+        place.assign(n_features, -1)
+        for block in range((n + LANES - 1) // LANES):
+            start = block * LANES
+            stop = min(start + LANES, n)
+            known = 0
+            for a in range(indptr[start], indptr[stop]):
+                if place[indices[a]] < 0:
+                    place[indices[a]] = known
+                    known += 1
+            lanes.assign(<Py_ssize_t> known * LANES, 0)
+            for i in range(start, stop):
+                for a in range(indptr[i], indptr[i + 1]):
+                    lanes[<Py_ssize_t> place[indices[a]] * LANES + i - start] = data[a]
+            for j in range(m):
+                a = other_indptr[j]
+                if value_t is float:
+                    spread_float(sums, &other_data[0] + a, &other_indices[0] + a,
+                                 other_indptr[j + 1] - a, place.data(), lanes.data())
+                else:
+                    spread_double(sums, &other_data[0] + a, &other_indices[0] + a,
+                                  other_indptr[j + 1] - a, place.data(), lanes.data())
+                for i in range(start, stop):
+                    out[i, j] = sums[i - start]
+            for a in range(indptr[start], indptr[stop]):
+                place[indices[a]] = -1

@@ -1,0 +1,124 @@
+"""Outputs of vectors in feature space: kernel rows times coefficients, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.kernel_functions import Kernel
+from sparsemargin._engine.points import Points
+from sparsemargin._engine.threads import run_together
+
+# Support rows of a tile: with a block of rows their products stay in a core's cache.
+_TILE = 1024
+
+# Points predicted at once.
+_POINTS = 512
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
+    cores there are."""
+    with _blas().limit(limits=1):
+        yield
+
+
+def outputs(
+    kernel: Kernel, points: Points, support: Points, coefficients: np.ndarray, n_threads: int = 1
+) -> np.ndarray:
+    """``sum_i c_i K(x_i, x) / length(x)`` of all points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+    support : Points
+    coefficients : ndarray of shape (n_labels, support.n)
+    n_threads : int
+        Tiles are shared among them, and added in the same order for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_labels, points.n)
+    """
+    scaled = coefficients * support.lengths
+    # So that float32 holds them.
+    peaks = np.abs(scaled).max(axis=1, initial=0.0)
+    scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
+    starts = range(0, support.n, _TILE)
+    calls = [partial(_tile, kernel, points, support, scaled, start) for start in starts]
+    total = np.zeros((len(coefficients), points.n))
+    for part in run_together(calls, n_threads) if calls else ():
+        total += part
+    total *= peaks[:, np.newaxis]
+    return total
+
+
+def _tile(
+    kernel: Kernel, points: Points, support: Points, scaled: np.ndarray, start: int
+) -> np.ndarray:
+    stop = min(start + _TILE, support.n)
+    products = kernel.products(points, support.part(start, stop))
+    return scaled[:, start:stop].astype(products.dtype, copy=False) @ products.T
+
+
+def hypothesis_outputs(
+    space: Any, rows: Any, n_threads: int, replay: Callable[..., np.ndarray] | None = None
+) -> np.ndarray:
+    """Outputs of checked rows by the hypothesis of a kernel space.
+
+    Parameters
+    ----------
+    space : KernelSpace
+    rows : Rows
+    n_threads : int
+    replay : callable or None
+        Gives them from the products of the pool's rows with some points, and the numbers of
+        these, shape (n_labels, n_points); None: by the coefficients of the pool's rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_labels)
+    """
+    n_rows = len(rows.indptr) - 1
+    result = np.zeros((n_rows, space.n_labels))
+    if space.n_support == 0:
+        return result
+    support = space.pool.points
+    coefficients = space.coefficients() if replay is None else None
+    with single_blas():
+        for start in range(0, n_rows, _POINTS):
+            which = np.arange(start, min(start + _POINTS, n_rows))
+            points = space.kernel.points(rows, which, test=True)
+            if replay is None:
+                out = outputs(space.kernel, points, support, coefficients, n_threads)
+                out *= points.lengths
+            else:
+                out = replay(_all_products(space.kernel, points, support, n_threads), which)
+            result[which] = out.T
+    return result
+
+
+def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: int) -> np.ndarray:
+    """Kernel of support rows and points, shape (support.n, points.n), float64."""
+    out = np.empty((support.n, points.n))
+
+    def fill(start: int) -> None:
+        part = support.part(start, min(start + _TILE, support.n))
+        products = kernel.products(points, part).T
+        out[start : start + part.n] = products * part.lengths[:, np.newaxis] * points.lengths
+
+    run_together([partial(fill, start) for start in range(0, support.n, _TILE)], n_threads)
+    return out

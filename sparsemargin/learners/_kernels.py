@@ -1,0 +1,151 @@
+"""What learners with a kernel share: its parameters, and what is read off the pool of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from sparsemargin._engine.kernel_functions import (
+    CallableKernel,
+    Kernel,
+    KernelName,
+    PolyKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    keeps_zeros,
+)
+from sparsemargin.learners._learner import Learner
+from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
+
+
+class KernelLearner(Learner):
+    """Base of the learners whose dot products a kernel can take the place of."""
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        "kernel": (one_of(get_args(KernelName)), CALLABLE),
+        "degree": (whole(1, 1000),),
+        "gamma": (one_of(["scale", "auto"]), real(0)),
+        "coef0": (real(0, closed="left"),),
+    }
+
+    _structural: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0")
+
+    kernel: KernelName | Callable[[Any, Any], Any]
+    degree: int
+    gamma: float | Literal["scale", "auto"]
+    coef0: float
+
+    gamma_: float
+    # Whether the rows of the fit were sparse, as a callable kernel then gets them.
+    _sparse_rows: bool
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._is_linear and self.p != 2:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs p=2, whose dot products a kernel takes the place "
+                f"of; got p={self.p!r}. Pass p=2 or kernel='linear'."
+            )
+
+    def _make_kernel(self, rows: Any, *, streams: bool) -> Kernel:
+        """The kernel, for rows like these.
+
+        Raises
+        ------
+        ValueError
+            If a stream can't know what the kernel needs, or a precomputed one is none.
+        """
+        bias, dense = self._bias(), keeps_zeros(rows)
+        if callable(self.kernel):
+            given = getattr(self, "_sparse_rows", True)
+            return CallableKernel(bias, dense=not given, function=self.kernel)
+        if self.kernel == "precomputed":
+            if streams:
+                raise ValueError(
+                    "kernel='precomputed' needs the kernel of all pairs of rows, which partial_fit "
+                    "can't have. Call fit, or pass the kernel as a function."
+                )
+            kernel = PrecomputedKernel(bias)
+            kernel.check(rows)
+            return kernel
+        self.gamma_ = self._find_gamma(rows, streams=streams)
+        if self.kernel == "rbf":
+            return RBFKernel(bias, dense=dense, gamma=self.gamma_)
+        if self.kernel == "polyrbf":
+            return RBFKernel(bias, dense=dense, gamma=self.gamma_, degree=int(self.degree))
+        degree, coef0 = int(self.degree), float(self.coef0)
+        if self.kernel == "linear":
+            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
+        return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
+
+    def _find_gamma(self, rows: Any, *, streams: bool) -> float:
+        if self.gamma == "auto":
+            return 1.0 / rows.n_features
+        if self.gamma != "scale":
+            return float(self.gamma)
+        if streams:
+            raise ValueError(
+                "gamma='scale' needs the variance of all rows, which partial_fit can't know. Pass "
+                "gamma as a number, or 'auto'."
+            )
+        variance = _variance(rows)
+        return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    def _with_kernel(self, name: str) -> None:
+        """Refuse what only a model with a kernel has."""
+        self._check_fitted()
+        if not hasattr(self._space, "pool"):
+            raise AttributeError(f"{name} is of models with a kernel; this one has coef_.")
+
+    def _check_linear(self, name: str) -> None:
+        if hasattr(self._space, "pool"):
+            raise AttributeError(
+                f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
+                "support_ and dual_coef_."
+            )
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Rows of the pool, in the order in which they joined it: an int64 array of shape
+        (n_support,). In `fit`, rows of its X; in `partial_fit`, counted on from call to call."""
+        self._with_kernel("support_")
+        return self._space.origin.copy()
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """What each row of the pool is multiplied by in the hypothesis, shape (n_labels,
+        n_support): outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
+        self._with_kernel("dual_coef_")
+        self._check_has_weights()
+        return self._space.coefficients()
+
+    @property
+    def n_support_(self) -> int | np.ndarray:
+        """Rows that the last vector of a label is made of: an int for two classes, else an array
+        of shape (n_classes,)."""
+        self._with_kernel("n_support_")
+        counts = np.count_nonzero(self._space.t[:, : self._space.n_support], axis=1)
+        return int(counts[0]) if len(counts) == 1 else counts
+
+    @property
+    def pool_bytes_(self) -> int:
+        """Bytes of the pool's rows and coefficients."""
+        self._with_kernel("pool_bytes_")
+        space = self._space
+        return space.pool.nbytes + (space.t.nbytes + space.acc.nbytes)
+
+
+def _variance(rows: Any) -> float:
+    """Of all entries, zeros included, as scikit-learn's SVC has it."""
+    n = (len(rows.indptr) - 1) * rows.n_features
+    mean = float(np.sum(rows.data, dtype=np.float64)) / n
+    squares = np.einsum("i,i->", rows.data, rows.data, dtype=np.float64)
+    return float(squares) / n - mean * mean
