@@ -139,7 +139,7 @@ class KernelLoop(Loop):
             n = int(min(BLOCK, max(1, self.space.free), stop - done))
             if self.space.free < 1:
                 n = min(BLOCK, stop - done)
-            rows = order[done : done + n]
+            rows = order[done : done + n].copy()  # the order is shuffled where it lies
             if self.task.weights is not None:
                 rows = rows[self.task.weights[rows] > 0]
             if len(rows):
