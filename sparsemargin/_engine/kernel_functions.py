@@ -56,6 +56,9 @@ class Kernel:
     def _own_products(self, a: Points, b: Points) -> np.ndarray:
         """Kernel of rows divided by their lengths, the intercept's part left out."""
 
+    def forget_rows(self) -> None:
+        """Let go of what is needed only while learning."""
+
     def points(self, rows: Any, which: np.ndarray, *, test: bool = False) -> Points:
         """The rows of these numbers; test: to predict, not to learn from.
 
@@ -96,7 +99,7 @@ class Kernel:
     def square(self, points: Points) -> np.ndarray:
         """`products` of the points with each other, in float64: 1 on the diagonal where a row is
         not 0."""
-        out = self.products(points, points).astype(np.float64)
+        out = self.products(points, points).astype(np.float64, order="C")
         np.fill_diagonal(out, (points.lengths > 0).astype(np.float64))
         return out
 
@@ -133,7 +136,7 @@ class PolyKernel(Kernel):
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
         if self.dense:
-            matrix = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
+            matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
             if self.coef0:
                 matrix[:, n] = constant
             return Points(matrix, roots**self.degree, constant)
@@ -159,7 +162,7 @@ class RBFKernel(Kernel):
     def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         scale = np.full(len(which), np.sqrt(2.0 * self.gamma))
         if self.dense:
-            matrix = as_dense(rows, which, scale, rows.n_features)
+            matrix: Any = as_dense(rows, which, scale, rows.n_features)
             squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) / 2.0
         else:
             picked = take_rows(rows, which)
@@ -232,7 +235,6 @@ class PrecomputedKernel(Kernel):
         self.rows = rows
 
     def forget_rows(self) -> None:
-        """Let go of the matrix that was learned from."""
         self.rows = None
 
     def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:

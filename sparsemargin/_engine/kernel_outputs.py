@@ -97,7 +97,7 @@ def hypothesis_outputs(
     if space.n_support == 0:
         return result
     support = space.pool.points
-    coefficients = space.coefficients() if replay is None else None
+    coefficients = space.coefficients()
     with single_blas():
         for start in range(0, n_rows, _POINTS):
             which = np.arange(start, min(start + _POINTS, n_rows))
@@ -122,3 +122,23 @@ def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: in
 
     run_together([partial(fill, start) for start in range(0, support.n, _TILE)], n_threads)
     return out
+
+
+def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
+    """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
+    support, coefficients = space.pool.points, space.coefficients()
+    squares = np.zeros(space.n_labels)
+    with single_blas():
+        for start in range(0, support.n, _POINTS):
+            part = support.part(start, min(start + _POINTS, support.n))
+            out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
+            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def row_lengths(kernel: Kernel, rows: Any) -> np.ndarray:
+    """``sqrt(K(x, x))`` of checked rows, the intercept's part included, shape (n_rows,)."""
+    which = np.arange(len(rows.indptr) - 1)
+    starts = range(0, len(which), _POINTS)
+    parts = [kernel.points(rows, which[start : start + _POINTS]).lengths for start in starts]
+    return np.concatenate(parts)
