@@ -108,7 +108,7 @@ def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
     if not isinstance(a, Sparse):
         return a @ b.T
-    out = np.empty((len(a), len(b)), dtype=a.data.dtype)
+    out = np.empty((a.n, b.n), dtype=a.data.dtype)
     kernels.for_values(a.data).sparse_products(*a[:3], *b[:3], a.n_features, out)
     return out
 
@@ -298,7 +298,7 @@ class CallableKernel(Kernel):
 
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
-        shape = len(a), len(b)
+        shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
         values = np.asarray(self.function(_given(a), _given(b)))
         if values.dtype.kind not in "biuf":
             raise ValueError(
@@ -324,7 +324,7 @@ def _given(matrix: Any) -> Any:
 
     first, last = matrix.indptr[0], matrix.indptr[-1]
     parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr - first
-    return csr_array(parts, shape=(len(matrix), matrix.n_features))
+    return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 
 def _check_diagonal(diagonal: np.ndarray, what: str) -> None:
