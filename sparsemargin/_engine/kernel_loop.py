@@ -60,7 +60,7 @@ class KernelLoop(Loop):
         self.place = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
         self.stored = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
-        self.visited: list[tuple[np.ndarray, int]] = []
+        self.visited = []  # rows of a block, and the moves their scores know of
         self.lengths = np.full(m, np.nan)
         self.n_mistakes = 0
         self.passes = 0

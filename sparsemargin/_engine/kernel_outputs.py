@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,44 @@ _TILE = 1024
 _POINTS = 512
 
 
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
+class _SingleBLAS:
+    """How many calls need the BLAS kept to their own threads: the first sees to it, the last lets
+    it have the threads it had."""
 
-    return ThreadpoolController().select(user_api="blas")
+    def __init__(self) -> None:
+        self.lock, self.calls = Lock(), 0
+        self.controller: Any = None  # looking for the libraries takes a while
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.calls == 0:
+                if self.controller is None:
+                    from threadpoolctl import ThreadpoolController
+
+                    self.controller = ThreadpoolController()
+                self.limit = self.controller.limit(limits=1, user_api="blas")
+            self.calls += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.calls -= 1
+            if self.calls == 0:
+                self.limit.restore_original_limits()
+
+
+_single_blas = _SingleBLAS()
 
 
 @contextmanager
 def single_blas() -> Iterator[None]:
     """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
     cores there are."""
-    with _blas().limit(limits=1):
+    _single_blas.enter()
+    try:
         yield
+    finally:
+        _single_blas.leave()
 
 
 def outputs(
