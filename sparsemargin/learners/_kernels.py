@@ -126,7 +126,16 @@ class KernelLearner(Learner):
         """Dual norm of each label's hypothesis, in feature space, shape (n_labels,)."""
         if not self._has_pool:
             return super()._hypothesis_norms()
-        return hypothesis_norms(self._space, self._n_threads())
+        if not isinstance(self._space.kernel, PrecomputedKernel):
+            return hypothesis_norms(self._space, self._n_threads())
+        if self._structure["hypothesis"] != "last":
+            raise ValueError(
+                "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
+                "average takes. Fit with hypothesis='last', or pass the kernel as a function."
+            )
+        space = self._space
+        norms: np.ndarray = space.visible_norm() * space.mixture()[0] / space.per_label("scale")
+        return norms
 
     def _row_lengths(self, rows: Any) -> np.ndarray:
         """Norm of checked rows in feature space, the intercept's coordinate included, shape
