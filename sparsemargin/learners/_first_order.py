@@ -12,11 +12,8 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine._kernel_replay import outputs_at as kernel_outputs_at
-from sparsemargin._engine._kernel_replay import votes as kernel_votes
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
-from sparsemargin._engine._replay import draw_slices, outputs_at, votes
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
@@ -31,9 +28,7 @@ from sparsemargin.learners._certified import CertifiedLearner
 from sparsemargin.learners._kernels import KernelLearner
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
-
-# Test points a vote is replayed over at once.
-_POINTS_PER_REPLAY = 1 << 16
+from sparsemargin.learners._replays import random_outputs, votes
 
 
 @dataclass
@@ -83,6 +78,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     _outcome: Outcome | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
+    # Of the last fit.
+    _trials_per_epoch: int
 
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
@@ -179,6 +176,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
     ) -> Self:
         task = self._task(rows, codes, weights, check=check)
+        self._trials_per_epoch = task.n_trials
         provable = self._recall_rows(task)
         aim = Aim(
             self.max_iter, self.tol, history=self.keep_history,
@@ -320,42 +318,17 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
         space = self._space
-        if isinstance(space, KernelSpace):
-            return self._outputs_by_kernel(space, rows), True
-        if space.log is None:
-            return kernels.for_state(rows, space).outputs(
-                space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
-            )
-        X, exponent = self._points(rows)
-        if self._structure["hypothesis"] == "random":
-            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-            result = outputs_at(space, *parts, draw_slices(*parts, self._slice_seed, space.trials))
-            result = result if relative else np.ldexp(result, exponent)
-            return result, bool(np.isfinite(result).all())
-        result = np.empty((X.shape[0], space.n_labels))
-        for start in range(0, X.shape[0], _POINTS_PER_REPLAY):
-            points = X[start : start + _POINTS_PER_REPLAY].tocsc()
-            parts = points.data, points.indices.astype(np.int64), points.indptr.astype(np.int64)
-            result[start : start + points.shape[0]] = votes(space, *parts, points.shape[0])
-        return result / np.maximum(space.trials_per_label, 1), True
-
-    def _outputs_by_kernel(self, space: KernelSpace, rows: border.Rows) -> np.ndarray:
-        replay: Callable[..., np.ndarray] | None = None
         if self._structure["hypothesis"] == "vote":
-
-            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-                counts = np.maximum(space.trials_per_label, 1)
-                return kernel_votes(space, products) / counts[:, np.newaxis]
-
-        elif self._structure["hypothesis"] == "random":
-            X, _ = self._points(rows)
-            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-            slices = draw_slices(*parts, self._slice_seed, space.trials)
-
-            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-                return kernel_outputs_at(space, products, slices[which])
-
-        return hypothesis_outputs(space, rows, self._n_threads(), replay)
+            return votes(self, rows), True
+        if self._structure["hypothesis"] == "random":
+            outputs, exponents = random_outputs(self, rows)
+            outputs = outputs if relative else np.ldexp(outputs, exponents)
+            return outputs, bool(np.isfinite(outputs).all())
+        if isinstance(space, KernelSpace):
+            return hypothesis_outputs(space, rows, self._n_threads()), True
+        return kernels.for_state(rows, space).outputs(
+            space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
+        )
 
     # ------------------------------------------------------------------------ fitted attributes
 
