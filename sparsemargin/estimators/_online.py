@@ -219,11 +219,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
         """Outputs, shape (n_samples, n_labels); relative: up to a power of two for each row."""
+        return self._finite_outputs(self._check_test_rows(X), relative=relative)
+
+    def _check_test_rows(self, X: Any) -> border.Rows:
+        """X as rows that a fitted model can be asked about."""
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        rows = border.check_rows(X, border.open_rows(X), repeats_allowed=True)
-        return self._finite_outputs(rows, relative=relative)
+        return border.check_rows(X, border.open_rows(X), repeats_allowed=True)
 
     # ------------------------------------------------------------------------ fitted attributes
 
