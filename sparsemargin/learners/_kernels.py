@@ -181,10 +181,10 @@ class KernelLearner(Learner):
 
     @property
     def n_support_(self) -> int | np.ndarray:
-        """Rows that the last vector of a label is made of: an int for two classes, else an array
-        of shape (n_classes,)."""
+        """Rows that a label's hypothesis is made of: an int for two classes, else an array of
+        shape (n_classes,)."""
         self._with_kernel("n_support_")
-        counts = np.count_nonzero(self._space.t[:, : self._space.n_support], axis=1)
+        counts = self._space.count_support()
         return int(counts[0]) if len(counts) == 1 else counts
 
     @property
