@@ -52,6 +52,10 @@ print(sorted({"sklearn", "scipy", "rich", "joblib"} & set(sys.modules)))
         "info train.svm",
         "train train.svm -o d.model -q --algo ho --max-updates 10",
         "evaluate d.model test.svm",
+        "train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500",
+        "predict e.model test.svm -o labels.txt",
+        "evaluate e.model test.svm -q",
+        "inspect e.model",
         "convert train.svm tidy.svm",
     ]
     started = subprocess.Popen(
@@ -162,10 +166,13 @@ def wait_for(stream, words):
     raise AssertionError(f"the process ended without {words!r}")
 
 
-def test_ctrl_c_saves_what_was_learned(folder, tmp_path):
+@pytest.mark.parametrize(
+    "options", ["", "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"]
+)
+def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     text = (folder / "long.svm").read_bytes()
     output = tmp_path / "b.model"
-    started = process("train", "-", "-o", output, stdin=subprocess.PIPE)
+    started = process("train", "-", "-o", output, *options.split(), stdin=subprocess.PIPE)
     # More than a block; the pipe stays open, so that only a signal ends it.
     started.stdin.write(text)
     started.stdin.flush()

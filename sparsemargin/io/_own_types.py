@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine._higher_order import HigherOrderSpace
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._second_order import SecondOrderSpace
 from sparsemargin._engine._space import LinearSpace
@@ -152,6 +153,7 @@ OWN_TYPES = {
     own.kind.__name__: own
     for own in (
         OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+        OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
         OwnType(LabelSpaces, _spaces_state, _restore_spaces),
         OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
         OwnType(Outcome, _outcome_state, _restore_outcome),

@@ -66,9 +66,6 @@ class MatrixLearner(WeightedLearner):
 
     # ------------------------------------------------------------------------------- learning
 
-    # Whether features may come that are not known yet. The n x n form is not chosen then.
-    _grows = False
-
     def _check_streams(self, *, grows: bool) -> None:
         super()._check_streams(grows=grows)
         if self.max_updates is None:
@@ -77,15 +74,6 @@ class MatrixLearner(WeightedLearner):
             raise ValueError(
                 "solver='primal' needs the number of features: pass n_features, or hash_bits."
             )
-
-    def _open_stream(
-        self, rows: border.Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
-    ) -> None:
-        self._grows = grows
-        try:
-            super()._open_stream(rows, classes, slice_seed)
-        finally:
-            del self._grows
 
     def _open(self, rows: border.Rows) -> None:
         n_labels = self._n_labels()
@@ -106,6 +94,7 @@ class MatrixLearner(WeightedLearner):
             "most_updates": self.max_updates,
             "solver": self.solver,
             "room": MATRIX_MEMORY // n_labels,
+            # Of features yet to come none are counted.
             "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
         }
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
