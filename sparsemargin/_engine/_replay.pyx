@@ -10,6 +10,7 @@ Scores are sums of two doubles into which the same products are added and later 
 p > 2 they are summed afresh when the weights have shrunk so far that rounding would show.
 """
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
@@ -28,6 +29,7 @@ from sparsemargin._engine._sum cimport add_exactly
 cdef double STALE = ldexp(1.0, 40)
 
 
+@cython.final  # so that its small methods are inlined
 cdef class _Vectors:
     """The vectors of all labels as they were, one correction after the other."""
 
@@ -77,6 +79,7 @@ cdef struct Mark:
     double low[2]
 
 
+@cython.final
 cdef class LinearHypotheses(Hypotheses):
     """All hypotheses of a linear space on test points.
 
@@ -174,11 +177,13 @@ cdef class LinearHypotheses(Hypotheses):
                            double new_g) noexcept nogil:
         """Let a coordinate's change reach the points that have it."""
         cdef Py_ssize_t b, j
+        cdef double* scores = &self.scores[l, 0]
+        cdef double* low = &self.low[l, 0]
         for b in range(self.column_start[i], self.column_start[i + 1]):
             j = self.points[b]
             self.count_point(l, j)
-            add_exactly(&self.scores[l, j], &self.low[l, j], -(self.data[b] * old_g))
-            add_exactly(&self.scores[l, j], &self.low[l, j], self.data[b] * new_g)
+            add_exactly(&scores[j], &low[j], -(self.data[b] * old_g))
+            add_exactly(&scores[j], &low[j], self.data[b] * new_g)
 
     cdef void sum_afresh(self, Py_ssize_t l) noexcept nogil:
         cdef Py_ssize_t b, i, j
