@@ -39,7 +39,6 @@ class Certificate:
 
     Theta is a sum of ``y x`` with nonnegative multipliers, so no vector has a margin larger
     than ``||theta||_p`` over the sum L of the multipliers; the space keeps the least such bound.
-
     """
 
     # Of all rows, where passes may leave some out.

@@ -56,6 +56,9 @@ class Kernel:
     def _own_products(self, a: Points, b: Points) -> np.ndarray:
         """Kernel of rows divided by their lengths, the intercept's part left out."""
 
+    def forget_rows(self) -> None:
+        """Let go of what is needed only while learning."""
+
     def points(self, rows: Any, which: np.ndarray, *, test: bool = False) -> Points:
         """The rows of these numbers; test: to predict, not to learn from.
 
@@ -96,7 +99,7 @@ class Kernel:
     def square(self, points: Points) -> np.ndarray:
         """`products` of the points with each other, in float64: 1 on the diagonal where a row is
         not 0."""
-        out = self.products(points, points).astype(np.float64)
+        out = self.products(points, points).astype(np.float64, order="C")
         np.fill_diagonal(out, (points.lengths > 0).astype(np.float64))
         return out
 
@@ -105,7 +108,7 @@ def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
     if not isinstance(a, Sparse):
         return a @ b.T
-    out = np.empty((len(a), len(b)), dtype=a.data.dtype)
+    out = np.empty((a.n, b.n), dtype=a.data.dtype)
     kernels.for_values(a.data).sparse_products(*a[:3], *b[:3], a.n_features, out)
     return out
 
@@ -133,7 +136,7 @@ class PolyKernel(Kernel):
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
         if self.dense:
-            matrix = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
+            matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
             if self.coef0:
                 matrix[:, n] = constant
             return Points(matrix, roots**self.degree, constant)
@@ -159,7 +162,7 @@ class RBFKernel(Kernel):
     def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         scale = np.full(len(which), np.sqrt(2.0 * self.gamma))
         if self.dense:
-            matrix = as_dense(rows, which, scale, rows.n_features)
+            matrix: Any = as_dense(rows, which, scale, rows.n_features)
             squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) / 2.0
         else:
             picked = take_rows(rows, which)
@@ -232,7 +235,6 @@ class PrecomputedKernel(Kernel):
         self.rows = rows
 
     def forget_rows(self) -> None:
-        """Let go of the matrix that was learned from."""
         self.rows = None
 
     def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
@@ -296,7 +298,7 @@ class CallableKernel(Kernel):
 
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
-        shape = len(a), len(b)
+        shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
         values = np.asarray(self.function(_given(a), _given(b)))
         if values.dtype.kind not in "biuf":
             raise ValueError(
@@ -322,7 +324,7 @@ def _given(matrix: Any) -> Any:
 
     first, last = matrix.indptr[0], matrix.indptr[-1]
     parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr - first
-    return csr_array(parts, shape=(len(matrix), matrix.n_features))
+    return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 
 def _check_diagonal(diagonal: np.ndarray, what: str) -> None:

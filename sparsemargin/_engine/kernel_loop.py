@@ -18,7 +18,7 @@ from sparsemargin._engine.gram import MEMORY
 from sparsemargin._engine.kernel_outputs import outputs, single_blas
 from sparsemargin._engine.points import Points, Pool
 from sparsemargin._engine.task import Loop
-from sparsemargin._engine.threads import run_apart, run_together
+from sparsemargin._engine.threads import run_together, uninterrupted
 
 #: Rows whose scores are worked out at once.
 BLOCK = 256
@@ -60,9 +60,10 @@ class KernelLoop(Loop):
         self.place = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
         self.stored = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
-        self.visited: list[tuple[np.ndarray, int]] = []
+        self.visited = []  # rows of a block, and the moves their scores know of
         self.lengths = np.full(m, np.nan)
         self.n_mistakes = 0
+        self.passes = 0
         self.repeats = bool(
             8 * m * m <= MEMORY and space.free >= m and (task.weights is None or task.weights.all())
         )
@@ -119,7 +120,8 @@ class KernelLoop(Loop):
         """
         with single_blas():
             if self.whole is not None:
-                return run_apart(partial(self._run_whole, order, seed, stop, n_passes))
+                with uninterrupted():
+                    return self._run_whole(order, seed, stop, n_passes)
             return self._run_blocks(order, stop)
 
     def _run_whole(self, order, seed, stop, n_passes):
@@ -131,8 +133,7 @@ class KernelLoop(Loop):
 
     def _run_blocks(self, order, stop):
         before = self.space.per_label("corrections").sum()
-        if self.visited:
-            run_apart(self.catch_up)
+        self.catch_up()
         order = np.arange(stop) if order is None else order[:stop]
         done = 0
         while done < stop and self._is_learning():
@@ -143,18 +144,17 @@ class KernelLoop(Loop):
             if self.task.weights is not None:
                 rows = rows[self.task.weights[rows] > 0]
             if len(rows):
-                run_apart(partial(self._learn_rows, rows))
+                with uninterrupted():
+                    self._learn(_Rows(self, rows), None, None, 1)
             done += n
             self.part = done / len(self.task.codes)
         self.part = 0.0
+        self.passes += 1
         converged = bool(self.space.per_label("corrections").sum() == before)
         return self._is_learning(), done / stop, converged
 
     def _is_learning(self) -> bool:
         return bool((self.space.per_label("stopped") < 0).any())
-
-    def _learn_rows(self, rows: np.ndarray) -> None:
-        self._learn(_Rows(self, rows), None, None, 1)
 
     # ------------------------------------------------------------------------------ one block
 
@@ -172,7 +172,7 @@ class KernelLoop(Loop):
             if status != kernels.OK:
                 raise kernels.BadRow(status, int(block.rows[row]))
             if passed_over and not self.skips:
-                raise PoolFull(self.part)
+                raise PoolFull(self.passes + self.part)
             space.passed_over[label] += passed_over
         passes = max(end[2] for end in ends)
         trials = space.trials + passes * (len(block.rows) if order is None else len(order))
@@ -200,15 +200,20 @@ class KernelLoop(Loop):
 
     def catch_up(self) -> None:
         """Bring the scores of all rows up to date with the moves of the pass under way."""
+        if not self.visited:
+            return
         moved, deltas = self.moves.all()
-        seen = np.zeros(len(self.task.codes), dtype=bool)
-        for rows, known in self.visited:
-            seen[rows] = True
-            self._add_moves(rows, moved, deltas, known)
-        for rows in _blocks(np.flatnonzero(~seen)):
-            self._add_moves(rows, moved, deltas, 0)
-        self.visited.clear()
-        self.moves = _Moves(self.space)
+        unseen = np.ones(len(self.task.codes), dtype=bool)
+        for rows, _ in self.visited:
+            unseen[rows] = False
+        self.visited += [(rows, 0) for rows in _blocks(np.flatnonzero(unseen))]
+        for at, (rows, known) in enumerate(self.visited):
+            with uninterrupted():
+                self._add_moves(rows, moved, deltas, known)
+                self.visited[at] = rows, self.moves.n
+        with uninterrupted():
+            self.visited.clear()
+            self.moves = _Moves(self.space)
 
     def _add_moves(self, rows, moved, deltas, known):
         if known < len(deltas[0]):
@@ -220,8 +225,7 @@ class KernelLoop(Loop):
         """``sum_i t_i K(x_i, x)`` of all rows, the soft margin's part included, shape (n_labels,
         n_rows)."""
         with single_blas():
-            if self.visited:
-                run_apart(self.catch_up)
+            self.catch_up()
             for rows in _blocks(np.flatnonzero(np.isnan(self.lengths))):
                 self.points(rows)
         return self.stored
@@ -378,9 +382,10 @@ def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[Ke
     """The loop over a task: every label learns."""
     space.resume(task.max_corrections)
     set_bars(space, rule)
-    with single_blas():
-        loop = KernelLoop(space, rule, task, skips=skips)
     try:
+        with single_blas():
+            loop = KernelLoop(space, rule, task, skips=skips)
         yield loop
-    finally:
         task.kept = loop.place, None
+    finally:
+        space.kernel.forget_rows()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,44 @@ _TILE = 1024
 _POINTS = 512
 
 
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
+class _SingleBLAS:
+    """How many calls need the BLAS kept to their own threads: the first sees to it, the last lets
+    it have the threads it had."""
 
-    return ThreadpoolController().select(user_api="blas")
+    def __init__(self) -> None:
+        self.lock, self.calls = Lock(), 0
+        self.controller: Any = None  # looking for the libraries takes a while
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.calls == 0:
+                if self.controller is None:
+                    from threadpoolctl import ThreadpoolController
+
+                    self.controller = ThreadpoolController()
+                self.limit = self.controller.limit(limits=1, user_api="blas")
+            self.calls += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.calls -= 1
+            if self.calls == 0:
+                self.limit.restore_original_limits()
+
+
+_single_blas = _SingleBLAS()
 
 
 @contextmanager
 def single_blas() -> Iterator[None]:
     """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
     cores there are."""
-    with _blas().limit(limits=1):
+    _single_blas.enter()
+    try:
         yield
+    finally:
+        _single_blas.leave()
 
 
 def outputs(
@@ -108,7 +134,7 @@ def hypothesis_outputs(
     if space.n_support == 0:
         return result
     support = space.pool.points
-    coefficients = space.coefficients() if replay is None else None
+    coefficients = space.coefficients()
     with single_blas():
         for start in range(0, n_rows, _POINTS):
             which = np.arange(start, min(start + _POINTS, n_rows))
@@ -133,3 +159,23 @@ def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: in
 
     run_together([partial(fill, start) for start in range(0, support.n, _TILE)], n_threads)
     return out
+
+
+def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
+    """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
+    support, coefficients = space.pool.points, space.coefficients()
+    squares = np.zeros(space.n_labels)
+    with single_blas():
+        for start in range(0, support.n, _POINTS):
+            part = support.part(start, min(start + _POINTS, support.n))
+            out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
+            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def row_lengths(kernel: Kernel, rows: Any) -> np.ndarray:
+    """``sqrt(K(x, x))`` of checked rows, the intercept's part included, shape (n_rows,)."""
+    which = np.arange(len(rows.indptr) - 1)
+    starts = range(0, len(which), _POINTS)
+    parts = [kernel.points(rows, which[start : start + _POINTS]).lengths for start in starts]
+    return np.concatenate(parts)

@@ -20,7 +20,8 @@ class Sparse(NamedTuple):
     indptr: np.ndarray
     n_features: int
 
-    def __len__(self) -> int:
+    @property
+    def n(self) -> int:
         return len(self.indptr) - 1
 
 

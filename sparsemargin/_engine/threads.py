@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from numbers import Integral
-from threading import Condition
+from threading import Condition, current_thread, main_thread
 
 
 def threads_for(n_jobs, *, beside=0):
@@ -42,14 +44,24 @@ def run_together(calls, n_threads):
         _in_any_case(gate.close, pool.shutdown)
 
 
-def run_apart(call):
-    """Result of the call, which Ctrl-C can't cut short: it is let out when the call has ended."""
-    gate = _Gate()
-    pool = ThreadPoolExecutor(1)
+@contextmanager
+def uninterrupted():
+    """Let Ctrl-C wait until the end: what happens here happens as a whole.
+
+    Only the main thread hears Ctrl-C; in others there is nothing to wait for.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(handler):
+        yield
+        return
+    held = []
+    signal.signal(signal.SIGINT, lambda *call: held.append(call))
     try:
-        return pool.submit(gate.run, call).result()
+        yield
     finally:
-        _in_any_case(gate.close, pool.shutdown)
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            handler(*held[0])
 
 
 class _Gate:

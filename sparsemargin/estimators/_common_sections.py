@@ -60,6 +60,40 @@ _PARAMETERS = {
         Delta: every example gets a coordinate of its own of that value while learning, which
         makes any data separable (Freund & Schapire 1999, section 3.2).
 """,
+    "kernel": """\
+    kernel : str or callable, default={kernel}
+        What takes the place of the dot products, for p = 2: ``"linear"``: nothing does;
+        ``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``;
+        ``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3);
+        ``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to
+        predict with those in `predict`; or a function of two matrices, arrays or CSR as X was
+        given, to the array of shape (n_rows, n_other_rows). An intercept adds the square of
+        `intercept_scaling` to it, and norms of rows are those in feature space. All labels share
+        one pool of rows; a trial costs one kernel row, and {kernel memory}
+""",
+    "degree": """\
+    degree : int, default={degree}
+        Of ``"poly"`` and ``"polyrbf"``.
+""",
+    "gamma": """\
+    gamma : {"scale", "auto"} or float, default={gamma}
+        ``"scale"``: ``1 / (n_features * X.var())``; ``"auto"``: ``1 / n_features``. In the
+        papers' terms ``1 / (2 sigma**2)`` for a Gaussian of width sigma, ``1 / s`` for greys
+        divided by the scale s.
+""",
+    "coef0": """\
+    coef0 : float, default={coef0}
+        Of ``"poly"``.
+""",
+    "max_support": """\
+    max_support : int or None, default={max_support}
+        Rows that the pool may hold.
+""",
+    "when_full": """\
+    when_full : {"error", "skip"}, default={when_full}
+        What is done where a row would join a full pool: the fit ends in an error; or the trial is
+        passed over, and a warning at the end says how many were.
+""",
     "class_weight": """\
     class_weight : dict, "balanced" or None, default={class_weight}
         Multiplies the step for rows of each class. With more than two classes each label's
@@ -71,8 +105,8 @@ _PARAMETERS = {
 """,
     "n_jobs": """\
     n_jobs : int or None, default={n_jobs}
-        Threads that share the labels of a many-class problem; the model is the same for any
-        number.
+        Threads that share the labels of a many-class problem, and the kernel's work; the model is
+        the same for any number.
 """,
     "verbose": """\
     verbose : int, default={verbose}
@@ -86,8 +120,10 @@ _PARAMETERS = {
 }
 
 _FIRST_ORDER = {
-    "why hypothesis": """The last two log the corrections (56 bytes each, and 16 bytes a nonzero
-        of every row that made one) and replay them to predict.""",
+    "kernel memory": """the pool takes for each row its entries
+        (zeros too, where every twentieth is not 0 or features are few) and 16 bytes a label.""",
+    "why hypothesis": """The last two log the corrections (56 bytes each and, without a
+        kernel, 16 bytes a nonzero of every row that made one) and replay them to predict.""",
     "without soft margin": " without `soft_margin`",
     "why warm_start": """ With other rows than the last one
         had it knows no margin, and `tol` is refused: there would be no proof.""",
@@ -132,7 +168,12 @@ _FIRST_ORDER_ATTRIBUTES = """
     history_ : dict of ndarray
         Where `keep_history` asked for it.
     theta_, theta_norm_ : ndarray
-        The dual vectors of the last hypothesis, and their p-norms."""
+        The dual vectors of the last hypothesis, and their p-norms.
+    support_, dual_coef_, n_support_ : ndarray, ndarray, int or ndarray
+        With a kernel, in place of `coef_`: the rows of the pool, their coefficients for each
+        label, and how many of these each label has.
+    gamma_, pool_bytes_, n_passed_over_ : float, int, int or ndarray
+        With a kernel: the gamma taken, the bytes of the pool, the trials it had no room for."""
 
 _MATRIX_ATTRIBUTES = """
     mistakes_ : ndarray of shape (n_corrections,), or list of them

@@ -151,6 +151,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
+        if reset:
+            self._sparse_rows = issparse(X)
         if given.is_plain_csr(X) and 0 not in X.shape:
             if reset:
                 validate_data(self, X, skip_check_array=True)

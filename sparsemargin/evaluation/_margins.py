@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.estimators import _validation as given
-from sparsemargin.evaluation._unit_margins import divided, norm, own_margins, row_norms
+from sparsemargin.evaluation._unit_margins import divided, own_margins
+from sparsemargin.learners import Learner
 from sparsemargin.learners import _rows as border
+from sparsemargin.learners._rows import norm, row_norms
 
 
 class MarginDistribution(NamedTuple):
@@ -23,7 +26,7 @@ class MarginDistribution(NamedTuple):
 
 
 def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np.float64]:
-    r"""Margin of a linear model on every row.
+    r"""Margin of a linear model, or of one of this library's with a kernel, on every row.
 
     With two classes it is :math:`y\, w \cdot \hat x / \|w\|_q`, y being +1 for ``classes_[1]``
     and :math:`\hat x = x / \|x\|_p`, in [-1, 1]; with more the output of the row's own class less
@@ -31,7 +34,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     sections 2 and 4. It is positive where the row is classified correctly with such weights. The
     intercept is one more coordinate, of weight ``intercept_ / intercept_scaling`` and value
     `intercept_scaling` (1 where the model has no such parameter); soft-margin coordinates are no
-    part of it.
+    part of it. With a kernel all norms are those in feature space.
 
     Parameters
     ----------
@@ -142,10 +145,13 @@ def _unit_outputs(model: Any, X: Any, normalize: bool) -> np.ndarray:
         )
     if hypothesis == "vote":
         return _as_columns(model.decision_function(X))
-    p, bias = float(getattr(model, "p_", 2.0)), _intercept_coordinate(model)
-    norms = _dual_norms(model, p / (p - 1.0), bias)
+    if isinstance(model, Learner):
+        norms, lengths = model._hypothesis_norms(), model._row_lengths
+    else:
+        p, bias = float(getattr(model, "p_", 2.0)), _intercept_coordinate(model)
+        norms, lengths = _dual_norms(model, p / (p - 1.0), bias), partial(row_norms, p=p, bias=bias)
     outputs = divided(_as_columns(model.decision_function(X)), norms)
-    return divided(outputs, _row_norms(X, p, bias)[:, np.newaxis]) if normalize else outputs
+    return divided(outputs, lengths(_rows_of(X))[:, np.newaxis]) if normalize else outputs
 
 
 def _as_columns(outputs: Any) -> np.ndarray:
@@ -178,7 +184,7 @@ def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
     return np.array([norm(np.append(v, w), q) for v, w in zip(vectors, intercepts, strict=True)])
 
 
-def _row_norms(X: Any, p: float, bias: float) -> np.ndarray:
+def _rows_of(X: Any) -> border.Rows:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     X = X if issparse(X) else csr_matrix(X)
-    return row_norms(border.check_rows(X, border.open_rows(X)), p, bias)
+    return border.check_rows(X, border.open_rows(X))

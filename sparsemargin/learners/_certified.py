@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.learning import Outcome
 from sparsemargin.learners._learner import Learner
@@ -14,7 +15,7 @@ from sparsemargin.learners._learner import Learner
 class CertifiedLearner(Learner):
     """The margin reached, what bounds the largest one, and how the two drew together."""
 
-    _space: LinearSpace
+    _space: LinearSpace | KernelSpace
     _outcome: Outcome | None
 
     def _by_label(self, values: np.ndarray) -> float | np.ndarray:

@@ -7,25 +7,23 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine._kernel_replay import outputs_at as kernel_outputs_at
-from sparsemargin._engine._kernel_replay import votes as kernel_votes
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._replay import draw_slices, outputs_at, votes
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel_loop import BLOCK, PoolFull, kernel_loop
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+from sparsemargin._engine.kernel_loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import Aim, Outcome, learn
 from sparsemargin._engine.linear_loop import linear_loop
 from sparsemargin._engine.task import Task
+from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
 from sparsemargin.learners._kernels import KernelLearner
@@ -112,68 +110,44 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
-        if not self._is_linear:
-            return self._learn_by_kernel(border.check_rows(X, rows), X, codes, weights, seed)
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
-        if not all_used:
+        as_used = all_used and self._is_linear
+        if not as_used:
             rows = border.check_rows(X, rows)
-        self._rule = self._open_rule(rows, X, weights)
-        self._space = self._open_space(rows)
-        self._structure = self._get_structure()
         try:
-            return self._learn_rows(rows, codes, weights, seed, check=all_used)
+            self._open_fit(rows, X, weights)
+            return self._learn_rows(rows, codes, weights, seed, check=as_used)
         except BadRow as bad:
             if bad.status == kernels.NOT_CANONICAL:
                 return self._learn_afresh(border.canonical(X), codes, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
+        except PoolFull as full:
+            pools.refuse_full(self, full)
 
-    def _learn_by_kernel(
-        self, rows: border.Rows, X: Any, codes: Any, weights: Any, seed: int | None
-    ) -> Self:
-        try:
+    def _open_fit(self, rows: border.Rows, X: Any, weights: Any) -> None:
+        """Make what a fit of these rows learns in."""
+        if self._is_linear:
+            self._rule = self._open_rule(rows, X, weights)
+            self._space = self._open_space(rows)
+        else:
             kernel = self._make_kernel(rows, streams=False)
             self._rule = self._open_rule(rows, X, weights, kernel)
-            self._space = self._open_kernel_space(kernel)
-            self._structure = self._get_structure()
-            self._learn_rows(rows, codes, weights, seed, check=False)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
-        except PoolFull as full:
-            self._refuse_full_pool(full)
-        if isinstance(kernel, PrecomputedKernel):
-            kernel.forget_rows()
-        self._warn_of_full_pool()
-        return self
+            self._space = pools.open_space(self, kernel)
+        self._structure = self._get_structure()
 
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
         rows = border.check_rows(X, border.open_rows(X))
         try:
-            self._rule = self._open_rule(rows, X, weights, getattr(self._space, "kernel", None))
+            kernel = getattr(self._space, "kernel", None)
+            if isinstance(kernel, PrecomputedKernel):
+                kernel.check(rows)
+            self._rule = self._open_rule(rows, X, weights, kernel)
             return self._learn_rows(rows, codes, weights, seed, check=False)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
-            self._refuse_full_pool(full)
-
-    def _refuse_full_pool(self, full: PoolFull) -> NoReturn:
-        raise ValueError(
-            f"After {full.epochs:.3g} epochs another row would have to join the pool, which holds "
-            f"max_support={self.max_support} rows by now. Raise max_support, or pass "
-            "when_full='skip' to learn on with the rows it has."
-        ) from None
-
-    def _warn_of_full_pool(self) -> None:
-        passed_over, space = self._space.passed_over, self._space
-        if passed_over.any():
-            share = passed_over.sum() / (space.trials_per_label.sum() or 1)
-            warnings.warn(
-                f"The pool was full at max_support={self.max_support} rows: {passed_over.sum()} "
-                f"trials that would have corrected ({100 * share:.2g} % of all, against "
-                f"{space.per_label('corrections').sum()} corrections made) were passed over. "
-                "n_passed_over_ has them by label; the margin is proven for none of them.",
-                stacklevel=6,
-            )
+            pools.refuse_full(self, full)
 
     def _learn_rows(
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
@@ -190,6 +164,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         self.n_iter_ = self._outcome.n_iter
         if not self._outcome.interrupted:
             self._warn_of_shortfall(self._outcome)
+        if isinstance(self._space, KernelSpace):
+            pools.warn_of_full(self, self._space)
         return self
 
     def _recall_rows(self, task: Task) -> bool:
@@ -218,6 +194,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                     f"there is part of no proof for these rows. Pass warm_start=False, or "
                     f"{name}=None."
                 )
+        if isinstance(getattr(self._space, "kernel", None), PrecomputedKernel):
+            raise ValueError(
+                "warm_start with kernel='precomputed' goes on with the very X and y of the last "
+                "fit; these are others. Pass warm_start=False."
+            )
         self._learned = None
         return False
 
@@ -258,7 +239,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if self._is_linear:
             self._space = self._open_space(rows)
         else:
-            self._space = self._open_kernel_space(self._make_kernel(rows, streams=True))
+            self._space = pools.open_space(self, self._make_kernel(rows, streams=True))
 
     def _loop(self, task: Task) -> AbstractContextManager:
         if isinstance(self._space, KernelSpace):
@@ -267,7 +248,14 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         self._outcome = self._learned = None
-        return super()._learn_stream(task, order)
+        if not isinstance(self._space, KernelSpace):
+            return super()._learn_stream(task, order)
+        try:
+            mistakes = super()._learn_stream(task, order)
+        except PoolFull as full:
+            pools.refuse_full(self, full)
+        self._space.count_rows(len(task.codes))
+        return mistakes
 
     def _open_rule(
         self, rows: border.Rows, X: Any = None, weights: Any = None, kernel: Kernel | None = None
@@ -279,7 +267,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
         def largest_norm() -> float:
             if kernel is not None:
-                return _largest_length(kernel, rows, weights, float(self.soft_margin))
+                return pools.largest_length(kernel, rows, weights, float(self.soft_margin))
             checked = border.check_rows(X, rows)
             norms = kernels.for_rows(checked).row_norms(
                 checked.data, checked.indptr, p, self._bias(), float(self.soft_margin)
@@ -300,15 +288,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
 
-    def _open_kernel_space(self, kernel: Kernel) -> KernelSpace:
-        """An empty one."""
-        return KernelSpace(
-            kernel, self._n_labels(), bias=self._bias(), slack=float(self.soft_margin),
-            averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
-            log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
-            max_support=self.max_support,
-        )  # fmt: skip
-
     def _bytes_per_weight(self, dtype: np.dtype) -> int:
         widest = self.p == "log" or self.p > 2 or self._is_certified()
         n_bytes = 8 if widest else dtype.itemsize
@@ -321,7 +300,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
         space = self._space
         if isinstance(space, KernelSpace):
-            return self._outputs_by_kernel(space, rows), True
+            return pools.outputs(self, space, rows), True
         if space.log is None:
             return kernels.for_state(rows, space).outputs(
                 space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
@@ -339,24 +318,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             result[start : start + points.shape[0]] = votes(space, *parts, points.shape[0])
         return result / np.maximum(space.trials_per_label, 1), True
 
-    def _outputs_by_kernel(self, space: KernelSpace, rows: border.Rows) -> np.ndarray:
-        replay: Callable[..., np.ndarray] | None = None
-        if self._structure["hypothesis"] == "vote":
-
-            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-                counts = np.maximum(space.trials_per_label, 1)
-                return kernel_votes(space, products) / counts[:, np.newaxis]
-
-        elif self._structure["hypothesis"] == "random":
-            X, _ = self._points(rows)
-            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-            slices = draw_slices(*parts, self._slice_seed, space.trials)
-
-            def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-                return kernel_outputs_at(space, products, slices[which])
-
-        return hypothesis_outputs(space, rows, self._n_threads(), replay)
-
     # ------------------------------------------------------------------------ fitted attributes
 
     @property
@@ -364,16 +325,15 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """Trials that would have corrected, had the pool had room: an int for two classes, else an
         array of shape (n_classes,)."""
         self._with_kernel("n_passed_over_")
-        counts = self._space.passed_over
+        counts = self._space.passed_over  # type: ignore[union-attr]
         return int(counts[0]) if len(counts) == 1 else counts.copy()
 
     @property
     def theta_(self) -> np.ndarray:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis."""
-        self._check_fitted()
         self._check_linear("theta_")
-        return self._space.theta()
+        return self._space.theta()  # type: ignore[union-attr]
 
     @property
     def theta_norm_(self) -> np.ndarray:
@@ -381,16 +341,3 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         coordinates included."""
         self._check_fitted()
         return self._space.theta_norm()
-
-
-def _largest_length(
-    kernel: Kernel, rows: border.Rows, weights: np.ndarray | None, slack: float
-) -> float:
-    """The largest length of the rows in feature space, those of weight 0 left out."""
-    which = np.arange(len(rows.indptr) - 1)
-    which = which if weights is None else which[weights > 0]
-    largest = 0.0
-    for start in range(0, len(which), BLOCK):
-        lengths = kernel.points(rows, which[start : start + BLOCK]).lengths
-        largest = max(largest, float(lengths.max()))
-    return float(np.hypot(largest, slack))

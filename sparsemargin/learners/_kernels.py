@@ -16,6 +16,7 @@ from sparsemargin._engine.kernel_functions import (
     RBFKernel,
     keeps_zeros,
 )
+from sparsemargin._engine.kernel_outputs import hypothesis_norms, row_lengths
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
 
@@ -32,7 +33,8 @@ class KernelLearner(Learner):
 
     _structural: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0")
 
-    kernel: KernelName | Callable[[Any, Any], Any]
+    # Of those without the parameter.
+    kernel: KernelName | Callable[[Any, Any], Any] = "linear"
     degree: int
     gamma: float | Literal["scale", "auto"]
     coef0: float
@@ -99,18 +101,68 @@ class KernelLearner(Learner):
 
     # ------------------------------------------------------------------------ fitted attributes
 
+    @property
+    def _has_pool(self) -> bool:
+        self._check_fitted()
+        return hasattr(self._space, "pool")
+
     def _with_kernel(self, name: str) -> None:
         """Refuse what only a model with a kernel has."""
-        self._check_fitted()
-        if not hasattr(self._space, "pool"):
+        if not self._has_pool:
             raise AttributeError(f"{name} is of models with a kernel; this one has coef_.")
 
     def _check_linear(self, name: str) -> None:
-        if hasattr(self._space, "pool"):
+        if self._has_pool:
             raise AttributeError(
                 f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
                 "support_ and dual_coef_."
             )
+
+    def _weights(self) -> np.ndarray:
+        self._check_linear("coef_")
+        return super()._weights()
+
+    def _hypothesis_norms(self) -> np.ndarray:
+        """Dual norm of each label's hypothesis, in feature space, shape (n_labels,)."""
+        if not self._has_pool:
+            return super()._hypothesis_norms()
+        if not isinstance(self._space.kernel, PrecomputedKernel):
+            return hypothesis_norms(self._space, self._n_threads())
+        if self._structure["hypothesis"] != "last":
+            raise ValueError(
+                "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
+                "average takes. Fit with hypothesis='last', or pass the kernel as a function."
+            )
+        space = self._space
+        norms: np.ndarray = space.visible_norm() * space.mixture()[0] / space.per_label("scale")
+        return norms
+
+    def _row_lengths(self, rows: Any) -> np.ndarray:
+        """Norm of checked rows in feature space, the intercept's coordinate included, shape
+        (n_rows,).
+
+        Raises
+        ------
+        ValueError
+            With a precomputed kernel, which does not tell them.
+        """
+        if not self._has_pool:
+            return super()._row_lengths(rows)
+        if isinstance(self._space.kernel, PrecomputedKernel):
+            raise ValueError(
+                "kernel='precomputed' does not tell the lengths of rows to predict. Pass "
+                "normalize=False for margins in their own units."
+            )
+        return row_lengths(self._space.kernel, rows)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        if not self._has_pool:
+            return super().intercept_
+        self._check_has_weights()
+        intercepts: np.ndarray = self._space.coefficients().sum(axis=1) * self._bias() ** 2
+        return intercepts
 
     @property
     def support_(self) -> np.ndarray:

@@ -28,7 +28,7 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._rows import Rows
+from sparsemargin.learners._rows import Rows, norm, row_norms
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
@@ -284,6 +284,15 @@ class Learner:
         coef = self._space.weights() if self._coef is None else self._coef
         self._coef = coef
         return coef
+
+    def _hypothesis_norms(self) -> np.ndarray:
+        """Dual norm of each label's hypothesis, shape (n_labels,)."""
+        q = self._space.p / (self._space.p - 1.0)
+        return np.array([norm(weights, q) for weights in self._weights()])
+
+    def _row_lengths(self, rows: Rows) -> np.ndarray:
+        """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
+        return row_norms(rows, self._space.p, self._space.bias)
 
     @property
     def intercept_(self) -> np.ndarray:

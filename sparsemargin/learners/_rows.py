@@ -120,3 +120,14 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
             "new class needs a new fit."
         )
     return places.astype(np.int64, copy=False)
+
+
+def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
+    """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
+    return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, bias)
+
+
+def norm(v: np.ndarray, q: float) -> float:
+    """The q-norm of a vector, whatever its magnitude."""
+    largest = float(np.abs(v).max())
+    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0

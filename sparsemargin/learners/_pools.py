@@ -1,0 +1,81 @@
+"""What first-order learners with a kernel do with the pool of rows they learn in."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sparsemargin._engine._kernel_replay import outputs_at, votes
+from sparsemargin._engine._kernel_space import KernelSpace
+from sparsemargin._engine._log import CorrectionLog
+from sparsemargin._engine._replay import draw_slices
+from sparsemargin._engine.kernel_functions import Kernel
+from sparsemargin._engine.kernel_loop import BLOCK, PoolFull
+from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+
+
+def open_space(learner: Any, kernel: Kernel) -> KernelSpace:
+    """An empty one, for the learner's parameters."""
+    return KernelSpace(
+        kernel, learner._n_labels(), bias=learner._bias(), slack=float(learner.soft_margin),
+        averaged=learner.hypothesis == "average", normalized=learner.normalize_hypotheses,
+        log=CorrectionLog() if learner.hypothesis in ("vote", "random") else None,
+        max_support=learner.max_support,
+    )  # fmt: skip
+
+
+def largest_length(
+    kernel: Kernel, rows: Any, weights: np.ndarray | None, soft_margin: float
+) -> float:
+    """The largest length of the rows in feature space, those of weight 0 left out."""
+    which = np.arange(len(rows.indptr) - 1)
+    which = which if weights is None else which[weights > 0]
+    largest = 0.0
+    for start in range(0, len(which), BLOCK):
+        lengths = kernel.points(rows, which[start : start + BLOCK]).lengths
+        largest = max(largest, float(lengths.max()))
+    return float(np.hypot(largest, soft_margin))
+
+
+def outputs(learner: Any, space: KernelSpace, rows: Any) -> np.ndarray:
+    """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
+    replay: Callable[..., np.ndarray] | None = None
+    if learner._structure["hypothesis"] == "vote":
+
+        def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
+            return votes(space, products) / np.maximum(space.trials_per_label, 1)[:, np.newaxis]
+
+    elif learner._structure["hypothesis"] == "random":
+        X, _ = learner._points(rows)
+        parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+        slices = draw_slices(*parts, learner._slice_seed, space.trials)
+
+        def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
+            return outputs_at(space, products, slices[which])
+
+    return hypothesis_outputs(space, rows, learner._n_threads(), replay)
+
+
+def refuse_full(learner: Any, full: PoolFull) -> NoReturn:
+    """Say that a row found no room in the pool, and what helps."""
+    raise ValueError(
+        f"After {full.epochs:.3g} epochs another row would have to join the pool, which holds "
+        f"max_support={learner.max_support} rows by now. Raise max_support, or pass "
+        "when_full='skip' to learn on with the rows it has."
+    ) from None
+
+
+def warn_of_full(learner: Any, space: KernelSpace) -> None:
+    """Say what the bound on the pool has cost, if anything."""
+    missed, made = int(space.passed_over.sum()), int(space.per_label("corrections").sum())
+    if missed:
+        share = missed / max(1, space.trials_per_label.sum())
+        warnings.warn(
+            f"The pool was full at max_support={learner.max_support} rows: {missed} trials "
+            f"({100 * share:.2g} % of all) that would have corrected were passed over; {made} "
+            "corrections were made. n_passed_over_ has them label by label.",
+            stacklevel=6,
+        )
