@@ -18,7 +18,6 @@ cdef class DualSpace:
     cdef public int64_t limit  # corrections after which learning stops; -1: none
     cdef int64_t begin  # trials before the one that made the current vector
     cdef double unit  # 1, or 1 / |w|
-    cdef double square  # |w|^2, where hypotheses count with norm 1
     cdef int64_t nonzero  # entries of v that are not 0
     cdef vector[int64_t] places  # in the pool, of the rows mistaken so far
     cdef vector[int64_t] mistakes
@@ -29,9 +28,8 @@ cdef class DualSpace:
     # The matrix, its lower triangle row after row, and which of the rows its columns are.
     cdef vector[double] matrix
     cdef vector[int64_t] columns
-    # Of the columns, where hypotheses count with norm 1: products with each other, and with w.
+    # Products of the rows with each other, likewise; where hypotheses count with norm 1.
     cdef vector[double] gram
-    cdef vector[double] outputs
     # The log, for hypotheses that are replayed.
     cdef vector[int64_t] logged_rows
     cdef vector[double] logged_steps
@@ -40,14 +38,15 @@ cdef class DualSpace:
     cdef vector[double] x
     cdef vector[double] z
     cdef vector[double] scratch
-    cdef int64_t add_row(self, int64_t place) except -1 nogil
+    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil
     cdef int correct(self, const double* products, int64_t row, double output, double step,
                      int64_t number) except -1 nogil
     cdef int move(self, const double* products, int64_t row, double output,
                   double step) except -1 nogil
     cdef int look_up(self, const double* products) except -1 nogil
-    cdef double shift(self, int64_t row, double output, double size) except? -1.0 nogil
-    cdef int take_column(self, int64_t row, double output) except -1 nogil
+    cdef double reciprocal_norm(self) except -1.0 nogil
+    cdef void shift(self, int64_t row, double size) noexcept nogil
+    cdef int take_column(self, int64_t row) except -1 nogil
     cdef bint may_update(self) noexcept nogil
     cdef void count_current(self) noexcept nogil
     cdef int take_counts(self, state) except -1

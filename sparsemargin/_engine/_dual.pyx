@@ -70,8 +70,12 @@ cdef class DualSpace:
         """v <- v + step * x is about to happen: the matrix with it, and w as it then is."""
         return OK
 
-    cdef int64_t add_row(self, int64_t place) except -1 nogil:
-        """Let a row of the pool be one of the label's; which it is."""
+    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil:
+        """Let a row of the pool, whose products with the label's are given, be one of these; which
+        it is."""
+        if self.normalized:
+            self.gram.insert(self.gram.end(), products, products + self.places.size())
+            self.gram.push_back(1.0)
         self.places.push_back(place)
         self.w.push_back(0.0)
         self.v.push_back(0.0)
@@ -95,10 +99,8 @@ cdef class DualSpace:
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
             fill(self.w.begin(), self.w.end(), 0.0)
-            fill(self.outputs.begin(), self.outputs.end(), 0.0)
-            self.square = 0.0
         if self.normalized:
-            self.unit = 1.0 / sqrt(self.square) if self.square > 0.0 else 0.0
+            self.unit = self.reciprocal_norm()
         self.corrections += 1
         self.mistakes.push_back(number)
         return OK
@@ -118,31 +120,25 @@ cdef class DualSpace:
             self.x[j] = products[self.columns[j]]
         return OK
 
-    cdef double shift(self, int64_t row, double output, double size) except? -1.0 nogil:
-        """w <- w + size * x + sum_j z_j x_j over the columns; the output for x as it then is."""
-        cdef size_t j, k = self.columns.size()
-        cdef double inner = dot(self.z.data(), self.x.data(), k)
-        if self.normalized:
-            self.scratch.resize(k)
-            multiply_symmetric(self.gram.data(), self.z.data(), self.scratch.data(), k)
-            self.square += (
-                2.0 * (size * output + dot(self.z.data(), self.outputs.data(), k))
-                + size * (size + 2.0 * inner) + dot(self.z.data(), self.scratch.data(), k))
-            add_multiple(self.outputs.data(), self.scratch.data(), 1.0, k)
-            add_multiple(self.outputs.data(), self.x.data(), size, k)
-        for j in range(k):
+    cdef double reciprocal_norm(self) except -1.0 nogil:
+        """1 / |w|; 0 where w is 0."""
+        cdef double square
+        self.scratch.resize(self.w.size())
+        multiply_symmetric(self.gram.data(), self.w.data(), self.scratch.data(), self.w.size())
+        square = dot(self.w.data(), self.scratch.data(), self.w.size())
+        return 1.0 / sqrt(square) if square > 0.0 else 0.0
+
+    cdef void shift(self, int64_t row, double size) noexcept nogil:
+        """w <- w + size * x + sum_j z_j x_j over the columns."""
+        cdef size_t j
+        for j in range(self.columns.size()):
             self.w[self.columns[j]] += self.z[j]
         self.w[row] += size
-        return output + size + inner
 
-    cdef int take_column(self, int64_t row, double output) except -1 nogil:
+    cdef int take_column(self, int64_t row) except -1 nogil:
         """Let the row at hand be the next column, the matrix having its entries."""
         self.updates += 1
         self.columns.push_back(row)
-        if self.normalized:
-            self.gram.insert(self.gram.end(), self.x.begin(), self.x.end())
-            self.gram.push_back(1.0)
-            self.outputs.push_back(output)
         return OK
 
     cdef bint may_update(self) noexcept nogil:
@@ -150,9 +146,14 @@ cdef class DualSpace:
         cdef size_t k = self.columns.size() + 1
         if 0 <= self.most_updates <= self.updates:
             return False
-        self.full = (self.full
-                     or <int64_t> (4 * k * (k + 1)) * (2 if self.normalized else 1) > self.room)
+        self.full = self.full or <int64_t> (4 * k * (k + 1)) > self.room
         return not self.full
+
+    def can_grow(self, Py_ssize_t n_rows):
+        """Whether so many more rows may be the label's: their products with each other, which
+        norms take, may be as large as the matrix."""
+        cdef Py_ssize_t n = self.places.size() + n_rows
+        return not self.normalized or 4 * n * (n + 1) <= self.room
 
     # ----------------------------------------------------------------------------- for Python
 
@@ -186,7 +187,7 @@ cdef class DualSpace:
     def nbytes(self):
         """Bytes of the matrix, the vectors and the log."""
         return 8 * (self.matrix.size() + self.gram.size() + self.columns.size()
-                    + self.outputs.size() + self.places.size() + self.w.size() + self.v.size()
+                    + self.places.size() + self.w.size() + self.v.size()
                     + self.total.size() + self.mistakes.size() + 3 * self.logged_rows.size())
 
     def hypothesis(self):
@@ -216,12 +217,11 @@ cdef class DualSpace:
         return {
             "settings": self.settings, "full": self.full,
             **{name: getattr(self, name) for name in COUNTS}, "begin": self.begin,
-            "unit": self.unit, "square": self.square, "nonzero": self.nonzero,
+            "unit": self.unit, "nonzero": self.nonzero,
             "places": self.support, "mistakes": self.mistaken_rows, "w": doubles(self.w),
             "v": doubles(self.v), "total": doubles(self.total), "matrix": doubles(self.matrix),
             "columns": as_array(self.columns.data(), self.columns.size(), np.int64),
-            "gram": doubles(self.gram), "outputs": doubles(self.outputs),
-            "logged_rows": logged_rows, "logged_steps": logged_steps,
+            "gram": doubles(self.gram), "logged_rows": logged_rows, "logged_steps": logged_steps,
             "logged_begins": logged_begins,
         }
 
@@ -244,7 +244,6 @@ cdef class DualSpace:
         self.limit = whole(state, "limit", -1, MAX_TRIALS)
         self.begin = whole(state, "begin", 0, self.trials)
         self.unit = real(state, "unit", -INFINITY, INFINITY)
-        self.square = real(state, "square", -INFINITY, INFINITY)
         return OK
 
     cdef int take_rows(self, state) except -1:
@@ -264,9 +263,8 @@ cdef class DualSpace:
         take(self.columns, "columns", state, k)
         require_within("columns", state["columns"], 0, <int64_t> self.places.size() - 1)
         take(self.matrix, "matrix", state, k * (k + 1) // 2)
-        k = k if self.normalized else 0
-        take(self.gram, "gram", state, k * (k + 1) // 2)
-        take(self.outputs, "outputs", state, k)
+        n = <int64_t> self.places.size() if self.normalized else 0
+        take(self.gram, "gram", state, n * (n + 1) // 2)
         return OK
 
     cdef int take_log(self, state) except -1:
@@ -333,7 +331,7 @@ def learn_rows(DualSpace space, double[:, ::1] products, const double[:, ::1] sq
             cost += space.w.size()
             if (output <= 0.0 and steps[i] > 0.0) or (output >= 0.0 and steps[i] < 0.0):
                 if own[i] < 0:
-                    own[i] = space.add_row(base + i)
+                    own[i] = space.add_row(base + i, &products[i, 0])
                     for e in range(n_rows):
                         products[e, own[i]] = square[e, i]
                 space.correct(&products[i, 0], own[i], output, steps[i], numbers[i])
@@ -366,7 +364,7 @@ def replay(DualSpace now, const double[:, ::1] products, const int64_t[::1] rows
         for e in range(rows.shape[0]):
             output = dot(&products[e, 0], now.w.data(), now.w.size())
             if rows[e] == <int64_t> now.w.size():
-                now.add_row(rows[e])
+                now.add_row(rows[e], &products[e, 0])
             now.correct(&products[e, 0], rows[e], output, steps[e], 0)
             copy(now.w.begin(), now.w.end(), &vectors[e, 0])
             units[e] = now.unit

@@ -52,9 +52,9 @@ cdef class HigherOrderDual(DualSpace):
             self.matrix.push_back(rate * (rate * curve - 2.0))
         for j in range(k):
             self.z[j] *= moved
-        output = self.shift(row, output, moved - rate * (output + moved * curve))
+        self.shift(row, moved - rate * (output + moved * curve))
         if rate > 0.0:
-            self.take_column(row, output)
+            self.take_column(row)
         return OK
 
     cdef double rate(self, double agreement) noexcept nogil:

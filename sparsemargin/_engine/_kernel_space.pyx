@@ -152,6 +152,15 @@ cdef class KernelSpace(FirstOrderSpace):
             result += self.acc[:, :n] * b[:, np.newaxis]
         return result
 
+    def support_counts(self):
+        """Rows that the last vector of each label is made of, shape (n_labels,)."""
+        return np.count_nonzero(self.t[:, :self.n_support], axis=1)
+
+    @property
+    def nbytes(self):
+        """Bytes of the pool and of the coefficients."""
+        return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
+
     def visible_norm(self):
         """``||theta||`` of each label without the soft-margin coordinates."""
         return self.per_label("scale") * np.sqrt(self.sums[:, :2].sum(axis=1))

@@ -15,7 +15,7 @@ from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
 from sparsemargin._engine.kernel_outputs import unit_products, single_blas
 from sparsemargin._engine.task import Loop, Task
-from sparsemargin._engine.threads import run_apart, run_together
+from sparsemargin._engine.threads import run_together, uninterrupted
 
 # Multiplications in a block, some 0.3 s, after which Python can hear Ctrl-C.
 _PRODUCTS_PER_BLOCK = 1 << 29
@@ -60,7 +60,8 @@ class DualLoop(Loop):
                 if self.task.weights is not None:
                     rows = rows[self.task.weights[rows] > 0]
                 if len(rows):
-                    run_apart(partial(self._learn, rows))
+                    with uninterrupted():
+                        self._learn(rows)
                 self.part = done / len(self.task.codes)
                 learning = not self.space.exhausted().all()
         self.part = 0.0
@@ -82,6 +83,7 @@ class _Block:
     def __init__(self, loop: DualLoop, rows: np.ndarray):
         task, space = loop.task, loop.space
         self.spaces, self.base = space.spaces, space.n_support
+        self._check_room(len(rows))
         self.rows, self.numbers = rows, rows + space.rows_taken
         self.points = space.kernel.points(task.rows, rows)
         self.square = np.ascontiguousarray(space.kernel.square(self.points))
@@ -92,6 +94,14 @@ class _Block:
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [self._steps(task, label) for label in range(space.n_labels)]
         self.own = [self._own(label) for label in range(space.n_labels)]
+
+    def _check_room(self, n_rows: int) -> None:
+        if not all(space.can_grow(n_rows) for space in self.spaces):
+            raise ValueError(
+                "normalize_hypotheses=True takes the products of all mistaken rows with each "
+                f"other, and those of {max(len(space.support) for space in self.spaces)} rows of "
+                "a label by now are as many as may be kept. Pass normalize_hypotheses=False."
+            )
 
     def _steps(self, task: Task, label: int) -> np.ndarray:
         """What a mistake on each row makes, with the sign of its label for this one."""
@@ -135,5 +145,6 @@ def dual_loop(space: DualSpaces, task: Task) -> Iterator[DualLoop]:
     loop = DualLoop(space, task)
     try:
         yield loop
-    finally:
         task.kept = loop.place, None
+    finally:
+        space.kernel.forget_rows()

@@ -76,14 +76,14 @@ class KernelLearner(Learner):
             kernel = PrecomputedKernel(bias)
             kernel.check(rows)
             return kernel
+        if self._is_linear:
+            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
         self.gamma_ = self._find_gamma(rows, streams=streams)
         if self.kernel == "rbf":
             return RBFKernel(bias, dense=dense, gamma=self.gamma_)
         if self.kernel == "polyrbf":
             return RBFKernel(bias, dense=dense, gamma=self.gamma_, degree=int(self.degree))
         degree, coef0 = int(self.degree), float(self.coef0)
-        if self.kernel == "linear":
-            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
         return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
 
     def _find_gamma(self, rows: Any, *, streams: bool) -> float:
@@ -184,15 +184,15 @@ class KernelLearner(Learner):
         """Rows that the last vector of a label is made of: an int for two classes, else an array
         of shape (n_classes,)."""
         self._with_kernel("n_support_")
-        counts = np.count_nonzero(self._space.t[:, : self._space.n_support], axis=1)
+        counts = self._space.support_counts()
         return int(counts[0]) if len(counts) == 1 else counts
 
     @property
     def pool_bytes_(self) -> int:
-        """Bytes of the pool's rows and coefficients."""
+        """Bytes of the pool's rows and coefficients, and of the matrices over them if there are
+        any."""
         self._with_kernel("pool_bytes_")
-        space = self._space
-        return space.pool.nbytes + (space.t.nbytes + space.acc.nbytes)
+        return self._space.nbytes
 
 
 def _variance(rows: Any) -> float:
