@@ -165,8 +165,8 @@ def fit_svmlight(
         stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than
         one epoch; True: there in any case.
     memory_limit : int, default=2**30
-        Bytes the weights may take. An index that asks for more is refused before anything is
-        allocated for it.
+        Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
+        before anything is allocated for it.
     init_model : estimator, default=None
         A fitted model to go on from, which stays as it is; algorithm and parameters are its own.
     n_jobs : int or None, default=None

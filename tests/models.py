@@ -33,6 +33,8 @@ MODELS = {
     "CRAMMA": partial(CRAMMAClassifier, radius=3.0, eta0=0.01),
     "ROMMA": ROMMAClassifier,
     "largest margin": partial(MaxMarginClassifier, tol=None),
+    "ALMA, poly": partial(ALMAClassifier, kernel="poly", gamma=0.5, coef0=1.0),
+    "ROMMA, rbf": partial(ROMMAClassifier, kernel="rbf", gamma=0.5),
     "Higher-order": partial(HigherOrderPerceptron, solver="implicit"),
     "Higher-order, p = 3": partial(HigherOrderPerceptron, p=3.0, solver="implicit"),
     "Higher-order, n x n": partial(HigherOrderPerceptron, solver="primal"),
@@ -50,6 +52,11 @@ def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):
     y = (scores + 0.5 * random.standard_normal((m, n_classes))).argmax(axis=1)
     y[:n_classes] = np.arange(n_classes)
     return X.astype(dtype), y
+
+
+def widened(X):
+    """The rows with so many features more that kernels keep them sparse."""
+    return sp.hstack([X, sp.csr_matrix((X.shape[0], 3000), dtype=X.dtype)], format="csr")
 
 
 def fit(model, X, y):

@@ -10,7 +10,7 @@ import pytest
 from hostile import at, opened, rewritten, sealed, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
-from models import MODELS, fit, make_problem
+from models import MODELS, fit, make_problem, widened
 from strategies import examples
 
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron
@@ -211,7 +211,7 @@ CHANGES = [
     (average, (*LINEAR, "trials"), 2**63, "'trials' is not a whole number"),
     (average, (*LINEAR, "averaged"), False, "'acc' is not an array"),
     (average, (*LINEAR, "averaged"), 1, "'averaged' is not True or False"),
-    (average, (*LINEAR, "log"), {"dict": {}}, "it has no 'row'"),
+    (average, (*LINEAR, "log"), {"dict": {}}, "it has no 'columns'"),
     (average, "_space.t", lambda t: t[1:], "'t' is not an array"),
     (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
@@ -353,18 +353,25 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
 
 VICTIMS = [
     (name, hypothesis, n_classes)
-    for name in ("p-norm, p = 6", "ALMA", "largest margin", "Higher-order", "Higher-order, p = 3",
-                 "Higher-order, n x n", "Second-order", "Second-order, n x n")
+    for name in ("p-norm, p = 6", "ALMA", "largest margin", "ALMA, poly", "ROMMA, rbf",
+                 "Higher-order", "Higher-order, p = 3", "Higher-order, n x n", "Second-order",
+                 "Second-order, n x n")
     for hypothesis in ("average", "vote", "random", "last")
     for n_classes in (2, 3)
 ]  # fmt: skip
 SAVED = {}
 
 
+def rows_for(victim):
+    name, _, n_classes = victim
+    rows, labels = make_problem(40, n_classes=n_classes)
+    return (widened(rows) if name == "ROMMA, rbf" else rows), labels
+
+
 def contents_of(victim, path):
     if victim not in SAVED:
-        name, hypothesis, n_classes = victim
-        rows, labels = make_problem(40, n_classes=n_classes)
+        name, hypothesis, _ = victim
+        rows, labels = rows_for(victim)
         model = MODELS[name](
             hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
             **({"soft_margin": 1.0} if name == "ALMA" else {}),
@@ -374,9 +381,9 @@ def contents_of(victim, path):
     return SAVED[victim]
 
 
-def use(model, n_classes):
+def use(model, victim):
     """All that runs over a model's state; what it says of it may be anything but a crash."""
-    rows, labels = make_problem(40, n_classes=n_classes)
+    rows, labels = rows_for(victim)
     for call in (
         lambda: model.predict(rows), lambda: model.decision_function(rows), lambda: model.coef_,
         lambda: model.theta_, lambda: model.partial_fit(rows, labels), lambda: model.predict(rows),
@@ -419,7 +426,7 @@ def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_fac
         model, refusal = loaded_or_refused(path)
         assert model is not None or refusal.startswith(f"{path}")
         if model is not None:
-            use(model, victim[2])
+            use(model, victim)
 
 
 def loaded_or_refused(path):

@@ -436,9 +436,12 @@ def test_epochs_are_shuffled_by_blocks_and_rows_alike_for_the_same_seed(path):
 
         def epoch(seed, epoch):
             passed = list(shuffled(cache, seed, epoch))
-            assert all(sorted(order) == list(range(rows.n_rows)) for rows, order in passed)
-            assert len({tuple(order) for _, order in passed}) > 6
-            return [(rows.data.tobytes(), order.tolist()) for rows, order in passed]
+            for i, rows, order in passed:
+                assert rows.data.tobytes() == blocks[i][0].tobytes()
+                assert cache.first_rows[i] == sum(len(block[2]) - 1 for block in blocks[:i])
+                assert sorted(order) == list(range(rows.n_rows))
+            assert len({tuple(order) for _, _, order in passed}) > 6
+            return [(rows.data.tobytes(), order.tolist()) for _, rows, order in passed]
 
         first = epoch(5, 0)
         assert sorted(data for data, _ in first) == sorted(block[0].tobytes() for block in blocks)

@@ -28,7 +28,7 @@ cdef class DualSpace:
     # The matrix, its lower triangle row after row, and which of the rows its columns are.
     cdef vector[double] matrix
     cdef vector[int64_t] columns
-    # Products of the rows with each other, likewise; where hypotheses count with norm 1.
+    # Products of the rows with each other, likewise; for norms and replays.
     cdef vector[double] gram
     # The log, for hypotheses that are replayed.
     cdef vector[int64_t] logged_rows
@@ -45,6 +45,7 @@ cdef class DualSpace:
                   double step) except -1 nogil
     cdef int look_up(self, const double* products) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
+    cdef double product(self, int64_t i, int64_t j) noexcept nogil
     cdef void shift(self, int64_t row, double size) noexcept nogil
     cdef int take_column(self, int64_t row) except -1 nogil
     cdef bint may_update(self) noexcept nogil

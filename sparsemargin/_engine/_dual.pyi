@@ -36,10 +36,5 @@ def learn_rows(
     base: int,
 ) -> float: ...
 def replay(
-    now: DualSpace,
-    products: np.ndarray,
-    rows: np.ndarray,
-    steps: np.ndarray,
-    vectors: np.ndarray,
-    units: np.ndarray,
+    space: DualSpace, now: DualSpace, start: int, vectors: np.ndarray, units: np.ndarray
 ) -> None: ...

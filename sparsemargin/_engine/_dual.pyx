@@ -73,7 +73,7 @@ cdef class DualSpace:
     cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil:
         """Let a row of the pool, whose products with the label's are given, be one of these; which
         it is."""
-        if self.normalized:
+        if self.normalized or self.logged:
             self.gram.insert(self.gram.end(), products, products + self.places.size())
             self.gram.push_back(1.0)
         self.places.push_back(place)
@@ -128,6 +128,10 @@ cdef class DualSpace:
         square = dot(self.w.data(), self.scratch.data(), self.w.size())
         return 1.0 / sqrt(square) if square > 0.0 else 0.0
 
+    cdef double product(self, int64_t i, int64_t j) noexcept nogil:
+        """Of two of the label's rows."""
+        return self.gram[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)]
+
     cdef void shift(self, int64_t row, double size) noexcept nogil:
         """w <- w + size * x + sum_j z_j x_j over the columns."""
         cdef size_t j
@@ -151,9 +155,9 @@ cdef class DualSpace:
 
     def can_grow(self, Py_ssize_t n_rows):
         """Whether so many more rows may be the label's: their products with each other, which
-        norms take, may be as large as the matrix."""
+        norms and replays take, may be as large as the matrix."""
         cdef Py_ssize_t n = self.places.size() + n_rows
-        return not self.normalized or 4 * n * (n + 1) <= self.room
+        return not (self.normalized or self.logged) or 4 * n * (n + 1) <= self.room
 
     # ----------------------------------------------------------------------------- for Python
 
@@ -263,7 +267,7 @@ cdef class DualSpace:
         take(self.columns, "columns", state, k)
         require_within("columns", state["columns"], 0, <int64_t> self.places.size() - 1)
         take(self.matrix, "matrix", state, k * (k + 1) // 2)
-        n = <int64_t> self.places.size() if self.normalized else 0
+        n = <int64_t> self.places.size() if self.normalized or self.logged else 0
         take(self.gram, "gram", state, n * (n + 1) // 2)
         return OK
 
@@ -340,31 +344,35 @@ def learn_rows(DualSpace space, double[:, ::1] products, const double[:, ::1] sq
     return cost
 
 
-def replay(DualSpace now, const double[:, ::1] products, const int64_t[::1] rows,
-           const double[::1] steps, double[:, ::1] vectors, double[::1] units):
-    """Make corrections again.
+def replay(DualSpace space, DualSpace now, Py_ssize_t start, double[:, ::1] vectors,
+           double[::1] units):
+    """Make corrections of a space again.
 
     Parameters
     ----------
     now : DualSpace
-        The space as it was before them; brought up to date.
-    products : ndarray of shape (n_corrections, n_own)
-        Of the corrections' rows with the label's, in the order in which these became its own.
-    rows : ndarray of shape (n_corrections,)
-        Which of the label's rows each is of.
-    steps : ndarray of shape (n_corrections,)
+        What the space was like before them; brought up to date.
+    start : int
+        The first of them.
     vectors : ndarray of shape (n_corrections, n_own)
-        Gets w after each of them.
+        Gets w after each of them; the label's rows stand in the order in which they became its.
     units : ndarray of shape (n_corrections,)
         Gets what each of these counts with.
     """
-    cdef Py_ssize_t e
+    cdef Py_ssize_t e, j, n
+    cdef int64_t row
     cdef double output
+    cdef vector[double] products
     with nogil:
-        for e in range(rows.shape[0]):
-            output = dot(&products[e, 0], now.w.data(), now.w.size())
-            if rows[e] == <int64_t> now.w.size():
-                now.add_row(rows[e], &products[e, 0])
-            now.correct(&products[e, 0], rows[e], output, steps[e], 0)
+        for e in range(units.shape[0]):
+            row = space.logged_rows[start + e]
+            n = max(<Py_ssize_t> now.w.size(), row + 1)
+            products.resize(n)
+            for j in range(n):
+                products[j] = space.product(row, j)
+            output = dot(products.data(), now.w.data(), now.w.size())
+            if row == <Py_ssize_t> now.w.size():
+                now.add_row(row, products.data())
+            now.correct(products.data(), row, output, space.logged_steps[start + e], 0)
             copy(now.w.begin(), now.w.end(), &vectors[e, 0])
             units[e] = now.unit

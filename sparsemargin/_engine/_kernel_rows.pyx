@@ -103,14 +103,14 @@ def sparse_products(const value_t[::1] data, const int64_t[::1] indices,
     Some rows of the first are laid side by side, feature by feature; a row of the second then
     meets all of them at once.
     """
-    cdef vector[int32_t] place
+    # By numpy, which says so where there is not memory enough.
+    cdef int32_t[::1] place = np.full(n_features, -1, dtype=np.int32)
     cdef vector[value_t] lanes
     cdef value_t sums[LANES]
     cdef Py_ssize_t block, start, stop, i, j, a, n = indptr.shape[0] - 1
     cdef Py_ssize_t m = other_indptr.shape[0] - 1
     cdef int32_t known
     with nogil:
-        place.assign(n_features, -1)
         for block in range((n + LANES - 1) // LANES):
             start = block * LANES
             stop = min(start + LANES, n)
@@ -127,10 +127,10 @@ def sparse_products(const value_t[::1] data, const int64_t[::1] indices,
                 a = other_indptr[j]
                 if value_t is float:
                     spread_float(sums, &other_data[0] + a, &other_indices[0] + a,
-                                 other_indptr[j + 1] - a, place.data(), lanes.data())
+                                 other_indptr[j + 1] - a, &place[0], lanes.data())
                 else:
                     spread_double(sums, &other_data[0] + a, &other_indices[0] + a,
-                                  other_indptr[j + 1] - a, place.data(), lanes.data())
+                                  other_indptr[j + 1] - a, &place[0], lanes.data())
                 for i in range(start, stop):
                     out[i, j] = sums[i - start]
             for a in range(indptr[start], indptr[stop]):

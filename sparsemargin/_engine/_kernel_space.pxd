@@ -13,4 +13,6 @@ cdef class KernelSpace(FirstOrderSpace):
     cdef readonly object passed_over
     cdef readonly object max_support
     cdef readonly int64_t rows_taken
+    cdef readonly Py_ssize_t n_features
+    cdef take_numbers(self, state)
     cdef bind_rows(self, Py_ssize_t room)

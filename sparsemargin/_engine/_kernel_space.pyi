@@ -16,12 +16,14 @@ class KernelSpace(FirstOrderSpace):
     passed_over: np.ndarray
     max_support: int | None
     rows_taken: int
+    n_features: int
     n_support: int
-    free: float
     nbytes: int
+    free: float
     def __init__(
         self,
         kernel: Kernel,
+        n_features: int,
         n_labels: int,
         *,
         bias: float,
@@ -35,6 +37,7 @@ class KernelSpace(FirstOrderSpace):
     def adopt(
         self, points: Points, rows: np.ndarray, n_new: int, which: np.ndarray, log_start: int
     ) -> None: ...
+    def resize(self, n_features: int, first: int = 0) -> None: ...
     def count_rows(self, n_rows: int) -> None: ...
     def set_square(self, label: int, square: float) -> None: ...
     def rescale(self, label: int, shift: int) -> None: ...

@@ -10,13 +10,25 @@ like the linear space's, ``Z t + acc``, an entry a row of the pool.
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
+import copyreg
+import sys
+
 import numpy as np
 
 from sparsemargin._engine._labels cimport FirstOrderSpace, refit
 from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._rules cimport FREE
 
+from sparsemargin._engine._states import (
+    MAX_TRIALS, array_of, flag, part, real, require, require_within, whole, writable
+)
+from sparsemargin._engine.kernel_states import (
+    kernel_state, pool_state, restored_kernel, restored_pool
+)
 from sparsemargin._engine.points import Pool
+
+# In one array: their bytes can still be counted.
+MOST_NUMBERS = sys.maxsize // 8
 
 
 cdef class KernelSpace(FirstOrderSpace):
@@ -25,7 +37,7 @@ cdef class KernelSpace(FirstOrderSpace):
     Parameters
     ----------
     kernel : Kernel
-    n_labels : int
+    n_features, n_labels : int
     bias, slack : float
         Values of the intercept's and of the soft margin's coordinates; 0 for none.
     averaged, normalized : bool
@@ -36,8 +48,9 @@ cdef class KernelSpace(FirstOrderSpace):
         Rows that the pool may hold.
     """
 
-    def __init__(self, kernel, Py_ssize_t n_labels, *, double bias, double slack, bint averaged,
-                 bint normalized, log, max_support):
+    def __init__(self, kernel, Py_ssize_t n_features, Py_ssize_t n_labels, *, double bias,
+                 double slack, bint averaged, bint normalized, log, max_support):
+        self.n_features = n_features
         self.c.n_labels = n_labels
         self.c.bias = bias
         self.c.slack = slack
@@ -51,8 +64,61 @@ cdef class KernelSpace(FirstOrderSpace):
         self.t = self.acc = np.zeros((n_labels, 0))
         self.bind_labels(2.0, {name: np.zeros(*layout)
                                for name, layout in self.label_layout().items()})
-        self.bind_rows(0)
         self.set_out()
+
+    def __getstate__(self):
+        n = self.n_support
+        labels = {name: getattr(self, name) for name in self.label_layout()}
+        return {**labels, "t": self.t[:, :n], "acc": self.acc[:, :n],
+                "kernel": kernel_state(self.kernel), "pool": pool_state(self.pool),
+                "origin": self.origin, "passed_over": self.passed_over,
+                "log": None if self.log is None else self.log.entries(),
+                "trials": self.trials, "rows_taken": self.rows_taken,
+                "n_features": self.n_features, "n_labels": self.c.n_labels,
+                "bias": self.c.bias, "slack": self.c.slack, "averaged": self.c.averaged,
+                "normalized": self.c.normalized, "max_support": self.max_support}
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (KernelSpace,), self.__getstate__()
+
+    def __setstate__(self, state):
+        self.c.window = 600
+        self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS)
+        self.n_features = whole(state, "n_features", 1, MOST_NUMBERS)
+        self.c.bias = real(state, "bias", 0.0, INFINITY)
+        self.c.slack = real(state, "slack", 0.0, INFINITY)
+        self.c.averaged = flag(state, "averaged")
+        self.c.normalized = flag(state, "normalized")
+        self.trials = whole(state, "trials", 0, MAX_TRIALS)
+        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.max_support = None
+        if part(state, "max_support") is not None:
+            self.max_support = whole(state, "max_support", 1, MOST_NUMBERS)
+        self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
+        self.pool = restored_pool(part(state, "pool"), self.kernel, self.n_features)
+        self.take_numbers(state)
+        self.log = None if part(state, "log") is None else CorrectionLog()
+        if self.log is not None:
+            self.log.take_corrections(state["log"], self.n_support)
+            require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
+
+    cdef take_numbers(self, state):
+        """Take in the arrays of a state, of the types and shapes they must have."""
+        cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
+        layout = {
+            **self.label_layout(),
+            "t": ((k, n), np.float64),
+            "acc": ((k, n if self.c.averaged else 0), np.float64),
+            "origin": ((n,), np.int64),
+            "passed_over": ((k,), np.int64),
+        }
+        arrays = {name: writable(array_of(state, name, kind, shape))
+                  for name, (shape, kind) in layout.items()}
+        require_within("counts", arrays["counts"].reshape(-1), -MAX_TRIALS, MAX_TRIALS)
+        require_within("passed_over", arrays["passed_over"], 0, MAX_TRIALS)
+        self.bind_labels(2.0, arrays)
+        self.t, self.acc = arrays["t"], arrays["acc"]
+        self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
 
     cdef bind_rows(self, Py_ssize_t room):
         """Make room for so many coefficients of each label."""
@@ -72,6 +138,11 @@ cdef class KernelSpace(FirstOrderSpace):
     @property
     def n_support(self):
         return len(self.pool)
+
+    @property
+    def nbytes(self):
+        """Of the pool's rows and coefficients."""
+        return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
 
     @property
     def free(self):
@@ -115,6 +186,15 @@ cdef class KernelSpace(FirstOrderSpace):
             self.pool.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """Keep the features from `first` on and let them be n_features; new ones are 0 in all
+        rows.
+
+        Those that go must be 0 too.
+        """
+        self.pool.resize(self.n_features, n_features, first)
+        self.n_features = n_features
+
     def count_rows(self, Py_ssize_t n_rows):
         """Number the rows of the next stream on from these."""
         self.rows_taken += n_rows
@@ -155,11 +235,6 @@ cdef class KernelSpace(FirstOrderSpace):
     def support_counts(self):
         """Rows that the last vector of each label is made of, shape (n_labels,)."""
         return np.count_nonzero(self.t[:, :self.n_support], axis=1)
-
-    @property
-    def nbytes(self):
-        """Bytes of the pool and of the coefficients."""
-        return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
 
     def visible_norm(self):
         """``||theta||`` of each label without the soft-margin coordinates."""

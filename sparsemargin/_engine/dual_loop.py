@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from sparsemargin._engine import kernels
 from sparsemargin._engine._dual import learn_rows
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
-from sparsemargin._engine.kernel_outputs import unit_products, single_blas
+from sparsemargin._engine.kernel_outputs import single_blas, unit_products
 from sparsemargin._engine.task import Loop, Task
 from sparsemargin._engine.threads import run_together, uninterrupted
 
@@ -37,7 +36,8 @@ class DualLoop(Loop):
     def __init__(self, space: DualSpaces, task: Task):
         super().__init__(space, task)
         m = len(task.codes)
-        self.place = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
+        place = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
+        self.place = np.asarray(place)
         self.first_corrections = int(space.per_label("corrections")[0])
         self.span = BLOCK
 
@@ -98,9 +98,10 @@ class _Block:
     def _check_room(self, n_rows: int) -> None:
         if not all(space.can_grow(n_rows) for space in self.spaces):
             raise ValueError(
-                "normalize_hypotheses=True takes the products of all mistaken rows with each "
-                f"other, and those of {max(len(space.support) for space in self.spaces)} rows of "
-                "a label by now are as many as may be kept. Pass normalize_hypotheses=False."
+                "normalize_hypotheses=True and the hypotheses that are replayed take the products "
+                "of all mistaken rows with each other, and those of "
+                f"{max(len(space.support) for space in self.spaces)} rows of a label are as many "
+                "as may be kept. Pass normalize_hypotheses=False and hypothesis='average'."
             )
 
     def _steps(self, task: Task, label: int) -> np.ndarray:

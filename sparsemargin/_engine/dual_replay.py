@@ -15,7 +15,7 @@ import numpy as np
 from sparsemargin._engine._dual import replay
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs, single_blas
+from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 
 # Bytes of the vectors that are kept at once.
 _MEMORY = 1 << 27
@@ -107,18 +107,13 @@ def _parts(space: DualSpaces) -> Iterator[list[_Stretch]]:
 def _stretches(space: DualSpaces, label: int) -> Iterator[_Stretch]:
     """The vectors of a label, as its corrections are made again."""
     of_label, support = space.spaces[label], space.spaces[label].support
-    now = of_label.blank()
-    rows, steps, begins = of_label.log()
+    now, lengths = of_label.blank(), space.pool.points.lengths
+    rows, _, begins = of_label.log()
     ends = np.append(begins[1:], of_label.trials)
     for start in range(0, len(rows), BLOCK):
         some = slice(start, start + BLOCK)
         places = support[: int(rows[: start + BLOCK].max()) + 1]
-        own = space.pool.points.take(places)
-        with single_blas():
-            products = space.kernel.products(own.take(rows[some]), own)
-        vectors = np.zeros(products.shape)
-        units = np.zeros(len(products))
-        products = np.ascontiguousarray(products, dtype=np.float64)
-        replay(now, products, rows[some], steps[some], vectors, units)
-        vectors /= own.lengths
+        vectors, units = np.zeros((len(rows[some]), len(places))), np.zeros(len(rows[some]))
+        replay(of_label, now, start, vectors, units)
+        vectors /= lengths[places]
         yield _Stretch(label, places, vectors, units, begins[some], ends[some])

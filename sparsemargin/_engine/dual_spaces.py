@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from math import inf
+from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine._dual import DualSpace
+from sparsemargin._engine._dual_higher_order import HigherOrderDual
+from sparsemargin._engine._dual_second_order import SecondOrderDual
+from sparsemargin._engine._states import (
+    MAX_TRIALS,
+    array_of,
+    part,
+    real,
+    require,
+    require_within,
+    whole,
+)
 from sparsemargin._engine.kernel_functions import Kernel
-from sparsemargin._engine.label_spaces import SpacePerLabel
+from sparsemargin._engine.kernel_states import (
+    kernel_state,
+    pool_state,
+    restored_kernel,
+    restored_pool,
+)
+from sparsemargin._engine.label_spaces import MATRIX_MEMORY, SpacePerLabel
 from sparsemargin._engine.points import Points, Pool
+
+_KINDS = {kind.__name__: kind for kind in (HigherOrderDual, SecondOrderDual)}
+
+
+def _restored(kind: Any, state: dict[str, Any]) -> DualSpace:
+    space = kind.__new__(kind)
+    space.__setstate__(state)
+    return space
 
 
 class DualSpaces(SpacePerLabel):
@@ -18,6 +46,7 @@ class DualSpaces(SpacePerLabel):
     Parameters
     ----------
     kernel : Kernel
+    n_features : int
     make : callable
         Makes an empty space.
     n_labels : int
@@ -27,12 +56,39 @@ class DualSpaces(SpacePerLabel):
 
     spaces: list[DualSpace]
 
-    def __init__(self, kernel: Kernel, make: Callable[[], DualSpace], n_labels: int):
+    def __init__(
+        self, kernel: Kernel, n_features: int, make: Callable[[], DualSpace], n_labels: int
+    ):
         super().__init__([make() for _ in range(n_labels)])
-        self.kernel = kernel
+        self.kernel, self.n_features = kernel, n_features
         self.pool = Pool()
         self.origin = np.empty(0, dtype=np.int64)
         self.rows_taken = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "kernel": kernel_state(self.kernel), "bias": self.bias, "n_features": self.n_features,
+            "pool": pool_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
+            "kind": type(self.spaces[0]).__name__,
+            "spaces": [space.__getstate__() for space in self.spaces],
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kind, spaces = part(state, "kind"), part(state, "spaces")
+        require(kind in _KINDS, f"there is no space {kind!r}")
+        require(isinstance(spaces, list) and len(spaces) > 0, "it has no spaces")
+        super().__init__([_restored(_KINDS[kind], of_label) for of_label in spaces])
+        settings = part(spaces[0], "settings")
+        whole(settings, "room", 0, MATRIX_MEMORY // len(spaces))
+        require(all(of_label["settings"] == settings for of_label in spaces),
+                "its spaces are not alike")  # fmt: skip
+        self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
+        self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
+        self.pool = restored_pool(part(state, "pool"), self.kernel, self.n_features)
+        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.origin = array_of(state, "origin", np.int64, (self.n_support,))
+        for space in self.spaces:
+            require_within("places", space.support, 0, self.n_support - 1)
 
     @property
     def bias(self) -> float:

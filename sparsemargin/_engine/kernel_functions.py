@@ -108,6 +108,8 @@ def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
     if not isinstance(a, Sparse):
         return a @ b.T
+    if a.data.dtype != b.data.dtype:
+        a, b = _widened(a), _widened(b)
     out = np.empty((a.n, b.n), dtype=a.data.dtype)
     kernels.for_values(a.data).sparse_products(*a[:3], *b[:3], a.n_features, out)
     return out

@@ -13,6 +13,7 @@ import numpy as np
 from sparsemargin._engine import kernels
 from sparsemargin._engine._block import learn_block
 from sparsemargin._engine._loop import set_bars
+from sparsemargin._engine._states import array_of, require_within, writable
 from sparsemargin._engine.certificate import KernelCertificate
 from sparsemargin._engine.gram import MEMORY
 from sparsemargin._engine.kernel_outputs import outputs, single_blas
@@ -57,7 +58,9 @@ class KernelLoop(Loop):
         self.rule, self.skips = rule, skips
         self.kernel = space.kernel
         m = len(task.codes)
-        self.place = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
+        self.place = np.full(m, -1, dtype=np.int64)
+        if task.kept is not None:
+            self.place = _checked_places(task.kept[0], m, space.n_support)
         self.stored = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
         self.visited = []  # rows of a block, and the moves their scores know of
@@ -234,6 +237,13 @@ class KernelLoop(Loop):
         return KernelCertificate(self)
 
 
+def _checked_places(kept, n_rows, n_support):
+    """The rows' places in the pool, -1 for none, which may come from a file."""
+    places = writable(array_of({"kept": kept}, "kept", np.int64, (n_rows,)))
+    require_within("kept", places, -1, n_support - 1)
+    return places
+
+
 class _Moves:
     """Rows that have moved in the pass under way, and by how much."""
 
@@ -328,7 +338,8 @@ class _Rows:
         first = np.where(self.joined < 0, np.iinfo(np.int64).max, self.joined).min(axis=0)
         joining = self.new[first[self.new] < np.iinfo(np.int64).max]
         joining = joining[np.argsort(first[joining], kind="stable")]
-        numbers = self.rows[joining] + space.rows_taken
+        first_row = space.rows_taken if loop.task.first_row is None else loop.task.first_row
+        numbers = self.rows[joining] + first_row
         which = np.searchsorted(self.new, joining)
         space.adopt(self.points.take(joining), numbers, len(self.new), which, self.log_start)
         loop.place[self.rows[joining]] = self.n_before + np.arange(len(joining))

@@ -105,10 +105,11 @@ def unit_products(
 ) -> np.ndarray:
     """`Kernel.products` of points and support rows, shape (points.n, support.n), by the same tiles
     for any number of threads."""
-    tiles = (support.part(start, min(start + _TILE, support.n))
-             for start in range(0, support.n, _TILE))
+    tiles = (
+        support.part(start, min(start + _TILE, support.n)) for start in range(0, support.n, _TILE)
+    )
     parts = run_together([partial(kernel.products, points, tile) for tile in tiles], n_threads)
-    return np.concatenate(parts, axis=1)
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def hypothesis_outputs(

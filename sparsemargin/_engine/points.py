@@ -90,9 +90,9 @@ def as_dense(rows: Any, which: np.ndarray, scale: np.ndarray, n_columns: int) ->
 class _Growing:
     """An array that grows at its end."""
 
-    def __init__(self, like: np.ndarray):
-        self.n = 0
-        self.array = np.empty((0, *like.shape[1:]), dtype=like.dtype)
+    def __init__(self, array: np.ndarray):
+        self.n = len(array)
+        self.array = array
 
     def extend(self, more: np.ndarray) -> None:
         n = self.n + len(more)
@@ -116,6 +116,15 @@ class Pool:
         self.n_features = 0
         self.is_sparse = False
 
+    @classmethod
+    def of(cls, columns: dict[str, np.ndarray], n_features: int, *, is_sparse: bool) -> Pool:
+        """The pool that has these columns."""
+        pool = cls()
+        pool.n_features, pool.is_sparse = n_features, is_sparse
+        for name, column in columns.items():
+            pool.columns[name] = _Growing(column)
+        return pool
+
     def __len__(self) -> int:
         return self.columns["lengths"].n if self.columns else 0
 
@@ -138,7 +147,23 @@ class Pool:
         else:
             arrays["matrix"] = matrix
         for name, array in arrays.items():
-            self.columns.setdefault(name, _Growing(array)).extend(array)
+            self.columns.setdefault(name, _Growing(np.empty_like(array[:0]))).extend(array)
+
+    def resize(self, n_before: int, n_features: int, first: int) -> None:
+        """Keep the features from `first` on, of n_before, and let them be n_features.
+
+        Columns of a dense matrix beyond the features stay its last.
+        """
+        self.n_features = n_features
+        if self.is_sparse:
+            self.columns["indices"].filled[:] -= first
+        elif self.columns:
+            old = self.columns["matrix"].filled
+            matrix = np.zeros((len(old), n_features + old.shape[1] - n_before), dtype=old.dtype)
+            kept = min(n_features, n_before - first)
+            matrix[:, :kept] = old[:, first : first + kept]
+            matrix[:, n_features:] = old[:, n_before:]
+            self.columns["matrix"] = _Growing(matrix)
 
     @property
     def points(self) -> Points:

@@ -26,6 +26,9 @@ class Task:
     max_corrections : int or None
     n_threads : int
         Labels are split over that many threads; the result is the same for any number.
+    first_row : int or None
+        Number of the first row, in a stream that may come to the same rows again; None: they are
+        counted on from those before.
     kept : tuple or None
         What the rows have besides: their soft-margin coordinates and their multipliers, or None
         for either. Left behind by one fit, they let another go on with the same rows.
@@ -38,6 +41,7 @@ class Task:
     check: bool = False
     max_corrections: int | None = None
     n_threads: int = 1
+    first_row: int | None = None
     kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
 
 

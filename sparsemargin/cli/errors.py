@@ -26,6 +26,8 @@ _PHRASES = {
     "init_model": "--init MODEL",
     "partial_fit can't know": "a stream can't know",
     "pass it as radius": "pass it as --radius",
+    "Pass gamma as a number": "Pass --gamma X",
+    "Call fit, or pass the kernel as a function": "Take another",
     ", or call fit first": "",
     "save_model writes them": "sparsemargin train writes them",
 }

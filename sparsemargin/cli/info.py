@@ -70,6 +70,7 @@ def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
         "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
+        **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),
         "more": f"sparsemargin inspect {figures['file']}",
     }
 

@@ -59,8 +59,9 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
 
 
 def _has_weights(learner: Learner) -> bool:
-    """Whether there is a single vector to look at."""
-    return learner.hypothesis not in ("vote", "random")
+    """Whether there is a single vector of weights to look at."""
+    has_pool = hasattr(learner._space, "pool")
+    return learner.hypothesis not in ("vote", "random") and not has_pool
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
@@ -114,7 +115,10 @@ def _show(figures: dict[str, Any]) -> None:
     settings = figures["settings"]
     click.echo(lines_of_facts({f"  {name}": str(value) for name, value in settings.items()}))
     if figures["strongest"] is None:
-        click.echo("\nA model that votes, or draws one of its vectors, has no weights to show.")
+        click.echo(
+            "\nA model that votes, or draws one of its vectors, or has a kernel, has no weights to "
+            "show."
+        )
         return
     for entry in figures["strongest"]:
         click.echo()
@@ -131,6 +135,8 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "trials": f"{figures['n_trials']:,}",
         "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
     }
+    if "n_support" in figures:
+        facts["support rows"] = f"{figures['n_support']:,}"
     if figures["strongest"] is not None:
         facts["weights not 0"] = f"{figures['n_nonzero']:,}"
         facts["intercept"] = some([f"{value:.6g}" for value in figures["intercepts"]])

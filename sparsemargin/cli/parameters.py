@@ -12,7 +12,7 @@ import click
 from sparsemargin.cli.options import Option
 from sparsemargin.io.labels import number_of
 from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
-from sparsemargin.learners._limits import FLAG, NONE, Limit
+from sparsemargin.learners._limits import CALLABLE, FLAG, NONE, Limit
 
 # --init, --quiet and --threads see to these; of a history no command tells.
 _ELSEWHERE = {"warm_start", "verbose", "n_jobs", "keep_history"}
@@ -39,17 +39,24 @@ _HELP = {
     "beta": "The larger, the more corrections and the larger the margin.",
     "c": "How much of a row's direction a mistake takes out of the matrix.",
     "class_weight": "Multiplies the steps for rows with this label; may be repeated.",
+    "coef0": "Added to gamma x.z, of poly.",
+    "degree": "Of poly and polyrbf.",
     "delta": "How fast the rate falls with beta.",
     "epsilon": "How fast the threshold falls with the corrections.",
     "eta": "The step.",
     "eta0": "Rate at beta = 1.",
     "fit_intercept": "Learn an intercept.",
+    "gamma": "Of poly, rbf and polyrbf; auto: 1 / n. The default is refused: it needs the variance "
+    "of all rows.",
     "hypothesis": "What predicts: the average of all weight vectors, or the last one. The others "
     "would keep a log of all corrections, and are refused.",
     "intercept_scaling": "Value of the intercept's own feature.",
+    "kernel": "What takes the place of the dot products; needs --max-support. No text has one "
+    "that is precomputed.",
     "margin": "Rows with less are corrected, in units of w.x.",
     "max_corrections": "Corrections to stop after.",
     "max_iter": "Passes over the rows; until: until one makes no correction.",
+    "max_support": "Rows that the pool of a kernel may hold; needed, as it bounds the memory.",
     "max_updates": "Mistakes that change the matrix; needed, as it bounds the memory.",
     "normalize": "What rows are divided by: yes: their own norm; no: nothing.",
     "normalize_hypotheses": "Average weight vectors of norm 1.",
@@ -61,6 +68,7 @@ _HELP = {
     "solver": "How the matrix is kept.",
     "sparse_updates": "Let the matrix change on some mistakes only.",
     "tol": "How near to the largest margin to come.",
+    "when_full": "What to do where a row would join a full pool: end, or pass it over.",
 }
 
 
@@ -182,6 +190,8 @@ def _metavars(parameter: str, limit: Limit) -> Iterator[str]:
         yield word_for(parameter, "None")
     elif limit is FLAG:
         yield from ("yes", "no")
+    elif limit is CALLABLE:
+        return
     elif limit.words.startswith("a str among"):
         yield from limit.words.split("'")[1::2]
     elif limit.words.startswith("an int") or parameter in _RANGES:

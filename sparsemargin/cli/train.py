@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,7 +31,7 @@ from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import save_model
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.stream import Interruption, Moment
-from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM
+from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM, Learner
 
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model
@@ -109,7 +109,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     default="1G",
     show_default=True,
     metavar="SIZE",
-    help="What the weights may take.",
+    help="What the weights, or a kernel's rows, may take.",
 )
 @THREADS
 @JSON
@@ -147,10 +147,17 @@ def command(
     save_model(learner, output)
     if readable is not None:
         with _noting_model(output):
-            write_readable(readable, learner, feature_names(learner, dictionary))
+            write_readable(readable, learner, _names(learner, dictionary))
     tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
+    """Those of the features; of a kernel's rows there are none but their numbers."""
+    if dictionary is None and hasattr(learner._space, "pool"):
+        return None
+    return feature_names(learner, dictionary)
 
 
 class _Watch:

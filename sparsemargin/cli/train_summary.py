@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
 from sparsemargin.io.labels import label_text
@@ -29,6 +30,7 @@ def figures_of(
         "rows": moment.rows,
         "features": learner.n_features_in_,
         "corrections": moment.corrections,
+        **_pool_figures(learner),
         "mistakes": mistakes,
         "one_step_ahead_error": None if mistakes is None else mistakes / moment.rows,
         "epochs": moment.epoch,
@@ -37,6 +39,14 @@ def figures_of(
         "mb_per_second": speed(moment),
         "interrupted": interrupted,
     }
+
+
+def _pool_figures(learner: Learner) -> dict[str, int]:
+    """Of a model with a kernel, what it keeps and what it had no room for."""
+    space = learner._space
+    if not isinstance(space, KernelSpace):
+        return {}
+    return {"support_rows": space.n_support, "passed_over": int(space.passed_over.sum())}
 
 
 def tell(figures: dict[str, Any], as_json: bool) -> None:
@@ -49,12 +59,17 @@ def tell(figures: dict[str, Any], as_json: bool) -> None:
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
     seconds, megabytes = figures["seconds"], figures["bytes"] / 1e6
+    pool = {}
+    if "support_rows" in figures:
+        pool["support rows"] = f"{figures['support_rows']:,}"
+        pool["passed over"] = f"{figures['passed_over']:,}"
     return {
         "rows": f"{figures['rows']:,}",
         "epochs": f"{figures['epochs']:,}",
         "features": f"{figures['features']:,}",
         "classes": some(figures["classes"]),
         "corrections": f"{figures['corrections']:,}",
+        **pool,
         "one-step-ahead error": percent(figures["one_step_ahead_error"]),
         "time": f"{seconds:.2f} s, {megabytes / max(seconds, 1e-9):.0f} MB/s",
         "model": f"{figures['model']}, {size_in_words(figures['model_bytes'])}",

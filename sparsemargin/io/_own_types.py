@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine._higher_order import HigherOrderSpace
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._second_order import SecondOrderSpace
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine._states import array_of, flag, length_of, part, real, require, whole
 from sparsemargin._engine.certificate import SoftMargin
+from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin._engine.learning import Outcome
 
@@ -152,6 +154,8 @@ OWN_TYPES = {
     own.kind.__name__: own
     for own in (
         OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+        OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
+        OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
         OwnType(LabelSpaces, _spaces_state, _restore_spaces),
         OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
         OwnType(Outcome, _outcome_state, _restore_outcome),

@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine._kernel_space import KernelSpace
+from sparsemargin._engine._labels import FirstOrderSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine._states import array_of, part, require, whole
+from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
@@ -29,15 +32,15 @@ from sparsemargin.learners import LEARNERS, Learner
 _FORMAT, _VERSION = "sparsemargin model", 1
 
 # What each model learns in.
-_SPACES = {
-    "ALMAClassifier": LinearSpace,
-    "CRAMMAClassifier": LinearSpace,
-    "HigherOrderPerceptron": LabelSpaces,
-    "MarginPerceptron": LinearSpace,
-    "MaxMarginClassifier": LinearSpace,
-    "PNormPerceptron": LinearSpace,
-    "ROMMAClassifier": LinearSpace,
-    "SecondOrderPerceptron": LabelSpaces,
+_SPACES: dict[str, tuple[type, ...]] = {
+    "ALMAClassifier": (LinearSpace, KernelSpace),
+    "CRAMMAClassifier": (LinearSpace, KernelSpace),
+    "HigherOrderPerceptron": (LabelSpaces, DualSpaces),
+    "MarginPerceptron": (LinearSpace, KernelSpace),
+    "MaxMarginClassifier": (LinearSpace,),
+    "PNormPerceptron": (LinearSpace, KernelSpace),
+    "ROMMAClassifier": (LinearSpace, KernelSpace),
+    "SecondOrderPerceptron": (LabelSpaces, DualSpaces),
 }
 
 # Attributes that are made again when they are asked for.
@@ -80,10 +83,10 @@ def _is_ours(model: Any) -> bool:
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted classifier of this library, so that `load_model` gives it back to the bit.
 
-    All of it is saved: parameters, weights, averages, the logs that `hypothesis="vote"` and
-    ``"random"`` are replayed from, certificates. Weights that are mostly 0 take the room of the
-    others. A file that was at `path` stays until the new one is complete, and where that fails.
-    The same model gives the same bytes.
+    All of it is saved: parameters, weights, averages, the pool of a kernel, the logs that
+    `hypothesis="vote"` and ``"random"`` are replayed from, certificates. Weights that are mostly 0
+    take the room of the others. A file that was at `path` stays until the new one is complete, and
+    where that fails. The same model gives the same bytes.
 
     Parameters
     ----------
@@ -95,7 +98,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ValueError
         If the model is none of this library or not fitted, or has a parameter that it would not
-        take, or an attribute that model files have no place for; names it.
+        take, or a function for its kernel, or an attribute that model files have no place for;
+        names it.
     OSError
         If the file can't be written; names it.
     """
@@ -108,6 +112,11 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     model._check_parameters()
     parameters = model._parameters()
+    if callable(parameters.get("kernel")):
+        raise ValueError(
+            f"This {name} has a function for its kernel, which a model file can't hold: nothing in "
+            "one is run. Pickle the model, or fit it with kernel='precomputed'."
+        )
     state = {
         attribute: value
         for attribute, value in vars(model).items()
@@ -209,6 +218,7 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
         ``n_features``; ``n_iter``, epochs of the last `fit`, None after `partial_fit`;
         ``n_trials``; ``n_corrections``, an int for two classes, else a list with one a class;
+        ``n_support``, rows of the pool, for a model with a kernel only;
         ``library``, the version that wrote the file; ``n_bytes``, what the arrays take in memory.
 
     Raises
@@ -228,6 +238,7 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
     """What `read_summary` tells of a model beside its file."""
     space = state["_space"]
     corrections = space.per_label("corrections").tolist()
+    pool = {"n_support": space.n_support} if hasattr(space, "pool") else {}
     return {
         "class": class_name,
         "settings": parameters,
@@ -236,6 +247,7 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
         "n_iter": state.get("n_iter_"),
         "n_trials": space.trials,
         "n_corrections": corrections[0] if len(corrections) == 1 else corrections,
+        **pool,
     }
 
 
@@ -291,7 +303,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
     if "feature_names_in_" in state:
         array_of(state, "feature_names_in_", object, (n_features,))
-    if isinstance(space, LinearSpace):
+    if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     _check_hypothesis(space, state["_structure"])
 
@@ -299,5 +311,5 @@ def _check(name: str, state: dict[str, Any]) -> None:
 def _check_hypothesis(space: Any, structure: dict[str, Any]) -> None:
     """Refuse a vote without a log to replay."""
     replayed = part(structure, "hypothesis") in ("vote", "random")
-    logged = space.log is not None if isinstance(space, LinearSpace) else space.logged
+    logged = space.log is not None if isinstance(space, FirstOrderSpace) else space.logged
     require(replayed == logged, "'_structure' has another hypothesis than '_space'")

@@ -138,8 +138,14 @@ class Passes:
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
         if seed is None:
-            return ((self._as_block(rows), None) for rows in cache.blocks())
-        return ((self._as_block(rows), order) for rows, order in shuffled(cache, seed, epoch))
+            return (
+                (self._as_block(rows, int(cache.first_rows[i])), None)
+                for i, rows in enumerate(cache.blocks())
+            )
+        return (
+            (self._as_block(rows, int(cache.first_rows[i])), order)
+            for i, rows, order in shuffled(cache, seed, epoch)
+        )
 
     def consumed(self, block: RowBlock, n_rows: int) -> int:
         """Bytes that the rows of a pass take in the files, block being the last of n_rows."""
@@ -173,5 +179,5 @@ class Passes:
             self.highest = max(self.highest, block.highest)
             yield block
 
-    def _as_block(self, rows: CachedRows) -> RowBlock:
-        return RowBlock(*rows, self.lowest, self.highest)
+    def _as_block(self, rows: CachedRows, first_row: int) -> RowBlock:
+        return RowBlock(*rows, self.lowest, self.highest, first_row=first_row)

@@ -1,4 +1,4 @@
-"""Weights as text, with the names of the features."""
+"""Weights as text, with the names of the features, or of a kernel's rows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ def write_readable(
     ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are escaped, as
     ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like another line's.
 
+    Of a model with a kernel the lines are `dual_coef_` in place of weights: the rows' numbers, as
+    `support_` has them, in place of the features' names.
+
     Parameters
     ----------
     path_or_stream : path or text stream
@@ -38,7 +41,7 @@ def write_readable(
     names : sequence of str of length n_features, fitted vectorizer or None
         Names of the features, or what has them as ``get_feature_names_out()``. None:
         `feature_names_in_` if there are any, else their numbers from 0. `read_dictionary` reads
-        them from a file.
+        them from a file. None only for a model with a kernel.
 
     Raises
     ------
@@ -58,12 +61,13 @@ def write_readable(
 
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
+    has_pool = hasattr(getattr(model, "_space", None), "pool")
     try:
-        weights, intercepts = model._weights(), model.intercept_
+        weights = model.dual_coef_ if has_pool else model._weights()[:, : model.n_features_in_]
+        intercepts = model.intercept_
     except AttributeError as error:
         raise ValueError(str(error)) from None
-    weights = weights[:, : model.n_features_in_]
-    found = _names_of_features(model, names)
+    found = _names_of_rows(model, names) if has_pool else _names_of_features(model, names)
     return _written(model, weights, intercepts, found)
 
 
@@ -76,9 +80,9 @@ def _written(
         if intercept:
             yield f"{before}{_INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)
-        for feature in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
-            name = str(feature) if names is None else _escaped(names[feature])
-            yield f"{before}{name}\t{float(of_label[feature])!r}\n"
+        for place in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
+            name = str(place) if names is None else _escaped(names[place])
+            yield f"{before}{name}\t{float(of_label[place])!r}\n"
 
 
 def _header(model: Any) -> Iterator[str]:
@@ -94,6 +98,16 @@ def _escaped(name: str) -> str:
     """The name in one field, which no other kind of line begins with."""
     taken = name == _INTERCEPT or name.startswith("#")
     return ("\\" if taken else "") + name.translate(_ESCAPES)
+
+
+def _names_of_rows(model: Any, names: Any) -> Sequence[str]:
+    """The numbers of the pool's rows."""
+    if names is not None:
+        raise ValueError(
+            "names are those of features; a model with a kernel has coefficients of rows. Pass "
+            "names=None."
+        )
+    return [str(row) for row in model.support_.tolist()]
 
 
 def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:

@@ -63,6 +63,8 @@ class RowCache:
     multilabel : bool
         Whether a row has any number of labels.
     n_blocks, n_rows, n_entries : int
+    first_rows : ndarray of shape (n_blocks,)
+        Number of each block's first row among all.
     n_columns : int
         Greater by 1 than the highest column; 0 where there is no entry.
     label_texts : list of str
@@ -82,6 +84,8 @@ class RowCache:
         self.dtype = np.dtype(footer.dtype)
         self.multilabel = footer.multilabel
         self.n_blocks = len(self._table)
+        ends = np.cumsum(self._table["rows"], dtype=np.int64)
+        self.first_rows = ends - self._table["rows"]
         self.n_rows = int(self._table["rows"].sum())
         self.n_entries = int(self._table["entries"].sum())
         self.n_columns = footer.n_columns
@@ -251,20 +255,24 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
     return _permutation(n_blocks, seed)
 
 
-def shuffled(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[CachedRows, np.ndarray]]:
+def shuffled(
+    cache: RowCache, seed: int, epoch: int
+) -> Iterator[tuple[int, CachedRows, np.ndarray]]:
     """The blocks of a cache in random order, each with a random order of its rows.
 
     Both depend on `seed` and `epoch` alone.
 
     Yields
     ------
+    i : int
+        The block's place in the cache.
     rows : CachedRows
     order : ndarray of shape (n_rows,), int64
         A permutation of the rows of this block.
     """
     order = block_order(cache.n_blocks, _seed(seed, epoch))
     for i, rows in zip(order, cache.blocks(order), strict=True):
-        yield rows, _permutation(rows.n_rows, _seed(seed, epoch, i))
+        yield int(i), rows, _permutation(rows.n_rows, _seed(seed, epoch, i))
 
 
 def _permutation(n: int, seed: int) -> np.ndarray:

@@ -35,6 +35,8 @@ class RowBlock:
         Where they come from, if from text.
     query_ids : ndarray of int64, or None
         If the reading asks for them: of the rows that have one.
+    first_row : int or None
+        Number of the first row in all, where they come from a cache.
     """
 
     data: np.ndarray
@@ -46,6 +48,7 @@ class RowBlock:
     highest: int
     text: TextBlock | None = None
     query_ids: np.ndarray | None = None
+    first_row: int | None = None
 
     @property
     def n_rows(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine.learning import count_trials
 from sparsemargin._engine.task import Task
 from sparsemargin.io.labels import ClassCodes, OneAgainstTheRest, UnknownLabelError, as_labels
@@ -21,7 +22,7 @@ from sparsemargin.learners import Learner
 from sparsemargin.learners._learner import LARGEST_SEED
 from sparsemargin.learners._rows import Rows
 
-#: Bytes that the weights may take unless another limit is given.
+#: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
 
 # Of a float32 weight vector for one label.
@@ -103,7 +104,7 @@ def learn_from(
     positive : str or number, default=None
         A label that is to be told from all others.
     memory_limit : int
-        Bytes that the weights may take.
+        Bytes that the weights, or a kernel's pool, may take.
     report : callable or None
         Is told the `Moment` whenever a block is done.
 
@@ -154,6 +155,13 @@ def _checked_classes(labels: np.ndarray, names: str) -> np.ndarray:
     if len(classes) < 2:
         raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
     return classes
+
+
+def _first_new_row(space: Any) -> int:
+    """A number from which on no row has been learned from."""
+    if not isinstance(space, KernelSpace):
+        return 0
+    return max(space.rows_taken, int(space.origin.max(initial=-1)) + 1)
 
 
 class _Stream:
@@ -237,7 +245,10 @@ class _Stream:
         self._make_room(block)
         learner = self.learner
         rows = Rows(block.data, block.indices, block.indptr, learner._space.n_features)
-        mistakes = learner._learn_stream(Task(rows, codes, None, learner._class_weight), order)
+        first_row = self.first_row + (self.rows if block.first_row is None else block.first_row)
+        task = Task(rows, codes, None, learner._class_weight, first_row=first_row)
+        mistakes = learner._learn_stream(task, order)
+        self._check_pool()
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         if self.report is not None:
@@ -256,6 +267,7 @@ class _Stream:
         learner._coef = None
         if not goes_on:
             self._open_stream(block, random.randint(LARGEST_SEED))
+        self.first_row = _first_new_row(learner._space)
         self.opened = True
 
     def _keep_classes(self, classes: np.ndarray) -> None:
@@ -319,6 +331,15 @@ class _Stream:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns
         space.resize(needed if known is not None else min(int(needed * _GROWTH), most))
+
+    def _check_pool(self) -> None:
+        """Refuse to let a kernel's pool take more memory than there is for it."""
+        space = self.learner._space
+        if isinstance(space, KernelSpace) and space.nbytes > self.memory_limit:
+            raise ValueError(
+                f"The pool's {space.n_support:,} rows take {space.nbytes:,} bytes, more than "
+                f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller max_support."
+            )
 
     def _moment(self, block: RowBlock) -> Moment:
         return Moment(

@@ -15,7 +15,7 @@ from sparsemargin._engine.label_spaces import MATRIX_MEMORY
 from sparsemargin._engine.task import Task
 
 
-def open_space(learner: Any, kernel: Kernel) -> DualSpaces:
+def open_space(learner: Any, kernel: Kernel, n_features: int) -> DualSpaces:
     """An empty one, for the learner's parameters."""
     n_labels = learner._n_labels()
     settings = {
@@ -25,7 +25,7 @@ def open_space(learner: Any, kernel: Kernel) -> DualSpaces:
         "most_updates": learner.max_updates,
         "room": MATRIX_MEMORY // n_labels,
     }
-    return DualSpaces(kernel, lambda: learner._make_dual(**settings), n_labels)
+    return DualSpaces(kernel, n_features, lambda: learner._make_dual(**settings), n_labels)
 
 
 def recall_rows(learner: Any, space: DualSpaces, task: Task) -> None:

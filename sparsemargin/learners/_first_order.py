@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from sparsemargin._engine.task import Task
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
-from sparsemargin.learners._kernels import KernelLearner
+from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
 
@@ -101,6 +102,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _check_streams(self, *, grows: bool) -> None:
         super()._check_streams(grows=grows)
+        if not self._is_linear and self.max_support is None:
+            self._refuse_to_stream(
+                "max_support", "keeps every row that makes a correction", "1000, say"
+            )
         if self.soft_margin:
             self._refuse_to_stream("soft_margin", "gives every row a coordinate of its own", "0")
         for name in ("tol", "keep_history"):
@@ -122,7 +127,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                 return self._learn_afresh(border.canonical(X), codes, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
-            pools.refuse_full(self, full)
+            pools.refuse_full(self, f"{full.epochs:.3g} epochs")
 
     def _open_fit(self, rows: border.Rows, X: Any, weights: Any) -> None:
         """Make what a fit of these rows learns in."""
@@ -132,7 +137,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         else:
             kernel = self._make_kernel(rows, streams=False)
             self._rule = self._open_rule(rows, X, weights, kernel)
-            self._space = pools.open_space(self, kernel)
+            self._space = pools.open_space(self, kernel, rows.n_features)
         self._structure = self._get_structure()
 
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
@@ -147,7 +152,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
-            pools.refuse_full(self, full)
+            pools.refuse_full(self, f"{full.epochs:.3g} epochs")
 
     def _learn_rows(
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
@@ -239,7 +244,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if self._is_linear:
             self._space = self._open_space(rows)
         else:
-            self._space = pools.open_space(self, self._make_kernel(rows, streams=True))
+            kernel = self._make_kernel(rows, streams=True)
+            self._space = pools.open_space(self, kernel, rows.n_features)
 
     def _loop(self, task: Task) -> AbstractContextManager:
         if isinstance(self._space, KernelSpace):
@@ -248,14 +254,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         self._outcome = self._learned = None
-        if not isinstance(self._space, KernelSpace):
-            return super()._learn_stream(task, order)
-        try:
-            mistakes = super()._learn_stream(task, order)
-        except PoolFull as full:
-            pools.refuse_full(self, full)
-        self._space.count_rows(len(task.codes))
-        return mistakes
+        take = partial(super()._learn_stream, task, order)
+        if isinstance(self._space, KernelSpace):
+            return pools.learn_stream(self, self._space, task, take)
+        return take()
 
     def _open_rule(
         self, rows: border.Rows, X: Any = None, weights: Any = None, kernel: Kernel | None = None
@@ -289,6 +291,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         )  # fmt: skip
 
     def _bytes_per_weight(self, dtype: np.dtype) -> int:
+        if not self._is_linear:
+            return BYTES_PER_FEATURE
         widest = self.p == "log" or self.p > 2 or self._is_certified()
         n_bytes = 8 if widest else dtype.itemsize
         averaged = self.hypothesis == "average"

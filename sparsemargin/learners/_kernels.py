@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -19,6 +19,17 @@ from sparsemargin._engine.kernel_functions import (
 from sparsemargin._engine.kernel_outputs import hypothesis_norms, row_lengths
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
+
+#: What a feature takes while products of sparse rows are worked out, by label, at least.
+BYTES_PER_FEATURE = 4
+
+
+def refuse_precomputed() -> NoReturn:
+    """Refuse to learn from rows whose kernel with all others is not at hand."""
+    raise ValueError(
+        "kernel='precomputed' needs the kernel of all pairs of rows, which partial_fit can't know. "
+        "Call fit, or pass the kernel as a function."
+    )
 
 
 class KernelLearner(Learner):
@@ -47,6 +58,10 @@ class KernelLearner(Learner):
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
+    @property
+    def _takes_gamma(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in ("poly", "rbf", "polyrbf")
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not self._is_linear and self.p != 2:
@@ -63,22 +78,19 @@ class KernelLearner(Learner):
         ValueError
             If a stream can't know what the kernel needs, or a precomputed one is none.
         """
-        bias, dense = self._bias(), keeps_zeros(rows)
+        if streams:
+            self._check_needs_no_rows()
+        bias, dense = self._bias(), not self._grows and keeps_zeros(rows)
         if callable(self.kernel):
             given = getattr(self, "_sparse_rows", True)
             return CallableKernel(bias, dense=not given, function=self.kernel)
         if self.kernel == "precomputed":
-            if streams:
-                raise ValueError(
-                    "kernel='precomputed' needs the kernel of all pairs of rows, which partial_fit "
-                    "can't have. Call fit, or pass the kernel as a function."
-                )
             kernel = PrecomputedKernel(bias)
             kernel.check(rows)
             return kernel
         if self._is_linear:
             return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
-        self.gamma_ = self._find_gamma(rows, streams=streams)
+        self.gamma_ = self._find_gamma(rows)
         if self.kernel == "rbf":
             return RBFKernel(bias, dense=dense, gamma=self.gamma_)
         if self.kernel == "polyrbf":
@@ -86,16 +98,30 @@ class KernelLearner(Learner):
         degree, coef0 = int(self.degree), float(self.coef0)
         return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
 
-    def _find_gamma(self, rows: Any, *, streams: bool) -> float:
-        if self.gamma == "auto":
-            return 1.0 / rows.n_features
-        if self.gamma != "scale":
-            return float(self.gamma)
-        if streams:
+    def _check_needs_no_rows(self) -> None:
+        """Refuse a kernel that is known only when all rows are."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            refuse_precomputed()
+        known = hasattr(self, "gamma_")  # to a model that goes on
+        if self._takes_gamma and self.gamma == "scale" and not known:
             raise ValueError(
                 "gamma='scale' needs the variance of all rows, which partial_fit can't know. Pass "
                 "gamma as a number, or 'auto'."
             )
+
+    def _check_streams(self, *, grows: bool) -> None:
+        super()._check_streams(grows=grows)
+        self._check_needs_no_rows()
+        if self._takes_gamma and self.gamma == "auto" and grows:
+            raise ValueError(
+                "gamma='auto' is 1 over the number of features: pass n_features, or hash_bits."
+            )
+
+    def _find_gamma(self, rows: Any) -> float:
+        if self.gamma == "auto":
+            return 1.0 / rows.n_features
+        if self.gamma != "scale":
+            return float(self.gamma)
         variance = _variance(rows)
         return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 

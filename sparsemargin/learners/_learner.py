@@ -155,6 +155,9 @@ class Learner:
 
     # ------------------------------------------------------------------------------- learning
 
+    # While a stream is opened: whether features may come that are not known yet.
+    _grows = False
+
     @abstractmethod
     def _open(self, rows: Rows) -> None:
         """Make what a stream that begins with these rows is learned in."""
@@ -204,7 +207,11 @@ class Learner:
         turn out larger."""
         self.classes_ = classes
         self._class_weight = self._expand_class_weight(None)
-        self._open(rows)
+        self._grows = grows
+        try:
+            self._open(rows)
+        finally:
+            del self._grows
         self._structure = self._get_structure()
         self._slice_seed = slice_seed
 

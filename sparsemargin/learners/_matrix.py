@@ -99,9 +99,6 @@ class MatrixLearner(WeightedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------- learning
 
-    # Whether features may come that are not known yet. The n x n form is not chosen then.
-    _grows = False
-
     def _check_streams(self, *, grows: bool) -> None:
         super()._check_streams(grows=grows)
         if self._is_dual:
@@ -114,21 +111,13 @@ class MatrixLearner(WeightedLearner, KernelLearner):
                 "solver='primal' needs the number of features: pass n_features, or hash_bits."
             )
 
-    def _open_stream(
-        self, rows: border.Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
-    ) -> None:
-        self._grows = grows
-        try:
-            super()._open_stream(rows, classes, slice_seed)
-        finally:
-            del self._grows
-
     def _open(self, rows: border.Rows) -> None:
         self._open_space(rows, streams=True)
 
     def _open_space(self, rows: border.Rows, *, streams: bool) -> None:
         if self._is_dual:
-            self._space = duals.open_space(self, self._make_kernel(rows, streams=streams))
+            kernel = self._make_kernel(rows, streams=streams)
+            self._space = duals.open_space(self, kernel, rows.n_features)
             return
         n_labels = self._n_labels()
         primal = 8 * (rows.n_features + self.fit_intercept + 1) ** 2 * n_labels
@@ -148,6 +137,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             "most_updates": self.max_updates,
             "solver": self.solver,
             "room": MATRIX_MEMORY // n_labels,
+            # Of features yet to come none are counted.
             "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
         }
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)

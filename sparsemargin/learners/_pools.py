@@ -12,16 +12,19 @@ from sparsemargin._engine._kernel_replay import outputs_at, votes
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._replay import draw_slices
-from sparsemargin._engine.kernel_functions import Kernel
+from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel_loop import BLOCK, PoolFull
 from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+from sparsemargin._engine.task import Task
+from sparsemargin.learners._kernels import refuse_precomputed
 
 
-def open_space(learner: Any, kernel: Kernel) -> KernelSpace:
+def open_space(learner: Any, kernel: Kernel, n_features: int) -> KernelSpace:
     """An empty one, for the learner's parameters."""
     return KernelSpace(
-        kernel, learner._n_labels(), bias=learner._bias(), slack=float(learner.soft_margin),
-        averaged=learner.hypothesis == "average", normalized=learner.normalize_hypotheses,
+        kernel, n_features, learner._n_labels(), bias=learner._bias(),
+        slack=float(learner.soft_margin), averaged=learner.hypothesis == "average",
+        normalized=learner.normalize_hypotheses,
         log=CorrectionLog() if learner.hypothesis in ("vote", "random") else None,
         max_support=learner.max_support,
     )  # fmt: skip
@@ -59,10 +62,10 @@ def outputs(learner: Any, space: KernelSpace, rows: Any) -> np.ndarray:
     return hypothesis_outputs(space, rows, learner._n_threads(), replay)
 
 
-def refuse_full(learner: Any, full: PoolFull) -> NoReturn:
-    """Say that a row found no room in the pool, and what helps."""
+def refuse_full(learner: Any, done: str) -> NoReturn:
+    """Say that after what was done a row found no room in the pool, and what helps."""
     raise ValueError(
-        f"After {full.epochs:.3g} epochs another row would have to join the pool, which holds "
+        f"After {done} another row would have to join the pool, which holds "
         f"max_support={learner.max_support} rows by now. Raise max_support, or pass "
         "when_full='skip' to learn on with the rows it has."
     ) from None
@@ -79,3 +82,37 @@ def warn_of_full(learner: Any, space: KernelSpace) -> None:
             "corrections were made. n_passed_over_ has them label by label.",
             stacklevel=6,
         )
+
+
+def _places(space: KernelSpace, first_row: int, n_rows: int) -> np.ndarray:
+    """Where in the pool the rows of these numbers are, -1 for those that are not."""
+    places = np.full(n_rows, -1, dtype=np.int64)
+    rows = space.origin - first_row
+    which = np.flatnonzero((rows >= 0) & (rows < n_rows))
+    places[rows[which]] = which
+    return places
+
+
+def learn_stream(
+    learner: Any, space: KernelSpace, task: Task, take: Callable[[], int | None]
+) -> int | None:
+    """Take the task's rows, as `take` does, and number those of the next one on from them."""
+    if isinstance(space.kernel, PrecomputedKernel):
+        refuse_precomputed()
+    was_full, n_rows = space.passed_over.any(), len(task.codes)
+    if task.first_row is not None:
+        task.kept = _places(space, task.first_row, n_rows), None
+    try:
+        mistakes = take()
+    except PoolFull:
+        refuse_full(learner, f"{space.trials:,} trials")
+    end = (space.rows_taken if task.first_row is None else task.first_row) + n_rows
+    space.count_rows(max(0, end - space.rows_taken))
+    if space.passed_over.any() and not was_full:
+        warnings.warn(
+            f"The pool holds max_support={learner.max_support} rows, and takes no more: trials "
+            "that would have corrected with another row are passed over. n_passed_over_ counts "
+            "them.",
+            stacklevel=7,
+        )
+    return mistakes
