@@ -176,8 +176,10 @@ def fit_svmlight(
         Whether lines on standard error tell how far it has come.
     **params
         Parameters of the estimator. Refused, with what to do instead, are those that would need
-        memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`, and
-        Higher- and Second-order Perceptrons without `max_updates`.
+        memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`,
+        Higher- and Second-order Perceptrons without `max_updates`, and a kernel without
+        `max_support`. A kernel's rows are kept sparse unless `n_features` or `hash_bits` tells how
+        many features there are: dense data are faster with it.
 
     Returns
     -------

@@ -17,13 +17,13 @@ two may rightly decide differently, and only there.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
+from functools import partial, singledispatch
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 
+@singledispatch
 def p_norm(v, p):
     """Return the p-norm of a vector, without overflow: the largest entry is taken out first."""
     largest = np.abs(v).max(initial=0)
@@ -267,10 +267,13 @@ class Run:
         """Make theta the current dual vector; `history` is as for `weight_sizes`."""
         self.theta, self.history = theta, history
         self.weights.append(link(theta, self.p))
-        self.sizes.append(weight_sizes(theta, history, self.p))
+        self.sizes.append(self._weight_sizes())
         self.survivals.append(0)
         if self.multipliers.any():
             self.bounds.append(p_norm(theta, self.p) / self.multipliers.sum())
+
+    def _weight_sizes(self):
+        return weight_sizes(self.theta, self.history, self.p)
 
     def correct(self, i, a, b, loss=1):
         """Make ``a theta + b rows[i]`` the current dual vector; `loss` is as for `Rule.update`."""
@@ -279,6 +282,15 @@ class Run:
         self.multipliers *= a
         self.multipliers[i] += b
         self.adopt(theta, loss * np.max([a * self.history, np.abs(step), np.abs(theta)], axis=0))
+
+    def score_size(self, i):
+        """Return the size of what the score of row i is added up from."""
+        return np.abs(self.rows[i]) @ self.sizes[-1]
+
+    @property
+    def largest_size(self):
+        """The size of the rows, which that of their margins is relative to."""
+        return np.abs(self.rows).max()
 
     @property
     def n_corrections(self):
@@ -347,19 +359,25 @@ class Run:
     def slice_scores(self, X, r, normalized=False):
         """Return the scores of the rows of X under the vector which existed at time slice r."""
         w = self._visible(self.hypotheses(normalized)[self.slice_index(r)])
-        return augment(X, rho=self.rho, dtype=self.dtype) @ w
+        return self.points(X) @ w
 
     def vote_gap(self, X):
         """Return the least relative ``|w_k . x|``, leaving out scores without a single term."""
         scores = np.abs(self._scores(X))
-        sizes = np.abs(augment(X, rho=self.rho, dtype=self.dtype)) @ self._stacked(self.sizes)
+        sizes = self._point_sizes(X) @ np.abs(self._stacked(self.sizes))
         return (scores[sizes > 0] / sizes[sizes > 0]).min(initial=np.inf)
 
     def _visible(self, w):
         return w[: self.n_features + (self.rho is not None)]
 
+    def points(self, X):
+        return augment(X, rho=self.rho, dtype=self.dtype)
+
+    def _point_sizes(self, X):
+        return np.abs(self.points(X))
+
     def _scores(self, X):
-        return augment(X, rho=self.rho, dtype=self.dtype) @ self._stacked(self.weights)
+        return self.points(X) @ self._stacked(self.weights)
 
     def _stacked(self, vectors):
         return np.array([self._visible(v) for v in vectors]).T
@@ -407,8 +425,9 @@ def run_reference(
     y : array-like of shape (n_samples,), entries in {-1, +1}
     rule : Rule
     p : float or "log"
-    n_epochs : int or None
-        All are run, whether or not a pass makes a correction; None: until one makes none.
+    n_epochs : float or None
+        All are run, whether or not a pass makes a correction, the last in part if it is a
+        fraction; None: until one makes none.
     max_corrections : int
         The trial that makes the last of so many ends the run.
     tol : float, optional
@@ -439,11 +458,16 @@ def run_reference(
     if rule.normalize is True:
         rows = rows / np.where(norms > 0, norms, 1)[:, None]
     run = Run(p=p, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows)
-    _run_trials(run, rule, norms, weight[order], _epochs(run, n_epochs, tol), max_corrections)
+    trials = trials_of_epochs(run, n_epochs, tol)
+    run_trials(run, rule, norms, weight[order], trials, max_corrections)
     return run
 
 
-def _run_trials(run, rule, norms, weight, trials, max_corrections):
+def run_trials(run, rule, norms, weight, trials, max_corrections):
+    """Take the rows that `trials` names, one by one, until so many corrections are made.
+
+    Norms and weights are those of the rows.
+    """
     largest = norms.max(initial=0) if rule.radius is None else rule.radius
     scale = run.dtype({"running": 0, "max": largest}.get(rule.normalize, 1))
     for trial, i in enumerate(trials):
@@ -459,15 +483,18 @@ def _run_trials(run, rule, norms, weight, trials, max_corrections):
         run.survivals[-1] += 1
 
 
-def _epochs(run, n_epochs, tol):
-    for _ in count() if n_epochs is None else range(n_epochs):
+def trials_of_epochs(run, n_epochs, tol=None):
+    """Yield the row of each trial, until what `run_reference` says."""
+    left = np.inf if n_epochs is None else max(1, round(n_epochs * len(run.rows)))
+    while left > 0:
         before = run.n_corrections
-        yield from range(len(run.rows))
+        yield from range(min(len(run.rows), left))
+        left -= len(run.rows)
         if n_epochs is None and run.n_corrections == before:
             return
         if tol is not None and run.theta.any():
             least = (1 - tol) * run.margin_upper_bound
-            gap = abs(run.margin - least) / np.abs(run.rows).max()
+            gap = abs(run.margin - least) / run.largest_size
             run.smallest_gap = min(run.smallest_gap, gap)
             if run.margin >= max(least, 0):
                 return
@@ -478,7 +505,7 @@ def _corrects(run, rule, i, weight, scale, step_scale):
     k, yx = run.n_corrections + 1, run.rows[i]
     score = run.weights[-1] @ yx
     threshold = run.dtype(rule.threshold(k, run.p)) * scale
-    run.smallest_gap = min(run.smallest_gap, _gap(score, threshold, yx, run.sizes[-1]))
+    run.smallest_gap = min(run.smallest_gap, _gap(score, threshold, run.score_size(i)))
     if score > threshold or (rule.strict and score == threshold):
         return False
     correction = rule.update(run.theta, yx / step_scale, weight, k, run.p)
@@ -489,8 +516,8 @@ def _corrects(run, rule, i, weight, scale, step_scale):
     return True
 
 
-def _gap(score, threshold, x, sizes):
-    size = np.abs(x) @ sizes + threshold
+def _gap(score, threshold, score_size):
+    size = score_size + threshold
     return abs(score - threshold) / size if size > 0 else np.inf
 
 

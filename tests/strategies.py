@@ -86,6 +86,27 @@ index_types = st.sampled_from(["i4", "i8"])
 
 # -- machines -------------------------------------------------------------------------------------
 
+perceptron_rules = st.builds(Perceptron, normalize=st.booleans())
+alma_rules = st.builds(
+    ALMA,
+    alpha=st.sampled_from([1.0, 0.9, 0.5]),
+    normalize=st.sampled_from([True, False, "running", "max"]),
+)
+margin_rules = st.builds(
+    MarginPerceptron,
+    margin=st.sampled_from([0.0, 0.3, 2.0]),
+    eta=st.sampled_from([1.0, 0.2]),
+    normalize=st.booleans(),
+)
+cramma_rules = st.builds(
+    CRAMMA,
+    beta=st.sampled_from([0.1, 0.5, 2.0]),
+    eta_eff=st.sampled_from([0.02, 0.1, 0.5]),
+    epsilon=st.sampled_from([0.5, 1.0, 2.0]),
+    radius=st.sampled_from([None, 0.5, 10.0]),
+)
+romma_rules = st.builds(ROMMA, aggressive=st.booleans())
+
 ESTIMATORS = {
     Perceptron: sparsemargin.PNormPerceptron,
     ALMA: sparsemargin.ALMAClassifier,
@@ -95,8 +116,20 @@ ESTIMATORS = {
 }
 
 
+class Subject:
+    """What is compared with a reference, and what each of the two is given of a problem."""
+
+    def given(self, X, problem):
+        """Return rows of a problem as the estimator is given them."""
+        return X
+
+    def test_rows(self, problem):
+        """Return the rows to predict as the references are given them."""
+        return problem.X_test.toarray()
+
+
 @dataclass
-class Machine:
+class Machine(Subject):
     """A reference rule with its power p, and the estimator which must agree with it."""
 
     rule: Rule
@@ -116,7 +149,7 @@ class Machine:
 class Extras:
     """What may be added to a plain run: coordinates, weights, passes and their ends."""
 
-    n_epochs: int | None = 1
+    n_epochs: float | None = 1
     rho: float | None = None
     delta: float = 0.0
     weighted: bool = False
@@ -129,20 +162,22 @@ class Extras:
         rng = np.random.RandomState(len(problem.y))
         return np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)]
 
-    def runs(self, machine, problem):
+    def options(self, problem):
+        """Return them as the first-order references take them."""
         limit = {"max_corrections": self.max_corrections} if self.max_corrections else {}
-        return run_one_versus_rest(
-            problem.X.toarray(),
-            problem.y,
-            machine.rule,
-            machine.p,
-            sample_weight=self.sample_weight(problem) if self.weighted else None,
-            class_weight=self.class_weight,
-            n_epochs=self.n_epochs,
-            rho=self.rho,
-            delta=self.delta,
-            tol=self.tol,
+        return {
+            "sample_weight": self.sample_weight(problem) if self.weighted else None,
+            "class_weight": self.class_weight,
+            "n_epochs": self.n_epochs,
+            "rho": self.rho,
+            "delta": self.delta,
+            "tol": self.tol,
             **limit,
+        }
+
+    def runs(self, machine, problem):
+        return run_one_versus_rest(
+            problem.X.toarray(), problem.y, machine.rule, machine.p, **self.options(problem)
         )
 
     def estimator(self, machine, **params):
@@ -162,7 +197,8 @@ class Extras:
 
     def fit(self, machine, problem, **params):
         weights = {"sample_weight": self.sample_weight(problem)} if self.weighted else {}
-        return self.estimator(machine, **params).fit(problem.X, problem.y, **weights)
+        X = machine.given(problem.X, problem)
+        return self.estimator(machine, **params).fit(X, problem.y, **weights)
 
 
 epochs = st.integers(1, 3)
@@ -183,6 +219,12 @@ def smallest_gap(runs):
 
 # A vector that has cancelled further than this has no direction to 1e-10 in float64.
 LEAST_NORM = 1e-4
+
+
+def assert_per_machine(fitted, expected, **tolerances):
+    """Compare a number for two classes, an array for more."""
+    assert np.shape(fitted) == (() if len(expected) == 1 else (len(expected),))
+    np.testing.assert_allclose(np.atleast_1d(fitted), expected, **tolerances)
 
 
 def assert_same_corrections(estimator, runs):
@@ -239,13 +281,13 @@ def check_weights(
 def check_votes(machine, problem, extras):
     """Fit both and compare the votes, where no decision and no vote lay within rounding."""
     runs = extras.runs(machine, problem)
-    test_rows = problem.X_test.toarray()
+    test_rows = machine.test_rows(problem)
     assume(min(smallest_gap(runs), *(run.vote_gap(test_rows) for run in runs)) > 1e-9)
     estimator = extras.fit(machine, problem, hypothesis="vote")
     assert_same_corrections(estimator, runs)
     votes = by_machine(np.array([run.votes(test_rows) / run.n_trials for run in runs]).T)
     # Like the average, a vote is handed out divided by the trials.
-    decision = estimator.decision_function(problem.X_test)
+    decision = estimator.decision_function(machine.given(problem.X_test, problem))
     np.testing.assert_allclose(decision, votes.astype(float), rtol=0, atol=1e-14)
 
 
@@ -261,8 +303,9 @@ def check_random_slices(machine, problem, extras, normalized, random_state):
         normalize_hypotheses=normalized,
         random_state=random_state,
     )
-    scores = estimator.decision_function(problem.X_test).reshape(-1, len(runs))
-    by_slice = all_slice_scores(runs, problem.X_test.toarray(), normalized)
+    X_test = machine.given(problem.X_test, problem)
+    scores = estimator.decision_function(X_test).reshape(-1, len(runs))
+    by_slice = all_slice_scores(runs, machine.test_rows(problem), normalized)
     error = np.abs(by_slice - scores).max(axis=2) / np.abs(by_slice).max(initial=1)
     assert error.min(axis=0).max() < 1e-10
 

@@ -12,6 +12,7 @@ from reference_higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from strategies import (
     LEAST_NORM,
     Extras,
+    Subject,
     assert_same_corrections,
     assert_same_weights,
     make_problem,
@@ -42,7 +43,7 @@ hypotheses = pytest.mark.parametrize("hypothesis", HYPOTHESES)
 
 
 @dataclass
-class MatrixMachine:
+class MatrixMachine(Subject):
     """A reference rule, and the estimator which must agree with it by any of its solvers."""
 
     rule: HigherOrder | SecondOrder
@@ -57,16 +58,14 @@ class MatrixMachine:
 class MatrixExtras(Extras):
     """What may be added to a run with a matrix: there is no soft margin, and no proof."""
 
+    def options(self, problem):
+        options = super().options(problem)
+        del options["delta"], options["tol"]
+        return options
+
     def runs(self, machine, problem):
         return run_matrix_machines(
-            problem.X.toarray(),
-            problem.y,
-            machine.rule,
-            sample_weight=self.sample_weight(problem) if self.weighted else None,
-            class_weight=self.class_weight,
-            n_epochs=self.n_epochs,
-            max_corrections=self.max_corrections,
-            rho=self.rho,
+            problem.X.toarray(), problem.y, machine.rule, **self.options(problem)
         )
 
     def estimator(self, machine, **params):

@@ -18,6 +18,7 @@ from strategies import (
     Extras,
     Machine,
     all_slice_scores,
+    alma_rules,
     assert_same_corrections,
     assert_same_weights,
     augmentations,
@@ -28,6 +29,7 @@ from strategies import (
     examples,
     index_types,
     make_problem,
+    perceptron_rules,
     problems,
     vectors,
 )
@@ -35,12 +37,6 @@ from strategies import (
 from sparsemargin import PNormPerceptron
 
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]
-perceptron_rules = st.builds(Perceptron, normalize=st.booleans())
-alma_rules = st.builds(
-    ALMA,
-    alpha=st.sampled_from([1.0, 0.9, 0.5]),
-    normalize=st.sampled_from([True, False, "running", "max"]),
-)
 # B and C beside the defaults: Remark 4 of Gentile (2001) at alpha = 0.5, and a step too small to
 # reach the unit sphere soon.
 tuned_alma_rules = st.builds(

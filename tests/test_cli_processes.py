@@ -166,10 +166,13 @@ def wait_for(stream, words):
     raise AssertionError(f"the process ended without {words!r}")
 
 
-def test_ctrl_c_saves_what_was_learned(folder, tmp_path):
+@pytest.mark.parametrize(
+    "options", ["", "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"]
+)
+def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     text = (folder / "long.svm").read_bytes()
     output = tmp_path / "b.model"
-    started = process("train", "-", "-o", output, stdin=subprocess.PIPE)
+    started = process("train", "-", "-o", output, *options.split(), stdin=subprocess.PIPE)
     # More than a block; the pipe stays open, so that only a signal ends it.
     started.stdin.write(text)
     started.stdin.flush()

@@ -17,6 +17,7 @@ MODULES = [
     "sparsemargin.estimators.second_order",
     "sparsemargin.evaluation._margins",
     "sparsemargin.evaluation.theory.alma",
+    "sparsemargin.evaluation.hypotheses",
     "sparsemargin.evaluation.protocols",
     "sparsemargin.evaluation.selection",
     "sparsemargin.evaluation.significance",

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from contract import NOT_EQUIVALENT
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -33,12 +34,6 @@ ALL_ESTIMATORS = [
     ROMMAClassifier, partial(ROMMAClassifier, aggressive=True), MaxMarginClassifier,
 ]  # fmt: skip
 HYPOTHESES = ["last", "average", "vote", "random"]
-
-ONLINE = "An online algorithm makes one correction where a row of weight 2 stands for two rows."
-NOT_EQUIVALENT = {
-    "check_sample_weight_equivalence_on_dense_data": ONLINE,
-    "check_sample_weight_equivalence_on_sparse_data": ONLINE,
-}
 
 
 @parametrize_with_checks(

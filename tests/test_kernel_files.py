@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command_line import run, three_classes
+from command_line import run, three_classes, write
 from hostile import at, opened, rewritten
 from models import HYPOTHESES, assert_same, fit, make_problem, outputs, widened
 
@@ -377,6 +377,21 @@ def test_a_model_is_told_of_used_and_gone_on_with(text, path):
     run("train", text, "-o", path, "-q", "--init", path, code=1)
     with pytest.raises(ValueError, match="Raise max_support"):
         fit_svmlight(text, init_model=model)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
+    """They tell no lengths, by which outputs would become margins."""
+    X, y = problem("precomputed")
+    model = PNormPerceptron(kernel="precomputed", hypothesis=hypothesis, random_state=0).fit(X, y)
+    save_model(model, path)
+    rows = write(tmp_path / "rows.svm", X, y)
+    figures = json.loads(run("evaluate", path, rows, "--json").stdout)
+    assert figures["accuracy"] == pytest.approx(model.score(X, y))
+    assert (figures["margins"] is None) == (hypothesis != "vote")
+    result = run("train", rows, "-o", tmp_path / "b.model", "--init", path, code=1)
+    if hypothesis != "vote":
+        assert "--kernel precomputed needs the kernel of all pairs of rows" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,21 @@ from strategies import (
     LEAST_NORM,
     Extras,
     Machine,
+    assert_per_machine,
     assert_same_corrections,
     assert_same_weights,
     augmentations,
     check_random_slices,
     check_votes,
     check_weights,
+    cramma_rules,
     epochs,
     examples,
     index_types,
     make_problem,
+    margin_rules,
     problems,
+    romma_rules,
     smallest_gap,
     vectors,
 )
@@ -45,21 +49,6 @@ from sparsemargin import CRAMMAClassifier, ROMMAClassifier
 from sparsemargin._engine import learning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-margin_rules = st.builds(
-    MarginPerceptron,
-    margin=st.sampled_from([0.0, 0.3, 2.0]),
-    eta=st.sampled_from([1.0, 0.2]),
-    normalize=st.booleans(),
-)
-cramma_rules = st.builds(
-    CRAMMA,
-    beta=st.sampled_from([0.1, 0.5, 2.0]),
-    eta_eff=st.sampled_from([0.02, 0.1, 0.5]),
-    epsilon=st.sampled_from([0.5, 1.0, 2.0]),
-    radius=st.sampled_from([None, 0.5, 10.0]),
-)
-romma_rules = st.builds(ROMMA, aggressive=st.booleans())
 
 margin_perceptrons = st.builds(
     Machine, margin_rules, st.sampled_from([2.0, 2.5, 3.0, 6.0, 21.5, "log"])
@@ -432,12 +421,6 @@ def comparable_runs(machine, problem, extras):
     assume(smallest_gap(runs) > 1e-9)
     assume(all(run.bounds and run.smallest_norm > LEAST_NORM for run in runs))
     return runs
-
-
-def assert_per_machine(fitted, expected, **tolerances):
-    """Compare a number for two classes, an array for more."""
-    assert np.shape(fitted) == (() if len(expected) == 1 else (len(expected),))
-    np.testing.assert_allclose(np.atleast_1d(fitted), expected, **tolerances)
 
 
 def assert_margins(margin, bound, runs):

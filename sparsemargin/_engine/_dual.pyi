@@ -11,7 +11,7 @@ class DualSpace:
     limit: int
     support: np.ndarray
     mistaken_rows: np.ndarray
-    n_nonzero: int
+    n_support: int
     nbytes: int
     def __init__(self, **settings: Any) -> None: ...
     def __getstate__(self) -> dict[str, Any]: ...

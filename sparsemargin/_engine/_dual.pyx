@@ -183,9 +183,9 @@ cdef class DualSpace:
         return as_array(self.mistakes.data(), self.mistakes.size(), np.int64)
 
     @property
-    def n_nonzero(self):
-        """Rows that the last vector is made of."""
-        return int(np.count_nonzero(doubles(self.w)))
+    def n_support(self):
+        """Rows that the hypothesis is made of."""
+        return self.places.size() if self.logged else int(np.count_nonzero(self.hypothesis()))
 
     @property
     def nbytes(self):

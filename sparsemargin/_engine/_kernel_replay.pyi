@@ -1,6 +1,11 @@
 import numpy as np
 
+from sparsemargin._engine._hypotheses import Hypotheses
 from sparsemargin._engine._kernel_space import KernelSpace
 
-def votes(space: KernelSpace, products: np.ndarray) -> np.ndarray: ...
-def outputs_at(space: KernelSpace, products: np.ndarray, slices: np.ndarray) -> np.ndarray: ...
+class KernelHypotheses(Hypotheses):
+    def __init__(self, space: KernelSpace, products: np.ndarray, *, averaged: bool) -> None: ...
+
+def outputs_at(
+    space: KernelSpace, products: np.ndarray, slices: np.ndarray, normalized: bool
+) -> np.ndarray: ...

@@ -1,5 +1,5 @@
 # distutils: extra_compile_args = -ffp-contract=off
-"""Vote and random hypotheses of the kernel space, replayed from the log of corrections.
+"""Hypotheses of the kernel space, replayed from the log of corrections.
 
 What is replayed over are test points, by the matrix of their products with the pool's rows: one
 kernel row a point, whatever the number of corrections.
@@ -10,8 +10,9 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from sparsemargin._engine._hypotheses cimport Hypotheses, sign
 from sparsemargin._engine._kernel_space cimport KernelSpace
-from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog
+from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog, unit_of
 from sparsemargin._engine._vectors cimport add_multiple
 
 
@@ -32,59 +33,65 @@ cdef inline void replay(double* scores, const Correction* entry, const double* p
         scale_by(scores, n, entry.shift_after)
 
 
-def votes(KernelSpace space, const double[:, ::1] products):
-    """``sum_k c_k sign(w_k.x)`` of test points.
+cdef class KernelHypotheses(Hypotheses):
+    """All hypotheses of a kernel space on test points.
+
+    Parameters
+    ----------
+    space : KernelSpace
+    products : ndarray of shape (n_support, n_points)
+        Kernel of the pool's rows and the points, each point's up to a positive factor, which its
+        outputs then have too.
+    averaged : bool
+        Whether averages are worked out besides the rest.
+    """
+
+    cdef const double[:, ::1] products
+    cdef int64_t[::1] since  # trials up to which each label's vectors have been counted
+
+    def __init__(self, KernelSpace space, const double[:, ::1] products, *, bint averaged):
+        super().__init__(space, products.shape[1], averaged)
+        self.products = products
+        self.since = np.zeros(self.n_labels, dtype=np.int64)
+
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        self.count(entry.label, entry.start)
+        replay(&self.scores[entry.label, 0], entry, &self.products[entry.row, 0], self.n_points)
+
+    cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        cdef Py_ssize_t j, v
+        cdef double counted = trials - self.since[l]
+        cdef const double* scores = &self.scores[l, 0]
+        cdef double* voted = &self.voted[l, 0]
+        self.since[l] = trials
+        for j in range(self.n_points):
+            voted[j] += counted * sign(scores[j])
+        if self.averaged:
+            for v in range(2):
+                add_multiple(&self.totals[v, l, 0], scores, counted * self.units[v, l],
+                             self.n_points)
+
+
+def outputs_at(KernelSpace space, const double[:, ::1] products, slices, bint normalized):
+    """``w.x`` of test points with the vectors that existed at time slices.
 
     Parameters
     ----------
     products : ndarray of shape (n_support, n_points)
-        Kernel of the pool's rows and the points, each point's up to a positive factor.
+    slices : ndarray of shape (n_points,) or (n_draws, n_points)
+    normalized : bool
+        Whether the vectors have norm 1.
 
     Returns
     -------
-    ndarray of shape (n_labels, n_points)
+    ndarray of shape (n_labels, n_points) or (n_labels, n_draws, n_points)
     """
     cdef CorrectionLog log = space.log
-    cdef Py_ssize_t e, j, l, n = products.shape[1], K = space.c.n_labels
+    cdef Py_ssize_t e, s, l, n = products.shape[1], K = space.c.n_labels, n_slices = slices.size
     cdef const Correction* entry
-    cdef int64_t counted
-    result = np.zeros((K, n))
-    cdef double[:, ::1] out = result, scores = np.zeros((K, n))
-    cdef int64_t[::1] since = np.zeros(K, dtype=np.int64)
-    cdef const int64_t[::1] trials = space.trials_per_label
-    with nogil:
-        for e in range(<Py_ssize_t> log.corrections.size()):
-            entry = &log.corrections[e]
-            l = entry.label
-            counted = entry.start - since[l]
-            since[l] = entry.start
-            for j in range(n):
-                out[l, j] += counted * ((scores[l, j] > 0.0) - (scores[l, j] < 0.0))
-            replay(&scores[l, 0], entry, &products[entry.row, 0], n)
-        for l in range(K):
-            for j in range(n):
-                out[l, j] += ((trials[l] - since[l])
-                              * ((scores[l, j] > 0.0) - (scores[l, j] < 0.0)))
-    return result
-
-
-def outputs_at(KernelSpace space, const double[:, ::1] products, const int64_t[::1] slices):
-    """``w.x`` of test points with the vectors that existed at each point's time slice.
-
-    Parameters
-    ----------
-    products : ndarray of shape (n_support, n_points)
-    slices : ndarray of shape (n_points,)
-
-    Returns
-    -------
-    ndarray of shape (n_labels, n_points)
-    """
-    cdef CorrectionLog log = space.log
-    cdef Py_ssize_t e, j, l, n = products.shape[1], K = space.c.n_labels
-    cdef const Correction* entry
-    cdef const int64_t[::1] by_time = np.argsort(slices, kind="stable")
-    result = np.zeros((K, n))
+    cdef const int64_t[::1] times = slices.reshape(-1)
+    cdef const int64_t[::1] by_time = np.argsort(times, kind="stable")
+    result = np.zeros((K, n_slices))
     cdef double[:, ::1] out = result, scores = np.zeros((K, n))
     cdef double[::1] unit = np.zeros(K)
     cdef int64_t[::1] done = np.zeros(K, dtype=np.int64)
@@ -92,15 +99,15 @@ def outputs_at(KernelSpace space, const double[:, ::1] products, const int64_t[:
         for e in range(<Py_ssize_t> log.corrections.size()):
             entry = &log.corrections[e]
             l = entry.label
-            while done[l] < n and slices[by_time[done[l]]] < entry.start:
-                j = by_time[done[l]]
-                out[l, j] = unit[l] * scores[l, j]
+            while done[l] < n_slices and times[by_time[done[l]]] < entry.start:
+                s = by_time[done[l]]
+                out[l, s] = unit[l] * scores[l, s % n]
                 done[l] += 1
             replay(&scores[l, 0], entry, &products[entry.row, 0], n)
-            unit[l] = entry.unit
+            unit[l] = unit_of(entry, space.c.normalized, normalized)
         for l in range(K):
-            while done[l] < n:
-                j = by_time[done[l]]
-                out[l, j] = unit[l] * scores[l, j]
+            while done[l] < n_slices:
+                s = by_time[done[l]]
+                out[l, s] = unit[l] * scores[l, s % n]
                 done[l] += 1
-    return result
+    return result.reshape(K, *slices.shape)

@@ -232,9 +232,13 @@ cdef class KernelSpace(FirstOrderSpace):
             result += self.acc[:, :n] * b[:, np.newaxis]
         return result
 
-    def support_counts(self):
-        """Rows that the last vector of each label is made of, shape (n_labels,)."""
-        return np.count_nonzero(self.t[:, :self.n_support], axis=1)
+    def count_support(self):
+        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        if self.log is None:
+            return np.count_nonzero(self.coefficients(), axis=1)
+        entries = self.log.entries()
+        pairs = np.unique(np.stack([entries["label"], entries["row"]]), axis=1)
+        return np.bincount(pairs[0], minlength=self.c.n_labels)
 
     def visible_norm(self):
         """``||theta||`` of each label without the soft-margin coordinates."""

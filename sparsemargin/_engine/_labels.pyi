@@ -16,6 +16,7 @@ class FirstOrderSpace:
     bias: float
     slack: float
     averages: bool
+    normalizes: bool
     trials_per_label: np.ndarray
     def per_label(self, name: str) -> np.ndarray: ...
     def count_trials(self, trials: int) -> None: ...

@@ -109,6 +109,10 @@ cdef class FirstOrderSpace:
     def averages(self):
         return self.c.averaged
 
+    @property
+    def normalizes(self):
+        return self.c.normalized
+
     def per_label(self, name):
         """The scalars called `name`, a view of shape (n_labels,)."""
         if name in FLOATS:

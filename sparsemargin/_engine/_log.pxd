@@ -21,6 +21,16 @@ cdef struct Correction:
     int32_t shift_after
 
 
+cdef inline double unit_of(const Correction* entry, bint logged, bint wanted) noexcept nogil:
+    """The unit of hypotheses that count with norm 1, or as they are, out of a log of such ones or
+    of the others."""
+    if logged == wanted:
+        return entry.unit
+    if logged:
+        return entry.unit * entry.norm
+    return entry.unit / entry.norm if entry.norm > 0.0 else 0.0
+
+
 cdef class CorrectionLog:
     cdef vector[Correction] corrections
     # Rows that corrected some label, scaled as `RowScale` says, stored once each.

@@ -1,9 +1,10 @@
 # distutils: extra_compile_args = -ffp-contract=off
-"""Vote and random hypotheses, replayed from the log of corrections over test points.
+"""Hypotheses of the linear space, replayed from the log of corrections over test points.
 
 A correction changes a test point's score only through the features the two share. The points
-are therefore held by column, and a point's vote is credited when its score is next touched.
-An intercept touches every point, at a cost of one addition a point and correction.
+are therefore held by column, and what the vectors before were worth to a point is counted when
+its score is next touched. An intercept touches every point, at a cost of one addition a point and
+correction.
 
 Scores are sums of two doubles into which the same products are added and later subtracted; for
 p > 2 they are summed afresh when the weights have shrunk so far that rounding would show.
@@ -13,33 +14,27 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
+from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine._log cimport Correction, CorrectionLog
+from sparsemargin._engine._hypotheses cimport CORRECTIONS_PER_CHECK, Hypotheses, sign
+from sparsemargin._engine._log cimport Correction, CorrectionLog, unit_of
 from sparsemargin._engine._power cimport Power, link, make_power
 from sparsemargin._engine._random cimport mixed, stepped
 from sparsemargin._engine._space cimport LinearSpace
 from sparsemargin._engine._sum cimport add_exactly
 
-# A replay can take long; Ctrl-C is heard between so many corrections.
-cdef enum:
-    CORRECTIONS_PER_CHECK = 1024
-
 cdef double STALE = ldexp(1.0, 40)
 
 
-cdef inline double sign(double x) noexcept nogil:
-    return (x > 0.0) - (x < 0.0)
-
-
-cdef class _Replay:
+cdef class _Vectors:
     """The vectors of all labels as they were, one correction after the other."""
 
     cdef CorrectionLog log
     cdef Power power
     cdef Py_ssize_t K, n
-    cdef double[::1] t, g, unit
+    cdef double[::1] t, g
 
     def __init__(self, LinearSpace space):
         self.log = space.log
@@ -48,13 +43,6 @@ cdef class _Replay:
         self.n = space.c.n_coordinates
         self.t = np.zeros(self.n * self.K)
         self.g = np.zeros(self.n * self.K)
-        self.unit = np.zeros(self.K)
-
-    cdef Correction* correction(self, Py_ssize_t e) except NULL nogil:
-        if e % CORRECTIONS_PER_CHECK == 0:
-            with gil:
-                PyErr_CheckSignals()
-        return &self.log.corrections[e]
 
     cdef void shift(self, Py_ssize_t l, int by) noexcept nogil:
         cdef Py_ssize_t i
@@ -64,70 +52,156 @@ cdef class _Replay:
                 self.t[i * self.K + l] *= factor
                 self.g[i * self.K + l] = link(&self.power, self.t[i * self.K + l])
 
+    cdef inline double add(self, Py_ssize_t i, Py_ssize_t l, double x) noexcept nogil:
+        """Add x to a coordinate of t; its new g."""
+        cdef Py_ssize_t at = i * self.K + l
+        self.t[at] += x
+        self.g[at] = link(&self.power, self.t[at])
+        return self.g[at]
 
-def votes(LinearSpace space, const double[::1] data, const int64_t[::1] points,
-          const int64_t[::1] column_start, Py_ssize_t n_points):
-    """``sum_k c_k sign(w_k.x)`` for test points held by column (CSC, the intercept's included).
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t a
+        if entry.shift_before:
+            self.shift(entry.label, entry.shift_before)
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            self.add(self.log.columns[a], entry.label, entry.coefficient * self.log.values[a])
+        if entry.shift_after:
+            self.shift(entry.label, entry.shift_after)
 
-    Returns
-    -------
-    ndarray of shape (n_points, n_labels)
+
+cdef struct Mark:
+    # What a label's vectors have counted up to some correction: trials, and the sums of c_k unit_k
+    # of vectors as they are and of norm 1, of two doubles each.
+    int64_t trials
+    double high[2]
+    double low[2]
+
+
+cdef class LinearHypotheses(Hypotheses):
+    """All hypotheses of a linear space on test points.
+
+    Parameters
+    ----------
+    space : LinearSpace
+    data, points, column_start : ndarray
+        The points by column (CSC), the intercept's included.
+    n_points : int
+    averaged : bool
+        Whether averages are worked out besides the rest.
     """
-    cdef _Replay replay = _Replay(space)
-    cdef CorrectionLog log = replay.log
-    cdef Py_ssize_t K = replay.K, e, a, b, i, j, l, at
-    cdef Correction* entry
-    cdef double[:, ::1] high = np.zeros((n_points, K)), low = np.zeros((n_points, K))
-    cdef int64_t[:, ::1] since = np.zeros((n_points, K), dtype=np.int64)
-    cdef double[::1] least_unit = np.full(K, np.inf)
-    result = np.zeros((n_points, K))
-    cdef double[:, ::1] out = result
-    cdef double old_g, new_g
-    cdef bint afresh
-    with nogil:
-        for e in range(<Py_ssize_t> log.corrections.size()):
-            entry = replay.correction(e)
-            l = entry.label
-            if entry.shift_before:
-                replay.shift(l, entry.shift_before)
-            afresh = (entry.shift_before or entry.shift_after
-                      or entry.unit > STALE * least_unit[l])
-            if afresh:
-                for j in range(n_points):
-                    out[j, l] += (entry.start - since[j, l]) * sign(high[j, l] + low[j, l])
-                    since[j, l] = entry.start
-            for a in range(log.row_start[entry.row], log.row_start[entry.row + 1]):
-                i = log.columns[a]
-                at = i * K + l
-                old_g = replay.g[at]
-                replay.t[at] += entry.coefficient * log.values[a]
-                new_g = link(&replay.power, replay.t[at])
-                replay.g[at] = new_g
-                if afresh:
-                    continue
-                for b in range(column_start[i], column_start[i + 1]):
-                    j = points[b]
-                    out[j, l] += (entry.start - since[j, l]) * sign(high[j, l] + low[j, l])
-                    since[j, l] = entry.start
-                    add_exactly(&high[j, l], &low[j, l], -(data[b] * old_g))
-                    add_exactly(&high[j, l], &low[j, l], data[b] * new_g)
-            if entry.shift_after:
-                replay.shift(l, entry.shift_after)
-            if afresh:
-                least_unit[l] = entry.unit
-                for j in range(n_points):
-                    high[j, l] = low[j, l] = 0.0
-                for i in range(replay.n):
-                    new_g = replay.g[i * K + l]
-                    if new_g != 0.0:
-                        for b in range(column_start[i], column_start[i + 1]):
-                            add_exactly(&high[points[b], l], &low[points[b], l],
-                                        data[b] * new_g)
-            elif entry.unit < least_unit[l]:
-                least_unit[l] = entry.unit
-    trials = space.trials_per_label
-    result += (trials - np.asarray(since)) * np.sign(np.asarray(high) + np.asarray(low))
-    return result
+
+    cdef _Vectors vectors
+    cdef const double[::1] data
+    cdef const int64_t[::1] points, column_start
+    cdef double[:, ::1] low  # what `scores` lack
+    cdef int64_t[:, ::1] since  # the label's mark up to which a point has been counted
+    cdef vector[vector[Mark]] marks
+    cdef double[::1] least_unit
+
+    def __init__(self, LinearSpace space, const double[::1] data, const int64_t[::1] points,
+                 const int64_t[::1] column_start, Py_ssize_t n_points, *, bint averaged):
+        super().__init__(space, n_points, averaged)
+        self.vectors = _Vectors(space)
+        self.data, self.points, self.column_start = data, points, column_start
+        self.low = np.zeros((self.n_labels, n_points))
+        self.since = np.zeros((self.n_labels, n_points), dtype=np.int64)
+        self.least_unit = np.full(self.n_labels, np.inf)
+        self.marks.resize(self.n_labels)
+        for l in range(self.n_labels):
+            self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
+
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t a, i, l = entry.label
+        cdef double old_g, new_g, unit = unit_of(entry, self.normalized, True)
+        self.mark(l, entry.start)
+        if self.is_stale(entry, unit):
+            self.count_points(l)
+            self.vectors.take(entry)
+            self.sum_afresh(l)
+            self.least_unit[l] = unit
+            return
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            i = self.log.columns[a]
+            old_g = self.vectors.g[i * self.n_labels + l]
+            new_g = self.vectors.add(i, l, entry.coefficient * self.log.values[a])
+            self.touch(l, i, old_g, new_g)
+        self.least_unit[l] = min(self.least_unit[l], unit)
+
+    cdef bint is_stale(self, const Correction* entry, double unit) noexcept nogil:
+        """Whether scores or sums can't go on from what they were without loss."""
+        cdef const Mark* mark = &self.marks[entry.label].back()
+        if entry.shift_before or entry.shift_after or unit > STALE * self.least_unit[entry.label]:
+            return True
+        return (mark.high[1] > STALE * unit
+                or mark.high[0] > STALE * unit_of(entry, self.normalized, False))
+
+    cdef void mark(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        """Count the current vector up to so many trials, its points to follow."""
+        cdef Py_ssize_t v
+        cdef Mark mark = self.marks[l].back()
+        if self.averaged:
+            for v in range(2):
+                add_exactly(&mark.high[v], &mark.low[v],
+                            (trials - mark.trials) * self.units[v, l])
+        mark.trials = trials
+        self.marks[l].push_back(mark)
+
+    cdef inline void count_point(self, Py_ssize_t l, Py_ssize_t j) noexcept nogil:
+        """Let the point's sums have what is counted up to the last mark."""
+        cdef Py_ssize_t v
+        cdef const Mark* old = &self.marks[l][self.since[l, j]]
+        cdef const Mark* new = &self.marks[l].back()
+        cdef double score = self.scores[l, j] + self.low[l, j]
+        self.voted[l, j] += (new.trials - old.trials) * sign(score)
+        if self.averaged:
+            for v in range(2):
+                self.totals[v, l, j] += score * ((new.high[v] - old.high[v])
+                                                 + (new.low[v] - old.low[v]))
+        self.since[l, j] = self.marks[l].size() - 1
+
+    cdef void count_points(self, Py_ssize_t l) noexcept nogil:
+        """`count_point` of all, and sums that begin from 0."""
+        cdef Py_ssize_t j
+        cdef Mark mark = self.marks[l].back()
+        for j in range(self.n_points):
+            self.count_point(l, j)
+            self.since[l, j] = 0
+        mark.high[0] = mark.high[1] = mark.low[0] = mark.low[1] = 0.0
+        self.marks[l].clear()
+        self.marks[l].push_back(mark)
+
+    cdef inline void touch(self, Py_ssize_t l, Py_ssize_t i, double old_g,
+                           double new_g) noexcept nogil:
+        """Let a coordinate's change reach the points that have it."""
+        cdef Py_ssize_t b, j
+        for b in range(self.column_start[i], self.column_start[i + 1]):
+            j = self.points[b]
+            self.count_point(l, j)
+            add_exactly(&self.scores[l, j], &self.low[l, j], -(self.data[b] * old_g))
+            add_exactly(&self.scores[l, j], &self.low[l, j], self.data[b] * new_g)
+
+    cdef void sum_afresh(self, Py_ssize_t l) noexcept nogil:
+        cdef Py_ssize_t b, i, j
+        cdef double g
+        for j in range(self.n_points):
+            self.scores[l, j] = self.low[l, j] = 0.0
+        for i in range(self.vectors.n):
+            g = self.vectors.g[i * self.n_labels + l]
+            if g != 0.0:
+                for b in range(self.column_start[i], self.column_start[i + 1]):
+                    j = self.points[b]
+                    add_exactly(&self.scores[l, j], &self.low[l, j], self.data[b] * g)
+
+    cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double error
+        self.mark(l, trials)
+        self.count_points(l)
+        for j in range(self.n_points):
+            # The leading digits to the front, where outputs are read off.
+            error = 0.0
+            add_exactly(&self.scores[l, j], &error, self.low[l, j])
+            self.low[l, j] = error
 
 
 def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_t[::1] indptr,
@@ -154,51 +228,58 @@ def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_
 
 
 def outputs_at(LinearSpace space, const double[::1] data, const int64_t[::1] indices,
-               const int64_t[::1] indptr, const int64_t[::1] slices):
-    """``w.x`` with the vectors that existed at each row's time slice.
+               const int64_t[::1] indptr, slices, bint normalized):
+    """``w.x`` with the vectors that existed at time slices.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The rows (CSR), the intercept's column included.
+    slices : ndarray of shape (n_rows,) or (n_draws, n_rows)
+    normalized : bool
+        Whether the vectors have norm 1.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_labels)
+    ndarray of shape (n_rows, n_labels) or (n_draws, n_rows, n_labels)
     """
-    cdef _Replay replay = _Replay(space)
-    cdef CorrectionLog log = replay.log
-    cdef Py_ssize_t K = replay.K, n_rows = indptr.shape[0] - 1, e, a, l, at
-    cdef Correction* entry
-    cdef const int64_t[::1] by_time = np.argsort(slices, kind="stable")
+    cdef _Vectors vectors = _Vectors(space)
+    cdef CorrectionLog log = space.log
+    cdef Py_ssize_t K = space.c.n_labels, n_rows = indptr.shape[0] - 1, n_slices = slices.size
+    cdef Py_ssize_t e, l, s
+    cdef const Correction* entry
+    cdef const int64_t[::1] times = slices.reshape(-1)
+    cdef const int64_t[::1] by_time = np.argsort(times, kind="stable")
     cdef int64_t[::1] done = np.zeros(K, dtype=np.int64)
-    result = np.zeros((n_rows, K))
+    cdef double[::1] unit = np.zeros(K)
+    result = np.zeros((n_slices, K))
     cdef double[:, ::1] out = result
     with nogil:
         for e in range(<Py_ssize_t> log.corrections.size()):
-            entry = replay.correction(e)
+            if e % CORRECTIONS_PER_CHECK == 0:
+                with gil:
+                    PyErr_CheckSignals()
+            entry = &log.corrections[e]
             l = entry.label
-            while done[l] < n_rows and slices[by_time[done[l]]] < entry.start:
-                out[by_time[done[l]], l] = output(replay, l, data, indices, indptr,
-                                                  by_time[done[l]])
+            while done[l] < n_slices and times[by_time[done[l]]] < entry.start:
+                s = by_time[done[l]]
+                out[s, l] = unit[l] * dot(vectors, l, data, indices, indptr, s % n_rows)
                 done[l] += 1
-            if entry.shift_before:
-                replay.shift(l, entry.shift_before)
-            for a in range(log.row_start[entry.row], log.row_start[entry.row + 1]):
-                at = log.columns[a] * K + l
-                replay.t[at] += entry.coefficient * log.values[a]
-                replay.g[at] = link(&replay.power, replay.t[at])
-            if entry.shift_after:
-                replay.shift(l, entry.shift_after)
-            replay.unit[l] = entry.unit
+            vectors.take(entry)
+            unit[l] = unit_of(entry, space.c.normalized, normalized)
         for l in range(K):
-            while done[l] < n_rows:
-                out[by_time[done[l]], l] = output(replay, l, data, indices, indptr,
-                                                  by_time[done[l]])
+            while done[l] < n_slices:
+                s = by_time[done[l]]
+                out[s, l] = unit[l] * dot(vectors, l, data, indices, indptr, s % n_rows)
                 done[l] += 1
-    return result
+    return result.reshape(*slices.shape, K)
 
 
-cdef double output(_Replay replay, Py_ssize_t l, const double[::1] data,
-                   const int64_t[::1] indices, const int64_t[::1] indptr,
-                   Py_ssize_t row) noexcept nogil:
+cdef double dot(_Vectors vectors, Py_ssize_t l, const double[::1] data,
+                const int64_t[::1] indices, const int64_t[::1] indptr,
+                Py_ssize_t row) noexcept nogil:
     cdef Py_ssize_t j
     cdef double total = 0.0
     for j in range(indptr[row], indptr[row + 1]):
-        total += data[j] * replay.g[indices[j] * replay.K + l]
-    return total * replay.unit[l]
+        total += data[j] * vectors.g[indices[j] * vectors.K + l]
+    return total

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine._dual import replay
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+from sparsemargin._engine.kernel_outputs import pool_products
 
 # Bytes of the vectors that are kept at once.
 _MEMORY = 1 << 27
@@ -44,49 +45,39 @@ class _Stretch:
     begins: np.ndarray
     ends: np.ndarray
 
-    def outputs(self, products: np.ndarray) -> np.ndarray:
-        """Of all vectors for test points, shape (n_vectors, n_points)."""
-        return self.vectors @ products[self.support]
+    def outputs_at(
+        self, products: np.ndarray, moments: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which points' moments lie here, and ``w.x`` by the vectors of these moments."""
+        there = np.flatnonzero((moments >= self.begins[0]) & (moments < self.ends[-1]))
+        at = np.searchsorted(self.begins, moments[there], side="right") - 1
+        of_points = products[np.ix_(self.support, there)]
+        return there, self.units[at] * np.einsum("ij,ji->i", self.vectors[at], of_points)
 
 
-def votes(space: DualSpaces, rows, n_threads: int) -> np.ndarray:
+def votes(space: DualSpaces, rows: Any, n_threads: int) -> np.ndarray:
     """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_rows, n_labels)."""
     result = np.zeros((len(rows.indptr) - 1, space.n_labels))
-    trials = np.maximum(space.per_label("trials"), 1)
     for part in _parts(space):
-
-        def count(products, which, part=part):
-            out = np.zeros((space.n_labels, products.shape[1]))
+        for which, products in pool_products(space, rows, n_threads):
             for stretch in part:
                 lasted = (stretch.ends - stretch.begins).astype(np.float64)
-                out[stretch.label] += lasted @ np.sign(stretch.outputs(products))
-            return out
-
-        result += hypothesis_outputs(space, rows, n_threads, count)
-    return result / trials
+                signs = np.sign(stretch.vectors @ products[stretch.support])
+                result[which, stretch.label] += lasted @ signs
+    return result / np.maximum(space.per_label("trials"), 1)
 
 
-def random_outputs(space: DualSpaces, rows, slices: np.ndarray, n_threads: int) -> np.ndarray:
+def random_outputs(space: DualSpaces, rows: Any, slices: np.ndarray, n_threads: int) -> np.ndarray:
     """``w.x`` with the vectors that existed at each row's time slice, shape (n_rows, n_labels)."""
     result = np.zeros((len(rows.indptr) - 1, space.n_labels))
     trials = space.per_label("trials")
     for part in _parts(space):
-
-        def pick(products, which, part=part):
-            out = np.zeros((space.n_labels, products.shape[1]))
+        for which, products in pool_products(space, rows, n_threads):
             for stretch in part:
                 # A label that was done early stays as it was.
                 moments = np.minimum(slices[which], trials[stretch.label] - 1)
-                there = np.flatnonzero(
-                    (moments >= stretch.begins[0]) & (moments < stretch.ends[-1])
-                )
-                at = np.searchsorted(stretch.begins, moments[there], side="right") - 1
-                of_points = products[np.ix_(stretch.support, there)]
-                found = np.einsum("ij,ji->i", stretch.vectors[at], of_points)
-                out[stretch.label, there] = stretch.units[at] * found
-            return out
-
-        result += hypothesis_outputs(space, rows, n_threads, pick)
+                there, found = stretch.outputs_at(products, moments)
+                result[which[there], stretch.label] = found
     return result
 
 

@@ -135,6 +135,6 @@ class DualSpaces(SpacePerLabel):
                 of_label[places] = space.hypothesis() / lengths[places]
         return result
 
-    def support_counts(self) -> np.ndarray:
-        """Rows that the last vector of each label is made of, shape (n_labels,)."""
-        return self.per_label("n_nonzero")
+    def count_support(self) -> np.ndarray:
+        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        return self.per_label("n_support")

@@ -233,7 +233,7 @@ class PrecomputedKernel(Kernel):
                 f"X is not symmetric, as a precomputed kernel must be: X[{i}, {j}] = "
                 f"{matrix[i, j]:g} and X[{j}, {i}] = {matrix[j, i]:g}."
             )
-        _check_diagonal(matrix.diagonal(), "X, a precomputed kernel,")
+        _check_diagonal(matrix.diagonal(), np.arange(n), "X, a precomputed kernel,")
         self.rows = rows
 
     def forget_rows(self) -> None:
@@ -282,20 +282,20 @@ class CallableKernel(Kernel):
             matrix = take_rows(rows, which)
         if test:
             return Points(matrix, ones, zeros, measured=False)
-        return Points(matrix, np.sqrt(self._checked_square(matrix)), zeros)
+        return Points(matrix, np.sqrt(self._checked_square(matrix, which)), zeros)
 
-    def _checked_square(self, matrix: Any) -> np.ndarray:
+    def _checked_square(self, matrix: Any, which: np.ndarray) -> np.ndarray:
         """Kernel of each row with itself, once the values are known to be a kernel's."""
         values = self._call(matrix, matrix)
         difference = np.abs(values - values.T)
         if values.size and difference.max() > _ASYMMETRY * np.abs(values).max():
             i, j = np.unravel_index(int(difference.argmax()), values.shape)
             raise ValueError(
-                f"The kernel is not symmetric: of two rows of X it gives {values[i, j]:g} one way "
-                f"round and {values[j, i]:g} the other."
+                f"The kernel is not symmetric: of rows {which[i]} and {which[j]} of X it gives "
+                f"{values[i, j]:g}, the other way round {values[j, i]:g}."
             )
         diagonal = values.diagonal()
-        _check_diagonal(diagonal, "The kernel")
+        _check_diagonal(diagonal, which, "The kernel")
         return diagonal
 
     def _call(self, a: Any, b: Any) -> np.ndarray:
@@ -329,12 +329,12 @@ def _given(matrix: Any) -> Any:
     return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 
-def _check_diagonal(diagonal: np.ndarray, what: str) -> None:
+def _check_diagonal(diagonal: np.ndarray, rows: np.ndarray, what: str) -> None:
     if (diagonal < 0).any():
-        row = int(np.flatnonzero(diagonal < 0)[0])
+        at = int(np.flatnonzero(diagonal < 0)[0])
         raise ValueError(
-            f"{what} is not positive semidefinite: it gives {diagonal[row]:g} for row {row} with "
-            "itself."
+            f"{what} is not positive semidefinite: it gives {diagonal[at]:g} for row {rows[at]} "
+            "with itself."
         )
 
 

@@ -326,7 +326,7 @@ class _Rows:
         shares = task.class_weight[positive.astype(np.intp), label]
         if task.weights is not None:
             shares = shares * task.weights[self.rows]
-        return np.where(positive, 1.0, -1.0), np.where(self.points.lengths > 0, shares, 0.0)
+        return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
     def close(self, loop):
         """Let the rows that moved into the pool, and keep the scores."""

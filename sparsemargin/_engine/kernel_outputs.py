@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -112,41 +112,53 @@ def unit_products(
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def hypothesis_outputs(
-    space: Any, rows: Any, n_threads: int, replay: Callable[..., np.ndarray] | None = None
-) -> np.ndarray:
-    """Outputs of checked rows by the hypothesis of a kernel space.
+def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
+    """Outputs of checked rows by the coefficients of a kernel space's pool.
 
     Parameters
     ----------
     space : KernelSpace
     rows : Rows
     n_threads : int
-    replay : callable or None
-        Gives them from the products of the pool's rows with some points, and the numbers of
-        these, shape (n_labels, n_points); None: by the coefficients of the pool's rows.
 
     Returns
     -------
     ndarray of shape (n_rows, n_labels)
     """
-    n_rows = len(rows.indptr) - 1
-    result = np.zeros((n_rows, space.n_labels))
+    result = np.zeros((len(rows.indptr) - 1, space.n_labels))
     if space.n_support == 0:
         return result
-    support = space.pool.points
-    coefficients = space.coefficients()
+    support, coefficients = space.pool.points, space.coefficients()
     with single_blas():
-        for start in range(0, n_rows, _POINTS):
-            which = np.arange(start, min(start + _POINTS, n_rows))
-            points = space.kernel.points(rows, which, test=True)
-            if replay is None:
-                out = outputs(space.kernel, points, support, coefficients, n_threads)
-                out *= points.lengths
-            else:
-                out = replay(_all_products(space.kernel, points, support, n_threads), which)
-            result[which] = out.T
+        for which, points in _test_points(space, rows):
+            out = outputs(space.kernel, points, support, coefficients, n_threads)
+            result[which] = (out * points.lengths).T
     return result
+
+
+def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Kernel of a space's pool and of checked rows, some of these at a time.
+
+    Yields
+    ------
+    which : ndarray of shape (n_points,)
+        Numbers of the rows.
+    products : ndarray of shape (n_support, n_points), float64
+    """
+    for which, points in _test_points(space, rows):
+        if space.n_support == 0:
+            yield which, np.zeros((0, points.n))
+            continue
+        with single_blas():
+            products = _all_products(space.kernel, points, space.pool.points, n_threads)
+        yield which, products
+
+
+def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
+    n_rows = len(rows.indptr) - 1
+    for start in range(0, n_rows, _POINTS):
+        which = np.arange(start, min(start + _POINTS, n_rows))
+        yield which, space.kernel.points(rows, which, test=True)
 
 
 def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: int) -> np.ndarray:

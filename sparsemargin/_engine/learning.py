@@ -242,7 +242,7 @@ class _Fit:
         """Count the trials that would have followed without a correction."""
         if self.aim.max_iter is not None:
             left = self.trials_left / self.n_rows
-            self.space.count_trials(self.space.trials + round(left * self.loop.trials_per_pass))
+            self.space.count_trials(self.space.trials + round(left * self.task.n_trials))
 
     def _certify_on_the_way(self):
         """Whether all labels have come within `tol`."""

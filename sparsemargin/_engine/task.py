@@ -44,6 +44,11 @@ class Task:
     first_row: int | None = None
     kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
 
+    @property
+    def n_trials(self) -> int:
+        """Trials in a pass over the rows: those of weight 0 are none."""
+        return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
+
 
 class Loop:
     """A compiled loop bound to one task.
@@ -61,11 +66,6 @@ class Loop:
     def __init__(self, space, task):
         self.space, self.task = space, task
         self.part = 0.0  # of the pass under way
-
-    @property
-    def trials_per_pass(self):
-        weights = self.task.weights
-        return len(self.task.codes) if weights is None else np.count_nonzero(weights)
 
     @property
     def products(self):

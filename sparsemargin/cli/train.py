@@ -37,6 +37,7 @@ _EXAMPLES = """
 sparsemargin train train.svm -o news.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20 --float32
+sparsemargin train train.svm -o news.model --kernel rbf --gamma 0.1 --max-support 5000
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
 sparsemargin train more.svm -o news.model --init news.model
 """

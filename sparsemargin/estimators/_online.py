@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from sparsemargin._engine.kernels import BadRow
@@ -16,6 +17,11 @@ from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as given
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._learner import LARGEST_SEED, Learner
+
+
+def _has_weights(model: OnlineClassifier) -> bool:
+    """Whether a model has, or will have, `coef_`."""
+    return bool(getattr(model, "kernel", "linear") == "linear")
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
@@ -219,11 +225,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
         """Outputs, shape (n_samples, n_labels); relative: up to a power of two for each row."""
+        return self._finite_outputs(self._check_test_rows(X), relative=relative)
+
+    def _check_test_rows(self, X: Any) -> border.Rows:
+        """X as rows that a fitted model can be asked about."""
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        rows = border.check_rows(X, border.open_rows(X), repeats_allowed=True)
-        return self._finite_outputs(rows, relative=relative)
+        return border.check_rows(X, border.open_rows(X), repeats_allowed=True)
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -236,12 +245,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         coef = self._weights()[:, : self.n_features_in_]
         return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
 
+    @available_if(_has_weights)
     def sparsify(self) -> Self:
         """Give `coef_` as a CSR matrix from now on."""
         check_is_fitted(self)
         self._sparse_coef = True
         return self
 
+    @available_if(_has_weights)
     def densify(self) -> Self:
         """Give `coef_` as a dense array again."""
         check_is_fitted(self)

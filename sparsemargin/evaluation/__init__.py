@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsemargin.evaluation import theory
     from sparsemargin.evaluation._margins import margin_distribution, margins
+    from sparsemargin.evaluation.hypotheses import hypothesis_errors
     from sparsemargin.evaluation.protocols import (
         compare_on_splits,
         learning_curve_over_epochs,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "compare_on_splits",
+    "hypothesis_errors",
     "learning_curve_over_epochs",
     "margin_distribution",
     "margins",
@@ -27,6 +29,7 @@ __all__ = [
 
 _MODULES = {
     "compare_on_splits": "protocols",
+    "hypothesis_errors": "hypotheses",
     "learning_curve_over_epochs": "protocols",
     "margin_distribution": "_margins",
     "margins": "_margins",

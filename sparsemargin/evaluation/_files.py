@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.kernel_functions import PrecomputedKernel
 from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._quantiles import Quantiles
 from sparsemargin.evaluation._unit_margins import UnitMargins
@@ -18,6 +19,12 @@ from sparsemargin.learners import Learner
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
+
+
+def _has_margins(learner: Learner) -> bool:
+    """Whether outputs can be divided by what lengths there are, or are shares of votes."""
+    precomputed = isinstance(getattr(learner._space, "kernel", None), PrecomputedKernel)
+    return learner.hypothesis != "random" and (learner.hypothesis == "vote" or not precomputed)
 
 
 class Evaluation:
@@ -75,7 +82,7 @@ class Evaluation:
             n_threads=n_threads,
         )  # fmt: skip
         self.confusion = Confusion(len(classes))
-        has_margins = learner.hypothesis != "random"
+        has_margins = _has_margins(learner)
         self.margins = Quantiles() if has_margins else None
         self._unit_margins = UnitMargins(learner) if has_margins else None
         self._unknown: Counter[int] = Counter()

@@ -21,7 +21,7 @@ from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._labels import FirstOrderSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine._states import array_of, part, require, whole
+from sparsemargin._engine._states import MAX_TRIALS, array_of, part, require, whole
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin.io._archive import open_archive, write_archive
@@ -300,6 +300,8 @@ def _check(name: str, state: dict[str, Any]) -> None:
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
     array_of(state, "_class_weight", np.float64, (2, n_labels))
     whole(state, "_slice_seed", 0, np.iinfo(np.int32).max)
+    if "_trials_per_epoch" in state:
+        whole(state, "_trials_per_epoch", 1, MAX_TRIALS)
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
     if "feature_names_in_" in state:
         array_of(state, "feature_names_in_", object, (n_features,))

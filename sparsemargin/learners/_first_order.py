@@ -15,11 +15,11 @@ import numpy as np
 from sparsemargin._engine import kernels
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
-from sparsemargin._engine._replay import draw_slices, outputs_at, votes
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel_loop import PoolFull, kernel_loop
+from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import Aim, Outcome, learn
 from sparsemargin._engine.linear_loop import linear_loop
@@ -30,9 +30,7 @@ from sparsemargin.learners._certified import CertifiedLearner
 from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
-
-# Test points a vote is replayed over at once.
-_POINTS_PER_REPLAY = 1 << 16
+from sparsemargin.learners._replays import random_outputs, votes
 
 
 @dataclass
@@ -82,6 +80,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     _outcome: Outcome | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
+    # Of the last fit.
+    _trials_per_epoch: int
 
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
@@ -158,6 +158,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
     ) -> Self:
         task = self._task(rows, codes, weights, check=check)
+        self._trials_per_epoch = task.n_trials
         provable = self._recall_rows(task)
         aim = Aim(
             self.max_iter, self.tol, history=self.keep_history,
@@ -303,24 +304,17 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
         space = self._space
-        if isinstance(space, KernelSpace):
-            return pools.outputs(self, space, rows), True
-        if space.log is None:
-            return kernels.for_state(rows, space).outputs(
-                space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
-            )
-        X, exponent = self._points(rows)
+        if self._structure["hypothesis"] == "vote":
+            return votes(self, rows), True
         if self._structure["hypothesis"] == "random":
-            parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-            result = outputs_at(space, *parts, draw_slices(*parts, self._slice_seed, space.trials))
-            result = result if relative else np.ldexp(result, exponent)
-            return result, bool(np.isfinite(result).all())
-        result = np.empty((X.shape[0], space.n_labels))
-        for start in range(0, X.shape[0], _POINTS_PER_REPLAY):
-            points = X[start : start + _POINTS_PER_REPLAY].tocsc()
-            parts = points.data, points.indices.astype(np.int64), points.indptr.astype(np.int64)
-            result[start : start + points.shape[0]] = votes(space, *parts, points.shape[0])
-        return result / np.maximum(space.trials_per_label, 1), True
+            outputs, exponents = random_outputs(self, rows)
+            outputs = outputs if relative else np.ldexp(outputs, exponents)
+            return outputs, bool(np.isfinite(outputs).all())
+        if isinstance(space, KernelSpace):
+            return hypothesis_outputs(space, rows, self._n_threads()), True
+        return kernels.for_state(rows, space).outputs(
+            space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
+        )
 
     # ------------------------------------------------------------------------ fitted attributes
 

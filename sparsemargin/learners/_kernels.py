@@ -207,10 +207,10 @@ class KernelLearner(Learner):
 
     @property
     def n_support_(self) -> int | np.ndarray:
-        """Rows that the last vector of a label is made of: an int for two classes, else an array
-        of shape (n_classes,)."""
+        """Rows that a label's hypothesis is made of: an int for two classes, else an array of
+        shape (n_classes,)."""
         self._with_kernel("n_support_")
-        counts = self._space.support_counts()
+        counts = self._space.count_support()
         return int(counts[0]) if len(counts) == 1 else counts
 
     @property

@@ -8,13 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine._kernel_replay import outputs_at, votes
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
-from sparsemargin._engine._replay import draw_slices
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel_loop import BLOCK, PoolFull
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 from sparsemargin._engine.task import Task
 from sparsemargin.learners._kernels import refuse_precomputed
 
@@ -41,25 +38,6 @@ def largest_length(
         lengths = kernel.points(rows, which[start : start + BLOCK]).lengths
         largest = max(largest, float(lengths.max()))
     return float(np.hypot(largest, soft_margin))
-
-
-def outputs(learner: Any, space: KernelSpace, rows: Any) -> np.ndarray:
-    """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
-    replay: Callable[..., np.ndarray] | None = None
-    if learner._structure["hypothesis"] == "vote":
-
-        def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-            return votes(space, products) / np.maximum(space.trials_per_label, 1)[:, np.newaxis]
-
-    elif learner._structure["hypothesis"] == "random":
-        X, _ = learner._points(rows)
-        parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-        slices = draw_slices(*parts, learner._slice_seed, space.trials)
-
-        def replay(products: np.ndarray, which: np.ndarray) -> np.ndarray:
-            return outputs_at(space, products, slices[which])
-
-    return hypothesis_outputs(space, rows, learner._n_threads(), replay)
 
 
 def refuse_full(learner: Any, done: str) -> NoReturn:

@@ -1,0 +1,320 @@
+"""Every hypothesis at moments of one run, against models trained afresh up to each moment."""
+
+import csv
+from io import StringIO
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics.pairwise import polynomial_kernel
+
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    PNormPerceptron,
+    ROMMAClassifier,
+    load_model,
+    save_model,
+)
+from sparsemargin.evaluation import hypothesis_errors
+from sparsemargin.learners._replays import outputs_by_moment
+
+# Models of a few trials warn that they have not converged.
+pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
+
+MOMENTS = [0.01, 0.5, 1.3, 2.5]
+HYPOTHESES = {
+    f"{name}{'_normalized' * normalized}": {
+        "hypothesis": name,
+        "normalize_hypotheses": normalized,
+    }
+    for name in ("last", "average", "random", "vote")
+    for normalized in (False, True)
+    if not (name == "vote" and normalized)
+}
+RULES = {
+    "perceptron": PNormPerceptron(normalize=False),
+    "pnorm": PNormPerceptron(fit_intercept=True),
+    "alma": ALMAClassifier(alpha=0.7),
+    "margin": MarginPerceptron(margin=0.5, soft_margin=0.5),
+    "romma": ROMMAClassifier(),
+    "aggressive": ROMMAClassifier(aggressive=True),
+    "cramma": CRAMMAClassifier(beta=0.5, eta0=0.3, delta=0.1),
+}
+SPACES = {
+    "linear": {},
+    "p = 6": {"p": 6},
+    "p = 21.5": {"p": 21.5},
+    "poly": {"kernel": "poly", "coef0": 1.0, "gamma": 0.1},
+    "rbf": {"kernel": "rbf"},
+}
+PAIRS = [
+    (rule, space)
+    for rule in RULES
+    for space in SPACES
+    if not space.startswith("p = ") or rule in ("perceptron", "pnorm", "alma", "margin")
+]
+
+
+def make_problem(n_classes=2, m=90, n=12, seed=0):
+    """Return sparse rows, labels of which some are noise, and rows to test on."""
+    rng = np.random.RandomState(seed)
+    rows = rng.standard_normal((m + 40, n)) * (rng.uniform(size=(m + 40, n)) < 0.6)
+    y = (rows @ rng.standard_normal((n, n_classes))).argmax(axis=1)
+    noisy = rng.uniform(size=m + 40) < 0.1
+    y[noisy] = rng.randint(n_classes, size=noisy.sum())
+    y[:n_classes] = np.arange(n_classes)
+    names = np.array(["cow", "ant", "bee"])[y]
+    return sp.csr_matrix(rows[:m]), names[:m], sp.csr_matrix(rows[m:]), names[m:]
+
+
+def cubic(U, V):
+    """Return (u.v + 1)^3 of all pairs."""
+    return polynomial_kernel(U, V, degree=3, gamma=1.0, coef0=1.0)
+
+
+def outputs_at_moments(model, X_test, trials):
+    """Return the outputs by hypothesis, in the units of X, shape (n_moments, n_rows, n_labels)."""
+    rows = model._check_test_rows(X_test)
+    found = {}
+    for which, moment, outputs in outputs_by_moment(model, rows, trials):
+        for name, values in outputs.items():
+            shape = len(trials), X_test.shape[0], values.shape[1]
+            found.setdefault(name, np.full(shape, np.nan))[moment, which] = values
+    if not hasattr(model._space, "pool"):
+        exponents = model._points(rows)[1]
+        found = {
+            name: values if name == "vote" else np.ldexp(values, exponents)
+            for name, values in found.items()
+        }
+    return found
+
+
+def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
+    """Compare with models trained afresh: outputs, errors, corrections and support rows."""
+    curve = hypothesis_errors(model, X_test, y_test, moments)
+    trials = [max(1, round(moment * model._trials_per_epoch)) for moment in moments]
+    found = outputs_at_moments(model, X_test, trials)
+    assert set(found) == set(curve.errors) == set(HYPOTHESES)
+    for name, parameters in HYPOTHESES.items():
+        for k, moment in enumerate(moments):
+            afresh = fit(clone(model).set_params(max_iter=moment, **parameters))
+            expected = afresh.decision_function(X_test).reshape(found[name][k].shape)
+            error = tolerance * np.abs(expected).max()
+            np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
+            assert curve.errors[name][k] == np.mean(afresh.predict(X_test) != y_test)
+            np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
+            if hasattr(afresh._space, "pool"):
+                assert curve.n_support[k] == len(afresh.support_)
+    return curve
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("rule", "space"), PAIRS)
+def test_as_if_trained_afresh(rule, space, n_classes):
+    X, y, X_test, y_test = make_problem(n_classes)
+    parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
+    model = clone(RULES[rule]).set_params(**parameters, **SPACES[space]).fit(X, y)
+    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+
+
+@pytest.mark.parametrize("space", ["linear", "p = 6", "poly"])
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+def test_logs_of_normalized_hypotheses(space, hypothesis):
+    X, y, X_test, y_test = make_problem(3)
+    model = ALMAClassifier(
+        hypothesis=hypothesis, normalize_hypotheses=True, max_iter=2.5, random_state=1,
+        **SPACES[space],
+    ).fit(X, y)  # fmt: skip
+    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+
+
+@pytest.mark.parametrize("space", ["linear", "rbf"])
+def test_labels_that_stop(space):
+    X, y, X_test, y_test = make_problem(3)
+    model = PNormPerceptron(
+        hypothesis="vote", max_iter=2, max_corrections=12, random_state=0, **SPACES[space]
+    ).fit(X, y)
+    stopped = model._space.per_label("stopped")
+    assert (stopped >= 0).any()
+    last = model._space.trials / X.shape[0]
+    moments = [moment for moment in MOMENTS if moment < last] + [last]
+    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, moments)
+
+
+@pytest.mark.parametrize("space", ["linear", "rbf"])
+def test_passes_not_made_count(space):
+    X, _, X_test, _ = make_problem()
+    target = np.random.RandomState(1).standard_normal(X.shape[1])
+    y, y_test = np.sign(X @ target), np.sign(X_test @ target)
+    model = PNormPerceptron(hypothesis="vote", max_iter=500, random_state=0, **SPACES[space])
+    model.fit(X, y)
+    assert model.n_iter_ < 500
+    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [1, 20, 500])
+
+
+def test_rows_of_weight_zero_are_no_trials():
+    X, y, X_test, y_test = make_problem()
+    weights = np.where(np.arange(len(y)) % 3, 2.0, 0.0)
+    model = ALMAClassifier(hypothesis="vote", max_iter=2, random_state=0)
+    model.fit(X, y, sample_weight=weights)
+
+    def fit(afresh):
+        return afresh.fit(X, y, sample_weight=weights)
+
+    check_moments(model, fit, X_test, y_test, [1, 2])
+
+
+def test_fits_that_go_on():
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(
+        hypothesis="vote", max_iter=1, shuffle=False, random_state=0, warm_start=True
+    )
+    for _ in range(3):
+        model.fit(X, y)
+    model.set_params(warm_start=False)
+    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1.5, 3])
+
+
+def test_precomputed_and_callable_kernels_and_dense_rows():
+    X, y, X_test, y_test = make_problem(3)
+    X, X_test = X.toarray(), X_test.toarray()
+    parameters = {"hypothesis": "vote", "max_iter": 2, "random_state": 0}
+    by_name = PNormPerceptron(kernel="poly", coef0=1.0, gamma=1.0, **parameters).fit(X, y)
+    by_function = PNormPerceptron(kernel=cubic, **parameters).fit(X, y)
+    precomputed = PNormPerceptron(kernel="precomputed", **parameters).fit((X @ X.T + 1) ** 3, y)
+    curves = [
+        hypothesis_errors(by_name, X_test, y_test, [0.5, 2]),
+        hypothesis_errors(by_function, X_test, y_test, [0.5, 2]),
+        hypothesis_errors(precomputed, (X_test @ X.T + 1) ** 3, y_test, [0.5, 2]),
+    ]
+    for curve in curves[1:]:
+        np.testing.assert_array_equal(curve.n_corrections, curves[0].n_corrections)
+        for name in set(HYPOTHESES) - {"random", "random_normalized"}:
+            np.testing.assert_array_equal(curve.errors[name], curves[0].errors[name])
+
+
+@pytest.mark.parametrize("p", [2, 10])
+def test_averages_that_would_cancel(p):
+    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
+    X, y, X_test, y_test = make_problem(m=400, n=60, seed=4)
+    X = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis]))
+    model = PNormPerceptron(
+        p=p, normalize=False, normalize_hypotheses=True, hypothesis="vote", max_iter=2,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    check_moments(
+        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-8
+    )
+
+
+def test_points_beyond_one_replay(monkeypatch):
+    X, y, X_test, y_test = make_problem(3)
+    for space in ("linear", "poly"):
+        model = ALMAClassifier(hypothesis="vote", max_iter=1, random_state=0, **SPACES[space])
+        model.fit(X, y)
+        whole = hypothesis_errors(model, X_test, y_test, [0.5, 1])
+        with monkeypatch.context() as patched:
+            patched.setattr("sparsemargin.learners._replays._POINTS_WITH_MOMENTS", 7)
+            patched.setattr("sparsemargin._engine.kernel_outputs._POINTS", 7)
+            parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
+        for name, errors in whole.errors.items():
+            np.testing.assert_array_equal(parts.errors[name], errors)
+
+
+def test_float32_rows():
+    X, y, X_test, y_test = make_problem(3)
+    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
+    model = PNormPerceptron(kernel="rbf", hypothesis="vote", max_iter=2, random_state=0)
+    model.fit(X, y)
+    check_moments(
+        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-4
+    )
+
+
+def test_rows_for_tables():
+    X, y, X_test, y_test = make_problem(3)
+    model = PNormPerceptron(hypothesis="vote", max_iter=1, random_state=0).fit(X, y)
+    curve = hypothesis_errors(model, X_test, y_test, [0.5, 1])
+    rows = curve.as_rows()
+    assert [row["moment"] for row in rows] == [0.5, 1.0]
+    assert rows[1]["n_corrections"] == model.n_corrections_.sum()
+    assert rows[1]["vote"] == np.mean(model.predict(X_test) != y_test)
+    text = StringIO()
+    csv.DictWriter(text, rows[0]).writerows(rows)
+    assert len(text.getvalue().splitlines()) == 2
+
+
+def test_of_a_model_file(tmp_path):
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(hypothesis="vote", max_iter=2, random_state=0).fit(X, y)
+    save_model(model, tmp_path / "a.model")
+    loaded = hypothesis_errors(load_model(tmp_path / "a.model"), X_test, y_test, [1, 2])
+    for name, errors in hypothesis_errors(model, X_test, y_test, [1, 2]).errors.items():
+        np.testing.assert_array_equal(loaded.errors[name], errors)
+
+
+def test_an_unknown_label_is_an_error():
+    X, y, X_test, _ = make_problem()
+    model = PNormPerceptron(hypothesis="vote", random_state=0).fit(X, y)
+    curve = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
+    assert all(errors.tolist() == [1.0] for errors in curve.errors.values())
+
+
+@pytest.mark.parametrize(
+    ("moments", "message"),
+    [
+        ([], "vector of finite"),
+        (0.5, "vector of finite"),
+        ([0.5, np.nan], "vector of finite"),
+        ([0.0, 0.5], "rise from above 0"),
+        ([0.5, 0.5], "rise from above 0"),
+        ([1.0, 0.5], "rise from above 0"),
+        ([0.5, 1.5], "reach 1.5 epochs, but the model has learned for 1"),
+    ],
+)
+def test_bad_moments(moments, message):
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(hypothesis="vote", max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        hypothesis_errors(model, X_test, y_test, moments)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"hypothesis": "last"}])
+def test_models_without_a_log(parameters):
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(**parameters).fit(X, y)
+    with pytest.raises(ValueError, match="no log of corrections"):
+        hypothesis_errors(model, X_test, y_test, [1])
+
+
+def test_models_of_another_kind():
+    X, y, X_test, y_test = make_problem()
+    model = HigherOrderPerceptron(hypothesis="vote").fit(X, y)
+    with pytest.raises(ValueError, match="which HigherOrderPerceptron is not"):
+        hypothesis_errors(model, X_test, y_test, [1])
+
+
+def test_models_whose_epochs_are_not_known():
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(hypothesis="vote").partial_fit(X, y, classes=["ant", "cow"])
+    with pytest.raises(ValueError, match="partial_fit, without epochs"):
+        hypothesis_errors(model, X_test, y_test, [1])
+
+
+def test_labels_that_learned_on():
+    X, y, X_test, y_test = make_problem(3)
+    model = PNormPerceptron(hypothesis="vote", max_corrections=12, max_iter=1, warm_start=True)
+    model.fit(X, y).set_params(max_corrections=None).fit(X, y)
+    with pytest.raises(ValueError, match="after max_corrections had stopped it"):
+        hypothesis_errors(model, X_test, y_test, [1])
+
+
+def test_labels_and_rows_must_match():
+    X, y, X_test, y_test = make_problem()
+    model = PNormPerceptron(hypothesis="vote").fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        hypothesis_errors(model, X_test, y_test[1:], [1])
