@@ -16,7 +16,7 @@ import numpy as np
 from sparsemargin._engine._dual import replay
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
-from sparsemargin._engine.kernel_outputs import pool_products
+from sparsemargin._engine.kernel_outputs import pool_products, single_blas
 
 # Bytes of the vectors that are kept at once.
 _MEMORY = 1 << 27
@@ -45,6 +45,12 @@ class _Stretch:
     begins: np.ndarray
     ends: np.ndarray
 
+    def votes(self, products: np.ndarray) -> np.ndarray:
+        """``sum_k c_k sign(w_k.x)`` of the points."""
+        lasted = (self.ends - self.begins).astype(np.float64)
+        signs: np.ndarray = lasted @ np.sign(self.vectors @ products[self.support])
+        return signs
+
     def outputs_at(
         self, products: np.ndarray, moments: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -61,9 +67,8 @@ def votes(space: DualSpaces, rows: Any, n_threads: int) -> np.ndarray:
     for part in _parts(space):
         for which, products in pool_products(space, rows, n_threads):
             for stretch in part:
-                lasted = (stretch.ends - stretch.begins).astype(np.float64)
-                signs = np.sign(stretch.vectors @ products[stretch.support])
-                result[which, stretch.label] += lasted @ signs
+                with single_blas():
+                    result[which, stretch.label] += stretch.votes(products)
     return result / np.maximum(space.per_label("trials"), 1)
 
 
