@@ -197,7 +197,7 @@ def test_names_stand_for_estimators(algo, estimator):
 
 COMMON = {
     "max_updates": [0, -1, 1.5, "all"],
-    "solver": ["dual", "", None, 1],
+    "solver": ["cholesky", "", None, 1],
     "hypothesis": ["averaged", None],
     "max_iter": [0, -1, np.nan, np.inf],
     "max_corrections": [0, -1, 1.5],

@@ -100,6 +100,18 @@ def _tile(
     return scaled[:, start:stop].astype(products.dtype, copy=False) @ products.T
 
 
+def unit_products(
+    kernel: Kernel, points: Points, support: Points, n_threads: int = 1
+) -> np.ndarray:
+    """`Kernel.products` of points and support rows, shape (points.n, support.n), by the same tiles
+    for any number of threads."""
+    tiles = (
+        support.part(start, min(start + _TILE, support.n)) for start in range(0, support.n, _TILE)
+    )
+    parts = run_together([partial(kernel.products, points, tile) for tile in tiles], n_threads)
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
 def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     """Outputs of checked rows by the coefficients of a kernel space's pool.
 

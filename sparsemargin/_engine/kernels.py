@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine._dual import own_products
 from sparsemargin._engine._gram import fill_gram, run_passes
 from sparsemargin._engine._kernel_rows import (
     fill_dense,
@@ -44,6 +45,7 @@ _BY_ROWS = {
 }
 _BY_VALUES = {
     value: SimpleNamespace(
+        own_products=own_products[_FLOATS[value]],
         raise_powers=raise_powers[_FLOATS[value]],
         sparse_products=sparse_products[_FLOATS[value]],
     )

@@ -13,8 +13,50 @@ from sparsemargin._engine._states import part, require, whole
 MATRIX_MEMORY = 1 << 30
 
 
-class LabelSpaces:
-    """The spaces of all labels, all alike.
+class SpacePerLabel:
+    """Spaces that know nothing of each other.
+
+    Parameters
+    ----------
+    spaces : list
+        All alike.
+    """
+
+    def __init__(self, spaces):
+        self.spaces, self.n_labels = spaces, len(spaces)
+
+    def per_label(self, name):
+        """The scalars called `name`, shape (n_labels,)."""
+        return np.array([getattr(space, name) for space in self.spaces])
+
+    @property
+    def logged(self):
+        return self.spaces[0].logged
+
+    @property
+    def trials(self):
+        return max(space.trials for space in self.spaces)
+
+    def count_trials(self, trials):
+        """Let the trials go up to `trials` without a correction, for labels still learning."""
+        more = trials - self.trials
+        for space, done in zip(self.spaces, self.exhausted(), strict=True):
+            if not done:
+                space.count_trials(more)
+
+    def resume(self, max_corrections=None):
+        """Let labels learn on, up to that many corrections since their first."""
+        for space in self.spaces:
+            space.limit = -1 if max_corrections is None else max_corrections
+
+    def exhausted(self):
+        """Whether each label has made all the corrections it was allowed."""
+        limit = self.per_label("limit")
+        return (limit >= 0) & (self.per_label("corrections") >= limit)
+
+
+class LabelSpaces(SpacePerLabel):
+    """The spaces of all labels, over the features that each has seen.
 
     Parameters
     ----------
@@ -24,8 +66,7 @@ class LabelSpaces:
     """
 
     def __init__(self, make, n_labels):
-        self.spaces = [make() for _ in range(n_labels)]
-        self.n_labels = n_labels
+        super().__init__([make() for _ in range(n_labels)])
         self.p, self.bias = self.spaces[0].p, self.spaces[0].bias
 
     @classmethod
@@ -52,39 +93,15 @@ class LabelSpaces:
     def n_features(self):
         return self.spaces[0].n_features
 
-    @property
-    def logged(self):
-        return self.spaces[0].logged
-
-    def per_label(self, name):
-        """The scalars called `name`, shape (n_labels,)."""
-        return np.array([getattr(space, name) for space in self.spaces])
-
-    @property
-    def trials(self):
-        return max(space.trials for space in self.spaces)
-
-    def count_trials(self, trials):
-        """Let the trials go up to `trials` without a correction, for labels still learning."""
-        more = trials - self.trials
-        for space, done in zip(self.spaces, self.exhausted(), strict=True):
-            if not done:
-                space.count_trials(more)
-
-    def resume(self, max_corrections=None):
-        """Let labels learn on, up to that many corrections since their first."""
-        for space in self.spaces:
-            space.limit = -1 if max_corrections is None else max_corrections
-
     def resize(self, n_features, first=0):
         """As `LinearSpace.resize`."""
         for space in self.spaces:
             space.resize(n_features, first)
 
-    def exhausted(self):
-        """Whether each label has made all the corrections it was allowed."""
-        limit = self.per_label("limit")
-        return (limit >= 0) & (self.per_label("corrections") >= limit)
+    def count_rows(self, n_rows):
+        """Number the rows of the next stream on from these."""
+        for space in self.spaces:
+            space.count_rows(n_rows)
 
     def weights(self):
         """Weights of the hypothesis, shape (n_labels, n_coordinates)."""

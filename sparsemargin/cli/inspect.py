@@ -11,7 +11,6 @@ from typing import Any
 import click
 import numpy as np
 
-from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin.cli.feature_names import dictionary_option, feature_names
 from sparsemargin.cli.options import JSON, MODEL, make_command
 from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
@@ -61,7 +60,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
 
 def _has_weights(learner: Learner) -> bool:
     """Whether there is a single vector of weights to look at."""
-    has_pool = isinstance(learner._space, KernelSpace)
+    has_pool = hasattr(learner._space, "pool")
     return learner.hypothesis not in ("vote", "random") and not has_pool
 
 

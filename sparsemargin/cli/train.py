@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin.cli.errors import INTERRUPTED
 from sparsemargin.cli.feature_names import check_dictionary, dictionary_option, feature_names
 from sparsemargin.cli.options import FILES, JSON, Option, Size, make_command
@@ -157,7 +156,7 @@ def command(
 
 def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     """Those of the features; of a kernel's rows there are none but their numbers."""
-    if dictionary is None and isinstance(learner._space, KernelSpace):
+    if dictionary is None and hasattr(learner._space, "pool"):
         return None
     return feature_names(learner, dictionary)
 

@@ -130,10 +130,13 @@ _FIRST_ORDER = {
 }
 
 _MATRIX = {
+    "kernel memory": """the pool takes for each row its entries
+        (zeros too, where every twentieth is not 0 or features are few).""",
     "why hypothesis": """The average costs one addition a feature seen
         and correction. The last two log the rows of all corrections (12 bytes a nonzero, 8 for
         float32) and learn from them again to predict, each time, scoring every point with every
-        vector: they are meant for comparisons, not for use.""",
+        vector: they are meant for comparisons, not for use. In dual variables the log takes 24
+        bytes a correction, and 128 MB of vectors at a time score the points.""",
     "without soft margin": "",
     "why warm_start": "",
     "why max_iter": "The paper's experiments make one on text, five on microarrays.",
@@ -180,8 +183,13 @@ _MATRIX_ATTRIBUTES = """
         The row of each mistake, in order.
     n_updates_ : int or ndarray of shape (n_classes,)
         Mistakes that changed the matrix.
-    solver_ : {"implicit", "primal"}, or list of them
-        The form of the matrix at the end."""
+    solver_ : {"implicit", "primal", "dual"}, or list of them
+        The form of the matrix at the end.
+    support_, dual_coef_, n_support_ : ndarray, ndarray, int or ndarray
+        In dual variables, in place of `coef_`: the rows of the pool, their coefficients for each
+        label, and how many of these each label has.
+    gamma_, pool_bytes_ : float, int
+        In dual variables: the gamma taken, the bytes of pool and matrices."""
 
 
 def with_sample_weight(method: Callable[..., Any]) -> Callable[[_Method], _Method]:

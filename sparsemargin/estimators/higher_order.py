@@ -46,12 +46,16 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
         costs a bounded time a mistake. Theorem 1, for p = 2 and steps of weight 1, allows any
         :math:`\rho_k` from 0 up to :math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`, so it still
         holds.
-    solver : {"auto", "implicit", "primal"}, default="auto"
+    solver : {"auto", "implicit", "primal", "dual"}, default="auto"
         How B is kept. "implicit": by the rows it is made of, 12 bytes a nonzero (20 for p > 2; 8
-        and 12 for float32). "primal": as n x n numbers, 8 n^2 bytes. "auto" begins with the
-        first and goes over to the second where n^2 numbers take at most 64 MB, all classes
-        together, and the rows have come to cost more. Either takes at most 1 GiB: there the rows
-        stop growing, and a warning says so.
+        and 12 for float32). "primal": as n x n numbers, 8 n^2 bytes. "auto" begins with the first
+        and goes over to the second where n^2 numbers take at most 64 MB, all classes together, and
+        the rows have come to cost more. "dual": by the k x k numbers of the k mistakes that changed
+        B, 4 k^2 bytes a label (as much again for the products of all mistaken rows with
+        `normalize_hypotheses`, a vote or a random hypothesis; beyond the bound these end the fit
+        with an error), over a pool of rows that all labels share; for p = 2, with any kernel, and
+        what "auto" is with one that is not linear. Each takes at most 1 GiB, all classes together:
+        there the matrix stops growing, and a warning says so.
     {common parameters}
 
     {common attributes}

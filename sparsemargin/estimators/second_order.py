@@ -32,13 +32,17 @@ class SecondOrderPerceptron(WeightedClassifier, SecondOrderLearner):
     max_updates : int or None, default=None
         After that many mistakes S stays as it is, and only v moves: a Perceptron in a fixed
         metric, at a bounded cost a mistake.
-    solver : {"auto", "implicit", "primal"}, default="auto"
+    solver : {"auto", "implicit", "primal", "dual"}, default="auto"
         "implicit": by S and the Cholesky factor of :math:`a I + S^\top S`, 4 k^2 bytes for k
-        mistakes and 12 a nonzero of S (8 for float32). "primal": by the factor of
-        :math:`a I + S S^\top`, 8 n^2 bytes. "auto" begins with the first and goes over to the
-        second where n^2 numbers take at most 64 MB, all classes together, and the first has
-        come to cost more. Either takes at most 1 GiB: there S stops growing (at 16,000 mistakes
-        of two classes), and a warning says so.
+        mistakes and 12 a nonzero of S (8 for float32). "primal": by the factor of :math:`a I + S
+        S^\top`, 8 n^2 bytes. "auto" begins with the first and goes over to the second where n^2
+        numbers take at most 64 MB, all classes together, and the first has come to cost more.
+        "dual": by the k x k numbers of the k mistakes that changed S, 4 k^2 bytes a label (as much
+        again for the products of all mistaken rows with `normalize_hypotheses`, a vote or a random
+        hypothesis; beyond the bound these end the fit with an error), over a pool of rows that all
+        labels share; for p = 2, with any kernel, and what "auto" is with one that is not linear.
+        Each takes at most 1 GiB, all classes together: there S stops growing (at 16,000 mistakes of
+        two classes), and a warning says so.
     {common parameters}
 
     {common attributes}

@@ -19,6 +19,7 @@ from sparsemargin._engine._second_order import SecondOrderSpace
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine._states import array_of, flag, length_of, part, real, require, whole
 from sparsemargin._engine.certificate import SoftMargin
+from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin._engine.learning import Outcome
 
@@ -154,6 +155,7 @@ OWN_TYPES = {
     for own in (
         OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
         OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
+        OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
         OwnType(LabelSpaces, _spaces_state, _restore_spaces),
         OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
         OwnType(Outcome, _outcome_state, _restore_outcome),

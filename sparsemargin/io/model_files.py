@@ -22,6 +22,7 @@ from sparsemargin._engine._labels import FirstOrderSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine._states import MAX_TRIALS, array_of, part, require, whole
+from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.label_spaces import LabelSpaces
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
@@ -34,12 +35,12 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 _SPACES: dict[str, tuple[type, ...]] = {
     "ALMAClassifier": (LinearSpace, KernelSpace),
     "CRAMMAClassifier": (LinearSpace, KernelSpace),
-    "HigherOrderPerceptron": (LabelSpaces,),
+    "HigherOrderPerceptron": (LabelSpaces, DualSpaces),
     "MarginPerceptron": (LinearSpace, KernelSpace),
     "MaxMarginClassifier": (LinearSpace,),
     "PNormPerceptron": (LinearSpace, KernelSpace),
     "ROMMAClassifier": (LinearSpace, KernelSpace),
-    "SecondOrderPerceptron": (LabelSpaces,),
+    "SecondOrderPerceptron": (LabelSpaces, DualSpaces),
 }
 
 # Attributes that are made again when they are asked for.
@@ -237,7 +238,7 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
     """What `read_summary` tells of a model beside its file."""
     space = state["_space"]
     corrections = space.per_label("corrections").tolist()
-    pool = {"n_support": space.n_support} if isinstance(space, KernelSpace) else {}
+    pool = {"n_support": space.n_support} if hasattr(space, "pool") else {}
     return {
         "class": class_name,
         "settings": parameters,

@@ -8,7 +8,6 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
 
@@ -62,7 +61,7 @@ def write_readable(
 
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
-    has_pool = isinstance(getattr(model, "_space", None), KernelSpace)
+    has_pool = hasattr(getattr(model, "_space", None), "pool")
     try:
         weights = model.dual_coef_ if has_pool else model._weights()[:, : model.n_features_in_]
         intercepts = model.intercept_

@@ -88,14 +88,14 @@ class KernelLearner(Learner):
             kernel = PrecomputedKernel(bias)
             kernel.check(rows)
             return kernel
+        if self._is_linear:
+            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
         self.gamma_ = self._find_gamma(rows)
         if self.kernel == "rbf":
             return RBFKernel(bias, dense=dense, gamma=self.gamma_)
         if self.kernel == "polyrbf":
             return RBFKernel(bias, dense=dense, gamma=self.gamma_, degree=int(self.degree))
         degree, coef0 = int(self.degree), float(self.coef0)
-        if self.kernel == "linear":
-            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
         return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
 
     def _check_needs_no_rows(self) -> None:
@@ -215,10 +215,10 @@ class KernelLearner(Learner):
 
     @property
     def pool_bytes_(self) -> int:
-        """Bytes of the pool's rows and coefficients."""
+        """Bytes of the pool's rows and coefficients, and of the matrices over them if there are
+        any."""
         self._with_kernel("pool_bytes_")
-        space = self._space
-        return space.pool.nbytes + (space.t.nbytes + space.acc.nbytes)
+        return self._space.nbytes
 
 
 def _variance(rows: Any) -> float:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 
+from sparsemargin._engine._dual import DualSpace
 from sparsemargin._engine._seen import SeenSpace
+from sparsemargin._engine.dual_loop import dual_loop
+from sparsemargin._engine.dual_spaces import DualSpaces
+from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.label_spaces import MATRIX_MEMORY, LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
 from sparsemargin._engine.task import Task
+from sparsemargin.learners import _duals as duals
 from sparsemargin.learners import _rows as border
+from sparsemargin.learners._kernels import KernelLearner
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import NONE, Limit, one_of, whole
 from sparsemargin.learners._weighted import WeightedLearner
+
+Solver = Literal["auto", "implicit", "primal", "dual"]
 
 #: Bytes the n x n form may take where it is chosen automatically.
 PRIMAL_MEMORY = 1 << 26
@@ -43,31 +51,59 @@ def _check_steps(task: Task) -> None:
         )
 
 
-class MatrixLearner(WeightedLearner):
+class MatrixLearner(WeightedLearner, KernelLearner):
     """Base of the learners that keep a matrix of their mistakes; not for use by itself."""
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
         **Learner._limits,
         **WeightedLearner._limits,
+        **KernelLearner._limits,
         "max_updates": (whole(1), NONE),
-        "solver": (one_of(["auto", "implicit", "primal"]),),
+        "solver": (one_of(get_args(Solver)),),
     }
 
-    _structural = (*Learner._structural, "max_updates", "solver")
+    _structural = (
+        *Learner._structural, *KernelLearner._structural, "max_updates", "solver"
+    )  # fmt: skip
 
     max_updates: int | None
-    solver: Literal["auto", "implicit", "primal"]
+    solver: Solver
 
-    _space: LabelSpaces
+    _space: LabelSpaces | DualSpaces
+    # Under warm_start, in dual variables: what the rows of the last fit hash to, and their places.
+    _learned: tuple[str, Any] | None
 
     @abstractmethod
     def _make_space(self, **settings: Any) -> SeenSpace:
         """One label's space."""
 
+    @abstractmethod
+    def _make_dual(self, **settings: Any) -> DualSpace:
+        """One label's space in dual variables."""
+
+    @property
+    def _is_dual(self) -> bool:
+        return self.solver == "dual" or not self._is_linear
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._is_linear and self.solver in ("implicit", "primal"):
+            raise ValueError(
+                f"solver={self.solver!r} keeps coordinates, and the feature space of "
+                f"kernel={self.kernel!r} has none to keep. Pass solver='dual' or 'auto'."
+            )
+        if self.solver == "dual" and self.p != 2:
+            raise ValueError(
+                f"solver='dual' needs p=2, got p={self.p!r}. Pass p=2, or another solver."
+            )
+
     # ------------------------------------------------------------------------------- learning
 
     def _check_streams(self, *, grows: bool) -> None:
         super()._check_streams(grows=grows)
+        if self._is_dual:
+            name, instead = ("solver", "'auto'") if self._is_linear else ("kernel", "'linear'")
+            self._refuse_to_stream(name, "keeps the rows of all mistakes", instead)
         if self.max_updates is None:
             self._refuse_to_stream("max_updates", "keeps the rows of all mistakes", "1000, say")
         if self.solver == "primal" and grows:
@@ -76,6 +112,13 @@ class MatrixLearner(WeightedLearner):
             )
 
     def _open(self, rows: border.Rows) -> None:
+        self._open_space(rows, streams=True)
+
+    def _open_space(self, rows: border.Rows, *, streams: bool) -> None:
+        if self._is_dual:
+            kernel = self._make_kernel(rows, streams=streams)
+            self._space = duals.open_space(self, kernel, rows.n_features)
+            return
         n_labels = self._n_labels()
         primal = 8 * (rows.n_features + self.fit_intercept + 1) ** 2 * n_labels
         if self.solver == "primal" and primal > MATRIX_MEMORY:
@@ -103,21 +146,34 @@ class MatrixLearner(WeightedLearner):
         return 4
 
     def _loop(self, task: Task) -> AbstractContextManager:
+        if isinstance(self._space, DualSpaces):
+            return dual_loop(self._space, task)
         return seen_loop(self._space, task, ahead=True)
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
-        self._open(rows)
-        self._structure = self._get_structure()
-        return self._learn_rows(rows, codes, weights, seed)
+        try:
+            self._open_space(rows, streams=False)
+            self._structure = self._get_structure()
+            return self._learn_rows(rows, codes, weights, seed)
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
 
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
-        return self._learn_rows(border.check_rows(X, border.open_rows(X)), codes, weights, seed)
+        rows = border.check_rows(X, border.open_rows(X))
+        try:
+            return self._learn_rows(rows, codes, weights, seed)
+        except BadRow as bad:
+            border.refuse_row(rows, bad.status, bad.row)
 
     def _learn_rows(self, rows: border.Rows, codes: Any, weights: Any, seed: int | None) -> Self:
         task = self._task(rows, codes, weights)
         _check_steps(task)
+        if isinstance(self._space, DualSpaces):
+            duals.recall_rows(self, self._space, task)
         outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
+        if isinstance(self._space, DualSpaces):
+            duals.keep_rows(self, task)
         self.n_iter_ = outcome.n_iter
         self._warn_of_shortfall(outcome)
         return self
@@ -144,17 +200,22 @@ class MatrixLearner(WeightedLearner):
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         _check_steps(task)
         was_full = self._space.per_label("full").any()
-        # In a stream the model may not depend on how its rows come in batches.
-        mistakes = learn_once(seen_loop(self._space, task, ahead=False), order)
+        if isinstance(self._space, DualSpaces):
+            opened = dual_loop(self._space, task)
+        else:
+            # In a stream the model may not depend on how its rows come in batches.
+            opened = seen_loop(self._space, task, ahead=False)
+        mistakes = learn_once(opened, order)
         if not was_full:
             self._warn_of_full_matrix(stacklevel=6)
-        for space in self._space.spaces:
-            space.count_rows(len(task.codes))
+        self._space.count_rows(len(task.codes))
         return mistakes
 
     # ------------------------------------------------------------------------------ prediction
 
     def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+        if isinstance(self._space, DualSpaces):
+            return duals.outputs(self, self._space, rows), True
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
             return self._space.votes(self._points(rows)[0]), True
@@ -166,10 +227,11 @@ class MatrixLearner(WeightedLearner):
         return self._plain_outputs(rows, relative=relative)
 
     def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        out, extreme = self._space.outputs(rows)
+        space = cast(LabelSpaces, self._space)
+        out, extreme = space.outputs(rows)
         if extreme.any():
             X, exponent = self._points(rows, extreme)
-            again = X @ self._space.weights().T
+            again = X @ space.weights().T
             out[extreme] = again if relative else np.ldexp(again, exponent)
         return out, bool(np.isfinite(out).all())
 
@@ -194,7 +256,10 @@ class MatrixLearner(WeightedLearner):
 
     @property
     def solver_(self) -> str | list[str]:
-        """The form the matrix has come to: "implicit" or "primal" for two classes, else a list."""
+        """The form the matrix has come to: "implicit", "primal" or "dual" for two classes, else a
+        list."""
         self._check_fitted()
+        if isinstance(self._space, DualSpaces):
+            return self._by_label(["dual"] * self._space.n_labels)
         primal = self._space.per_label("primal")
         return self._by_label(["primal" if is_so else "implicit" for is_so in primal])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
+from sparsemargin._engine._dual import DualSpace
+from sparsemargin._engine._dual_higher_order import HigherOrderDual
 from sparsemargin._engine._higher_order import HigherOrderSpace
 from sparsemargin._engine._seen import SeenSpace
+from sparsemargin._engine.kernel_functions import KernelName
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit, real
-from sparsemargin.learners._matrix import MatrixLearner
+from sparsemargin.learners._matrix import MatrixLearner, Solver
 
 
 class HigherOrderLearner(MatrixLearner):
@@ -34,7 +38,11 @@ class HigherOrderLearner(MatrixLearner):
         c: float = 0.4,
         sparse_updates: bool = False,
         max_updates: int | None = None,
-        solver: Literal["auto", "implicit", "primal"] = "auto",
+        solver: Solver = "auto",
+        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
         hypothesis: Hypothesis = "average",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 1,
@@ -54,4 +62,9 @@ class HigherOrderLearner(MatrixLearner):
         return HigherOrderSpace(
             p=self._p(settings["n_features"]), c=float(self.c),
             sparse_updates=bool(self.sparse_updates), **settings,
+        )  # fmt: skip
+
+    def _make_dual(self, **settings: Any) -> DualSpace:
+        return HigherOrderDual(
+            c=float(self.c), sparse_updates=bool(self.sparse_updates), **settings
         )  # fmt: skip

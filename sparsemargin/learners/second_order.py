@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
+from sparsemargin._engine._dual import DualSpace
+from sparsemargin._engine._dual_second_order import SecondOrderDual
 from sparsemargin._engine._second_order import SecondOrderSpace
 from sparsemargin._engine._seen import SeenSpace
+from sparsemargin._engine.kernel_functions import KernelName
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import Limit, real
-from sparsemargin.learners._matrix import MatrixLearner
+from sparsemargin.learners._matrix import MatrixLearner, Solver
 
 
 class SecondOrderLearner(MatrixLearner):
@@ -30,7 +34,11 @@ class SecondOrderLearner(MatrixLearner):
         *,
         a: float = 1.0,
         max_updates: int | None = None,
-        solver: Literal["auto", "implicit", "primal"] = "auto",
+        solver: Solver = "auto",
+        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
+        degree: int = 3,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        coef0: float = 0.0,
         hypothesis: Hypothesis = "average",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 1,
@@ -48,3 +56,6 @@ class SecondOrderLearner(MatrixLearner):
 
     def _make_space(self, **settings: Any) -> SeenSpace:
         return SecondOrderSpace(a=float(self.a), **settings)
+
+    def _make_dual(self, **settings: Any) -> DualSpace:
+        return SecondOrderDual(a=float(self.a), **settings)

@@ -1,0 +1,3 @@
+from sparsemargin._engine._dual import DualSpace
+
+class HigherOrderDual(DualSpace): ...

@@ -1,0 +1,73 @@
+"""What learners with a matrix do with the pool of rows they learn in, in dual variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine._replay import draw_slices
+from sparsemargin._engine.dual_replay import random_outputs, votes
+from sparsemargin._engine.dual_spaces import DualSpaces
+from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+from sparsemargin._engine.label_spaces import MATRIX_MEMORY
+from sparsemargin._engine.task import Task
+
+
+def open_space(learner: Any, kernel: Kernel, n_features: int) -> DualSpaces:
+    """An empty one, for the learner's parameters."""
+    n_labels = learner._n_labels()
+    settings = {
+        "averaged": learner.hypothesis == "average",
+        "normalized": bool(learner.normalize_hypotheses),
+        "logged": learner.hypothesis in ("vote", "random"),
+        "most_updates": learner.max_updates,
+        "room": MATRIX_MEMORY // n_labels,
+    }
+    return DualSpaces(kernel, n_features, lambda: learner._make_dual(**settings), n_labels)
+
+
+def recall_rows(learner: Any, space: DualSpaces, task: Task) -> None:
+    """Let rows that the last fit learned from be those of the pool.
+
+    Raises
+    ------
+    ValueError
+        If a precomputed kernel is to go on with others.
+    """
+    earlier = getattr(learner, "_learned", None)
+    learner._learned = None
+    if learner.warm_start:
+        import joblib
+
+        rows = task.rows
+        learner._learned = joblib.hash((rows.data, rows.indices, rows.indptr)), None
+        if earlier is not None and earlier[0] == learner._learned[0]:
+            task.kept = earlier[1]
+    if isinstance(space.kernel, PrecomputedKernel):
+        if space.trials and task.kept is None:
+            raise ValueError(
+                "warm_start with kernel='precomputed' goes on with the very X of the last fit; "
+                "this is another. Pass warm_start=False."
+            )
+        space.kernel.check(task.rows)
+
+
+def keep_rows(learner: Any, task: Task) -> None:
+    """Remember, under warm_start, which rows of the pool these have become."""
+    if learner._learned is not None:
+        learner._learned = learner._learned[0], task.kept
+
+
+def outputs(learner: Any, space: DualSpaces, rows: Any) -> np.ndarray:
+    """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
+    hypothesis = learner._structure["hypothesis"]
+    if hypothesis == "vote":
+        return votes(space, rows, learner._n_threads())
+    if hypothesis == "random":
+        X, _ = learner._points(rows)
+        parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+        slices = draw_slices(*parts, learner._slice_seed, space.trials)
+        return random_outputs(space, rows, slices, learner._n_threads())
+    return hypothesis_outputs(space, rows, learner._n_threads())
