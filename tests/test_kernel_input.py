@@ -14,19 +14,23 @@ from stages import COPIES
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
+    HigherOrderPerceptron,
     MarginPerceptron,
     PNormPerceptron,
     ROMMAClassifier,
+    SecondOrderPerceptron,
 )
 
 FIRST_ORDER = [
     PNormPerceptron, ALMAClassifier, MarginPerceptron,
     partial(CRAMMAClassifier, radius=100.0, eta0=0.01), ROMMAClassifier,
 ]  # fmt: skip
+WITH_A_KERNEL = [*FIRST_ORDER, HigherOrderPerceptron, SecondOrderPerceptron]
 HYPOTHESES = ["last", "average", "vote", "random"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 first_order = pytest.mark.parametrize("estimator", FIRST_ORDER)
+with_a_kernel = pytest.mark.parametrize("estimator", WITH_A_KERNEL)
 
 
 def make_rows(m=40, n_classes=2, seed=0):
@@ -49,7 +53,7 @@ def assert_refused(model, X, y, *words):
 # -- parameters -----------------------------------------------------------------------------------
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -72,7 +76,7 @@ def test_bounds_of_the_pool_out_of_range(estimator):
         assert_refused(estimator(kernel="rbf", when_full=value), *make_rows(), "when_full")
 
 
-@pytest.mark.parametrize("estimator", FIRST_ORDER[:3])
+@pytest.mark.parametrize("estimator", [*FIRST_ORDER[:3], HigherOrderPerceptron])
 @pytest.mark.parametrize("kernel", ["poly", "rbf", "polyrbf", "precomputed", np.dot])
 @pytest.mark.parametrize("p", [2.5, 6.0, "log"])
 def test_kernels_are_for_p_2(estimator, kernel, p):
@@ -80,7 +84,7 @@ def test_kernels_are_for_p_2(estimator, kernel, p):
     assert_refused(estimator(kernel=kernel, p=p), X @ X.T, y, f"p={p!r}", "kernel")
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("gamma", ["scale", "auto"])
 def test_gamma_of_a_stream_must_be_a_number(estimator, gamma):
     X, y = make_rows()
@@ -121,7 +125,7 @@ def spoiled(matrix, *places, value):
     return matrix
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("to_matrix", [np.asarray, sp.csr_matrix])
 def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
     X, y = make_rows()
@@ -138,7 +142,7 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
         assert_refused(estimator(kernel="precomputed"), to_matrix(matrix), y, *words)
 
 
-@first_order
+@with_a_kernel
 def test_a_precomputed_matrix_may_be_symmetric_up_to_rounding(estimator):
     X, y = make_rows()
     K = gram(X)
@@ -148,7 +152,7 @@ def test_a_precomputed_matrix_may_be_symmetric_up_to_rounding(estimator):
     )
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_a_precomputed_matrix_to_predict_has_a_column_for_each_row_learned_from(
     estimator, hypothesis
@@ -202,21 +206,21 @@ SPOILERS = {
 }
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("spoiler", SPOILERS)
 def test_callables_that_are_no_kernel(estimator, spoiler):
     X, y = make_rows()
     assert_refused(estimator(kernel=spoiled_products(SPOILERS[spoiler])), X, y, "kernel")
 
 
-@first_order
+@with_a_kernel
 def test_callables_that_are_not_symmetric(estimator):
     X, y = make_rows()
     lopsided = spoiled_products(lambda K: K + np.arange(K.shape[1]))
     assert_refused(estimator(kernel=lopsided), X, y, "symmetric")
 
 
-@first_order
+@with_a_kernel
 def test_what_a_callable_raises_is_raised(estimator):
     X, y = make_rows()
     model = estimator(kernel=raising)
@@ -225,7 +229,7 @@ def test_what_a_callable_raises_is_raised(estimator):
     assert not hasattr(model, "classes_")
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("spoiler", ["flat", "NaN", "complex"])
 def test_callables_that_go_wrong_later(estimator, spoiler):
     X, y = make_rows(600)
@@ -238,7 +242,7 @@ def test_callables_that_go_wrong_later(estimator, spoiler):
     assert_array_equal(model.decision_function(X), before)
 
 
-@first_order
+@with_a_kernel
 def test_callables_get_rows_as_they_were_given(estimator):
     X, y = make_rows()
     seen = []
@@ -378,7 +382,7 @@ def test_the_pool_tells_its_size(estimator):
     assert many.pool_bytes_ >= 8 * 5 * len(many.support_)
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("kernel", ["poly", products])
 def test_parameters_survive_clone_and_set_params(estimator, kernel):
     model = estimator(kernel=kernel, degree=5, gamma=0.5, coef0=2.0)
@@ -387,7 +391,7 @@ def test_parameters_survive_clone_and_set_params(estimator, kernel):
     assert estimator().get_params()["kernel"] == "linear"
 
 
-@first_order
+@with_a_kernel
 @pytest.mark.parametrize("travel", ["pickle", "deepcopy", "memory-mapped file"])
 @pytest.mark.parametrize("kernel", ["poly", "rbf", products])
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
@@ -404,7 +408,7 @@ def test_copies_predict_alike_and_go_on_learning_alike(
     assert_array_equal(copied.decision_function(X), model.decision_function(X))
 
 
-@first_order
+@with_a_kernel
 def test_a_model_holds_its_own_rows(estimator):
     X, y = make_rows()
     model = estimator(kernel="rbf", gamma=1.0).fit(X, y)
