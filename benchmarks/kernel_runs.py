@@ -29,9 +29,8 @@ def measure(run: Run, data: Data, seed: int, most_epochs: float, n_jobs: int) ->
     """
     order = np.random.default_rng(seed).permutation(len(data.y))
     X, y = data.X[order], data.y[order]
-    model = run.estimator(hypothesis="vote", max_iter=most_epochs, random_state=seed, n_jobs=n_jobs)
-    with ended_by_ctrl_c():
-        fit_seconds, _ = timed(lambda: model.fit(X, y))
+    model = run.estimator(hypothesis="vote", random_state=seed, n_jobs=n_jobs)
+    fit_seconds, _ = timed(lambda: _fit(model, X, y, most_epochs))
     epochs = [T for T in EPOCHS if most_epochs >= T]
     test_seconds, curve = timed(lambda: hypothesis_errors(model, data.X_test, data.y_test, epochs))
     return {
@@ -45,6 +44,18 @@ def measure(run: Run, data: Data, seed: int, most_epochs: float, n_jobs: int) ->
         "seconds": {"fit": fit_seconds, "test": test_seconds},
         "machine": machine(),
     }
+
+
+def _fit(model: Any, X: Any, y: np.ndarray, epochs: float) -> None:
+    """Fit for so many epochs, whether or not a pass makes no correction before."""
+    model.set_params(warm_start=True, max_iter=epochs)
+    with ended_by_ctrl_c():
+        model.fit(X, y)
+        passes = model.n_iter_
+        model.set_params(max_iter=1)
+        # The last vector gains weight in the average and in the vote.
+        for _ in range(round(epochs - passes)):
+            model.fit(X, y)
 
 
 def _support(model: Any, end: float) -> list[int]:

@@ -100,7 +100,9 @@ def show(table: Table, measured: Measured, most_epochs: float) -> None:
         for name, cells in shown.items()
         if any(cells)
     ]
-    print(f"\n{table.title}: paper, measured\n")
+    counts = sorted({len(measured.of(cell)) for cell in table.cells(most_epochs)})
+    of = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
+    print(f"\n{table.title}: paper, measured (mean of {of} permutations)\n")
     print(text_table([("", ""), *((table.columns[k], "") for k in used)], rows))
 
 
@@ -201,7 +203,7 @@ def main(arguments: list[str] | None = None) -> None:
     store = Store(options.out)
     if not options.show:
         _run([TABLES[name] for name in names], options, store, parser)
-    print(f"Mean of {options.permutations} permutations, where they were run\n{describe_machine()}")
+    print(describe_machine())
     measured = Measured(store, options.permutations)
     for name in names:
         show(TABLES[name], measured, options.epochs)

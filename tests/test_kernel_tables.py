@@ -143,6 +143,15 @@ def test_moments_within_the_run(record):
     assert record["epochs"] == [0.1, 1, 2]
 
 
+def test_a_run_goes_on_when_there_is_nothing_left_to_correct():
+    X, y = make_blobs(60, centers=2, n_features=4, cluster_std=0.1, random_state=0)
+    run = Run("blobs", PERCEPTRON, "rbf", sigma=5.0)
+    record = kernel_runs.measure(run, Data(X, y, X, y), seed=0, most_epochs=10, n_jobs=1)
+    assert record["epochs"] == [0.1, 1, 2, 3, 4, 10]
+    assert record[CORRECTIONS][-1] == record[CORRECTIONS][1]
+    assert record["errors"]["vote"][-1] == 0
+
+
 def test_one_class_against_the_rest(monkeypatch, data):
     monkeypatch.setattr(kernel_data, "_whole", lambda name: data)
     y = kernel_data.load("mnist 2").y
