@@ -27,7 +27,7 @@ from kernel_cells import (
     Run,
     Table,
     normalized,
-)  # fmt: skip
+)
 
 EPOCHS = (0.1, 1, 2, 3, 4, 10, 30)
 ONE_CLASS_DEGREE = 4  # of Table 2

@@ -23,11 +23,12 @@ from kernel_cells import (
     LAST,
     PERCEPTRON,
     SUPPORT,
+    VOTE,
     Cell,
     Line,
     Run,
     Table,
-)  # fmt: skip
+)
 from kernel_data import Data
 from kernel_tables import TABLES
 
@@ -68,7 +69,11 @@ def test_classes_sum_to_the_totals_of_the_other_table(by_class, totals):
 
 
 def test_papers_agree_on_what_they_share():
-    journal = {(c.run, c.quantity, c.epochs): c.printed for c in TABLES["alma3"].cells(3)}
+    """With the same figures the one calls voted what to the other is the average."""
+    journal = {
+        (c.run, c.quantity.replace(AVERAGE, VOTE), c.epochs): c.printed
+        for c in TABLES["alma3"].cells(3)
+    }
     for cell in TABLES["nips1"].cells(3):
         assert journal[cell.run, cell.quantity, cell.epochs] == cell.printed
 
