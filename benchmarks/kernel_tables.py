@@ -14,7 +14,10 @@ On other data than MNIST there is no aim:
 
 - USPS: the digits at hand seem to be further apart than the paper's; `kernel_width.py` has the
   width of the Gaussian that makes up for it.
-- Letter: corrections come out; errors are up to half a point higher, most after one epoch.
+- Letter: over six permutations corrections come out within 1 %, but for the Perceptron's after
+  three epochs (7001, measured 6702); errors within 0.3 points, but for two after one epoch. Those
+  of the last vector hang on the order of the rows, and the average's are, as on MNIST, a little
+  higher than printed then; those of the vote are nearer.
 """
 
 import argparse
