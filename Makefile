@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho table6 cramma-tables ho-tables defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -40,6 +40,9 @@ bench-margin: $(VENV)/installed
 bench-ho: $(VENV)/installed
 	$(RUN) benchmarks/ho_speed.py
 
+bench-kernels: $(VENV)/installed
+	$(RUN) benchmarks/kernels.py
+
 table6: $(VENV)/installed
 	$(RUN) benchmarks/alma_table6.py
 
@@ -48,6 +51,21 @@ cramma-tables: $(VENV)/installed
 
 ho-tables: $(VENV)/installed
 	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done
+
+ho-table3: $(VENV)/installed
+	$(RUN) benchmarks/ho_table3.py
+
+# One table: make kernel-table-NAME, NAME one of alma1 to alma5, nips1, voted1 to voted3.
+kernel-tables: $(VENV)/installed
+	$(RUN) benchmarks/kernel_tables.py
+
+kernel-table-%: $(VENV)/installed
+	$(RUN) benchmarks/kernel_tables.py $*
+
+# In which units the papers' data are, by their counts.
+kernel-scale: $(VENV)/installed
+	$(RUN) benchmarks/kernel_scale.py
+	$(RUN) benchmarks/kernel_width.py
 
 defaults: $(VENV)/installed
 	$(RUN) benchmarks/defaults.py
