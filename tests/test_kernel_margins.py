@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_info
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
@@ -117,3 +118,11 @@ def test_the_blas_gets_its_threads_back_whoever_ends_first():
     assert min(blas_threads(), default=1) == 1
     second.__exit__(None, None, None)
     assert blas_threads() == before
+
+
+def test_cross_validation_cuts_precomputed_kernels_both_ways(problem):
+    X, y = problem
+    params = {"shuffle": False, "max_iter": 2}
+    expected = cross_val_score(PNormPerceptron(**params), X, y, cv=4)
+    given = cross_val_score(PNormPerceptron(kernel="precomputed", **params), X @ X.T, y, cv=4)
+    np.testing.assert_allclose(given, expected)
