@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -61,6 +61,9 @@ kernel-tables: $(VENV)/installed
 
 kernel-table-%: $(VENV)/installed
 	$(RUN) benchmarks/kernel_tables.py $*
+
+kernel-figure2: $(VENV)/installed
+	$(RUN) benchmarks/kernel_figure2.py
 
 # In which units the papers' data are, by their counts.
 kernel-scale: $(VENV)/installed
