@@ -232,7 +232,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        return border.check_rows(X, border.open_rows(X), repeats_allowed=True)
+        # A dot product may meet a column twice, the length that a kernel measures may not.
+        linear = not hasattr(self._space, "pool")
+        return border.check_rows(X, border.open_rows(X), repeats_allowed=linear)
 
     # ------------------------------------------------------------------------ fitted attributes
 
