@@ -81,6 +81,18 @@ def test_interrupted_fits_keep_what_they_learned():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("m", [500, 4000])
+def test_interrupted_fits_count_their_epochs(m):
+    random = np.random.RandomState(0)
+    X, y = random.randn(m, 8), random.randint(2, size=m)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model = PNormPerceptron(kernel="rbf", gamma=0.01, max_iter=10**7).fit(X, y)
+    timer.join()
+    assert round(model.n_iter_ * m) == model._space.trials
+
+
 def test_ctrl_c_waits_until_the_end():
     ended = []
 

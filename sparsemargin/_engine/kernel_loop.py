@@ -124,7 +124,10 @@ class KernelLoop(Loop):
         with single_blas():
             if self.whole is not None:
                 with uninterrupted():
-                    return self._run_whole(order, seed, stop, n_passes)
+                    learning, passes, converged = self._run_whole(order, seed, stop, n_passes)
+                    self.part = passes * stop / len(self.task.codes)
+                self.part = 0.0
+                return learning, passes, converged
             return self._run_blocks(order, stop)
 
     def _run_whole(self, order, seed, stop, n_passes):
@@ -146,11 +149,11 @@ class KernelLoop(Loop):
             rows = order[done : done + n].copy()  # the order is shuffled where it lies
             if self.task.weights is not None:
                 rows = rows[self.task.weights[rows] > 0]
-            if len(rows):
-                with uninterrupted():
+            with uninterrupted():
+                if len(rows):
                     self._learn(_Rows(self, rows), None, None, 1)
-            done += n
-            self.part = done / len(self.task.codes)
+                done += n
+                self.part = done / len(self.task.codes)
         self.part = 0.0
         self.passes += 1
         converged = bool(self.space.per_label("corrections").sum() == before)
