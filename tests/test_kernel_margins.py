@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.kernel_outputs import single_blas
@@ -129,3 +129,28 @@ def test_the_blas_gets_its_threads_back_whoever_ends_first():
     assert min(blas_threads(), default=1) == 1
     second.__exit__(None, None, None)
     assert blas_threads() == before
+
+
+def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
+    def threads():
+        return [library["num_threads"] for library in controller.info()]
+
+    def hold(entered, leave):
+        with single_blas():
+            seen.append(threads())
+            entered.set()
+            leave.wait()
+
+    with single_blas():
+        controller = ThreadpoolController().select(user_api="blas")
+    before, seen = threads(), []
+    events = [(threading.Event(), threading.Event()) for _ in range(2)]
+    runs = [threading.Thread(target=hold, args=pair) for pair in events]
+    for run, (entered, _) in zip(runs, events, strict=True):
+        run.start()
+        entered.wait()
+    for run, (_, leave) in zip(runs, events, strict=True):
+        leave.set()
+        run.join()
+    assert seen == [[1] * len(before)] * 2
+    assert threads() == before
