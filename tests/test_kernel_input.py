@@ -103,6 +103,12 @@ def test_gamma_counts_the_zeros_of_sparse_rows():
         assert model.gamma_ == pytest.approx(1 / (5 * X.var()), rel=1e-12)
 
 
+def test_gamma_of_rows_far_from_0():
+    X, y = make_rows()
+    model = PNormPerceptron(kernel="rbf").fit(X + 1e8, y)
+    assert_allclose(model.gamma_, 1 / (5 * X.var()), rtol=1e-6)
+
+
 def test_gamma_of_constant_rows_is_that_of_scikit_learn():
     model = PNormPerceptron(kernel="rbf", gamma="scale").fit(np.ones((4, 2)), [0, 1, 0, 1])
     assert model.gamma_ == 1.0

@@ -225,5 +225,5 @@ def _variance(rows: Any) -> float:
     """Of all entries, zeros included, as scikit-learn's SVC has it."""
     n = (len(rows.indptr) - 1) * rows.n_features
     mean = float(np.sum(rows.data, dtype=np.float64)) / n
-    squares = np.einsum("i,i->", rows.data, rows.data, dtype=np.float64)
-    return float(squares) / n - mean * mean
+    rest = rows.data - np.float64(mean)
+    return float(np.dot(rest, rest) + (n - len(rest)) * mean * mean) / n
