@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from contract import NOT_EQUIVALENT
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from stages import COPIES
 
@@ -104,6 +105,12 @@ def test_gamma_counts_the_zeros_of_sparse_rows():
     for rows in X, sp.csr_matrix(X), sp.csc_array(X):
         model = PNormPerceptron(kernel="poly", gamma="scale").fit(rows, y)
         assert model.gamma_ == pytest.approx(1 / (5 * X.var()), rel=1e-12)
+
+
+def test_gamma_of_rows_far_from_0():
+    X, y = make_rows()
+    model = PNormPerceptron(kernel="rbf").fit(X + 1e8, y)
+    assert_allclose(model.gamma_, 1 / (5 * X.var()), rtol=1e-6)
 
 
 def test_gamma_of_constant_rows_is_that_of_scikit_learn():
@@ -257,6 +264,59 @@ def test_callables_get_rows_as_they_were_given(estimator):
     seen.clear()
     estimator(kernel=kernel).fit(sp.csr_matrix(X), y).predict(sp.csr_matrix(X))
     assert set(seen) == {("csr", "csr", 5, 5)}
+
+
+def test_what_a_callable_does_to_its_rows_does_not_reach_the_pool():
+    X, y = make_rows(300)
+
+    def careless(A, B):
+        values = A @ B.T
+        A *= 0.5
+        B += 1.0
+        return values
+
+    with np.errstate(all="raise"):
+        model = PNormPerceptron(kernel=careless, random_state=0).fit(X, y)
+    expected = PNormPerceptron(kernel=products, random_state=0).fit(X, y).decision_function(X)
+    for _ in range(2):
+        assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_callables_get_sparse_indices_of_scipys_type():
+    X, y = make_rows()
+    model = PNormPerceptron(kernel=laplacian_kernel, random_state=0)
+    expected = model.fit(X, y).decision_function(X)
+    outputs = model.fit(sp.csr_matrix(X), y).decision_function(sp.csr_matrix(X))
+    assert_allclose(outputs, expected, rtol=1e-12, atol=1e-12)
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "polyrbf"])
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+def test_repeated_columns_of_rows_to_predict_are_summed(kernel, hypothesis):
+    random = np.random.RandomState(0)
+    X = sp.random(60, 3000, 0.01, format="csr", random_state=random)
+    model = PNormPerceptron(
+        kernel=kernel, gamma=0.5, coef0=1.0, degree=2, hypothesis=hypothesis, random_state=0
+    ).fit(X, random.randint(2, size=60))
+    parts = np.tile([0.25, 0.75], X.nnz) * np.repeat(X.data, 2)
+    repeated = sp.csr_matrix((parts, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    outputs = model.decision_function(X)
+    assert_allclose(model.decision_function(repeated), outputs, rtol=1e-9, atol=1e-9)
+    assert not repeated.has_canonical_format
+
+
+@pytest.mark.parametrize("scale", [1e-155, 1e-170, 1e-300])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rows_too_short_for_a_double_are_refused(scale, normalize):
+    X, y = make_rows()
+    model = PNormPerceptron(kernel="poly", degree=1, gamma=1.0, normalize=normalize)
+    assert_refused(model, scale * X, y, "Row 0 of X", "scale")
+    assert_refused(model.set_params(degree=3, gamma=scale), X, y, "Row 0 of X", "scale")
+    model.set_params(gamma=1.0).fit(np.vstack([X, 0 * X[:1]]), np.append(y, 0))
+    assert np.isfinite(model.decision_function(scale * X)).all()
 
 
 # -- the bound of the pool ------------------------------------------------------------------------

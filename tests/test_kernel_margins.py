@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.kernel_outputs import single_blas
@@ -82,6 +82,18 @@ def test_interrupted_fits_keep_what_they_learned():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("m", [500, 4000])
+def test_interrupted_fits_count_their_epochs(m):
+    random = np.random.RandomState(0)
+    X, y = random.randn(m, 8), random.randint(2, size=m)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model = PNormPerceptron(kernel="rbf", gamma=0.01, max_iter=10**7).fit(X, y)
+    timer.join()
+    assert round(model.n_iter_ * m) == model._space.trials
+
+
 def test_ctrl_c_waits_until_the_end():
     ended = []
 
@@ -126,3 +138,28 @@ def test_cross_validation_cuts_precomputed_kernels_both_ways(problem):
     expected = cross_val_score(PNormPerceptron(**params), X, y, cv=4)
     given = cross_val_score(PNormPerceptron(kernel="precomputed", **params), X @ X.T, y, cv=4)
     np.testing.assert_allclose(given, expected)
+
+
+def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
+    def threads():
+        return [library["num_threads"] for library in controller.info()]
+
+    def hold(entered, leave):
+        with single_blas():
+            seen.append(threads())
+            entered.set()
+            leave.wait()
+
+    with single_blas():
+        controller = ThreadpoolController().select(user_api="blas")
+    before, seen = threads(), []
+    events = [(threading.Event(), threading.Event()) for _ in range(2)]
+    runs = [threading.Thread(target=hold, args=pair) for pair in events]
+    for run, (entered, _) in zip(runs, events, strict=True):
+        run.start()
+        entered.wait()
+    for run, (_, leave) in zip(runs, events, strict=True):
+        leave.set()
+        run.join()
+    assert seen == [[1] * len(before)] * 2
+    assert threads() == before

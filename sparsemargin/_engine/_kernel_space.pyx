@@ -199,6 +199,22 @@ cdef class KernelSpace(FirstOrderSpace):
         """Number the rows of the next stream on from these."""
         self.rows_taken += n_rows
 
+    def save(self):
+        """What a block changes of the labels, for `restore`."""
+        n_logged = 0 if self.log is None else self.log.corrections.size()
+        arrays = self.floats, self.sums, self.counts, self.t, self.acc
+        return n_logged, [array.copy() for array in arrays]
+
+    def restore(self, saved):
+        """Take back what has happened since `save`."""
+        n_logged, arrays = saved
+        for array, kept in zip(
+            (self.floats, self.sums, self.counts, self.t, self.acc), arrays, strict=True
+        ):
+            array[...] = kept
+        if self.log is not None:
+            self.log.corrections.resize(<size_t> n_logged)
+
     def set_square(self, Py_ssize_t label, double square):
         """Take ``|sum_i t_i phi(x_i)|^2``, worked out afresh."""
         self.sums[label] = square, 0.0, 0.0

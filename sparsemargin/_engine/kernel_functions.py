@@ -18,8 +18,11 @@ from sparsemargin._engine.points import Points, Sparse, as_dense, take_rows
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
-# Rows so long that sums of their products would leave the range of a double.
-_LONGEST = 1e140
+# Rows so long, or so short, that sums of their products would leave the range of a double.
+_LONGEST, _SHORTEST = 1e140, 1e-140
+
+# The least number above 0.
+_LEAST = 5e-324
 
 # Exponents of the Gaussian are differences of squared lengths; of larger ones float32 would lose
 # too many digits, and they are computed in float64.
@@ -45,6 +48,9 @@ class Kernel:
         Whether rows are held with all their zeros.
     """
 
+    #: Whether working it out may end in an error, of what is not ours.
+    may_fail = False
+
     def __init__(self, bias: float, *, dense: bool):
         self.bias, self.dense = bias, dense
 
@@ -65,7 +71,7 @@ class Kernel:
         Raises
         ------
         kernels.BadRow
-            If a row is too long.
+            If a row is too long, or too short to learn from without being 0.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             own = self._own_points(rows, which, test=test)
@@ -74,8 +80,10 @@ class Kernel:
                 lengths = np.hypot(lengths, self.bias)
         # inf and NaN are not below either.
         bad = ~(lengths < _LONGEST)
+        if not test:
+            bad |= (lengths > 0) & (lengths < _SHORTEST)
         if bad.any():
-            raise kernels.BadRow(kernels.TOO_WIDE, int(which[np.flatnonzero(bad)[0]]))
+            raise kernels.BadRow(kernels.NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
         return own._replace(lengths=lengths)
 
     def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -124,6 +132,13 @@ def _inverse(values: np.ndarray) -> np.ndarray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
+def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Places of the rows that have lost their length, but are not 0."""
+    lost = np.flatnonzero(lengths == 0)
+    spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in which[lost]]
+    return lost[[bool(rows.data[span].any()) for span in spans]] if len(lost) else lost
+
+
 class PolyKernel(Kernel):
     """``(gamma x.z + coef0)**degree``."""
 
@@ -134,6 +149,9 @@ class PolyKernel(Kernel):
     def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         squares = kernels.for_rows(rows).square_sums(rows.data, rows.indptr, which)
         roots = np.sqrt(self.gamma * squares + self.coef0)
+        lengths = roots**self.degree
+        if not test:
+            lengths[_underflowed(rows, which, lengths)] = _LEAST
         inverse = _inverse(roots)
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
@@ -141,11 +159,11 @@ class PolyKernel(Kernel):
             matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
             if self.coef0:
                 matrix[:, n] = constant
-            return Points(matrix, roots**self.degree, constant)
+            return Points(matrix, lengths, constant)
         picked = take_rows(rows, which)
         data = picked.data * np.repeat(scale, np.diff(picked.indptr))
         matrix = picked._replace(data=data.astype(picked.data.dtype, copy=False))
-        return Points(matrix, roots**self.degree, constant)
+        return Points(matrix, lengths, constant)
 
     def _own_products(self, a: Points, b: Points) -> np.ndarray:
         out = _dot(a.matrix, b.matrix)
@@ -270,6 +288,8 @@ def _own_lengths(points: Points, bias: float) -> np.ndarray:
 class CallableKernel(Kernel):
     """A function of two matrices of rows, which it gets as they were given: arrays, or CSR."""
 
+    may_fail = True
+
     def __init__(self, bias: float, *, dense: bool, function: Callable[[Any, Any], Any]):
         super().__init__(bias, dense=dense)
         self.function = function
@@ -301,7 +321,19 @@ class CallableKernel(Kernel):
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
         shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
-        values = np.asarray(self.function(_given(a), _given(b)))
+        # Functions may look whether they get one matrix twice.
+        left = _given(a)
+        right = left if a is b else _given(b)
+        values = self.function(left, right)
+        if hasattr(values, "toarray"):
+            raise ValueError(
+                f"kernel={name} returned a sparse matrix. Return its toarray(): all pairs of rows "
+                "have a value."
+            )
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"kernel={name} returned no array: {error}") from error
         if values.dtype.kind not in "biuf":
             raise ValueError(
                 f"kernel={name} must return real numbers, got an array of {values.dtype}."
@@ -320,12 +352,17 @@ class CallableKernel(Kernel):
 
 
 def _given(matrix: Any) -> Any:
+    """A copy, which a function may do with as it likes: the matrix may lie in the pool."""
     if not isinstance(matrix, Sparse):
-        return matrix
+        return matrix.copy()
     from scipy.sparse import csr_array
 
     first, last = matrix.indptr[0], matrix.indptr[-1]
-    parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr - first
+    # Where they fit, indices are int32 as scipy's are, which is all that some functions take.
+    fits = max(last - first, matrix.n_features) <= np.iinfo(np.int32).max
+    index = np.int32 if fits else np.int64
+    indices, indptr = matrix.indices[first:last], matrix.indptr - first
+    parts = matrix.data[first:last].copy(), indices.astype(index), indptr.astype(index)
     return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 

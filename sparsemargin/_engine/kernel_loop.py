@@ -124,7 +124,10 @@ class KernelLoop(Loop):
         with single_blas():
             if self.whole is not None:
                 with uninterrupted():
-                    return self._run_whole(order, seed, stop, n_passes)
+                    learning, passes, converged = self._run_whole(order, seed, stop, n_passes)
+                    self.part = passes * stop / len(self.task.codes)
+                self.part = 0.0
+                return learning, passes, converged
             return self._run_blocks(order, stop)
 
     def _run_whole(self, order, seed, stop, n_passes):
@@ -146,11 +149,11 @@ class KernelLoop(Loop):
             rows = order[done : done + n].copy()  # the order is shuffled where it lies
             if self.task.weights is not None:
                 rows = rows[self.task.weights[rows] > 0]
-            if len(rows):
-                with uninterrupted():
+            with uninterrupted():
+                if len(rows):
                     self._learn(_Rows(self, rows), None, None, 1)
-            done += n
-            self.part = done / len(self.task.codes)
+                done += n
+                self.part = done / len(self.task.codes)
         self.part = 0.0
         self.passes += 1
         converged = bool(self.space.per_label("corrections").sum() == before)
@@ -169,17 +172,23 @@ class KernelLoop(Loop):
             partial(self._learn_labels, block, labels, order, seed, n_passes)
             for labels in self.labels
         ]
-        ends = [end for part in run_together(calls, len(calls)) for end in part]
+        saved = space.save() if self.kernel.may_fail else None
+        try:
+            ends = [end for part in run_together(calls, len(calls)) for end in part]
+        except BaseException:
+            if saved is not None:
+                space.restore(saved)
+            raise
         block.close(self)
+        passes = max(end[2] for end in ends)
+        trials = space.trials + passes * (len(block.rows) if order is None else len(order))
+        space.count_trials(trials if self._is_learning() else space.per_label("stopped").max())
         for label, (status, row, _, _, passed_over, _) in enumerate(ends):
             if status != kernels.OK:
                 raise kernels.BadRow(status, int(block.rows[row]))
             if passed_over and not self.skips:
                 raise PoolFull(self.passes + self.part)
             space.passed_over[label] += passed_over
-        passes = max(end[2] for end in ends)
-        trials = space.trials + passes * (len(block.rows) if order is None else len(order))
-        space.count_trials(trials if self._is_learning() else space.per_label("stopped").max())
         if order is not None and n_passes > 1:
             order[:] = next(end[5] for end in ends if end[2] == passes)
         return passes, all(end[3] for end in ends)

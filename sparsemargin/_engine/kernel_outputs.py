@@ -37,6 +37,7 @@ class _SingleBLAS:
                     from threadpoolctl import ThreadpoolController
 
                     self.controller = ThreadpoolController()
+                self._take_control()
                 self.limit = self.controller.limit(limits=1, user_api="blas")
             self.calls += 1
 
@@ -44,7 +45,15 @@ class _SingleBLAS:
         with self.lock:
             self.calls -= 1
             if self.calls == 0:
+                self._take_control()
                 self.limit.restore_original_limits()
+
+    def _take_control(self) -> None:
+        """Let the calling thread set what the last that did so has set: else, by newer
+        threadpoolctl, it silently sets nothing."""
+        for library in self.controller.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
 
 _single_blas = _SingleBLAS()
@@ -79,10 +88,11 @@ def outputs(
     -------
     ndarray of shape (n_labels, points.n)
     """
-    scaled = coefficients * support.lengths
-    # So that float32 holds them.
-    peaks = np.abs(scaled).max(axis=1, initial=0.0)
-    scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite shows in the outputs
+        scaled = coefficients * support.lengths
+        # So that float32 holds them.
+        peaks = np.abs(scaled).max(axis=1, initial=0.0)
+        scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
     starts = range(0, support.n, _TILE)
     calls = [partial(_tile, kernel, points, support, scaled, start) for start in starts]
     total = np.zeros((len(coefficients), points.n))

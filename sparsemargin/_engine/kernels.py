@@ -22,6 +22,8 @@ from sparsemargin._engine._seen_loop import outputs as outputs_of_seen
 
 # Status codes, in the order of `Status` in _types.pxd.
 OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)
+# A row whose length in feature space no kernel value could be divided by.
+NO_LENGTH = 6
 
 _FLOATS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _INTEGERS = {np.dtype(np.int32): "int32_t", np.dtype(np.int64): "int64_t"}

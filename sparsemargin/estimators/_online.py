@@ -117,7 +117,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         ------
         ValueError
             As for `fit`, or if a label is not among the classes. The model is then as it was,
-            unless a row's magnitudes are to blame: the rows before it have been learned.
+            unless a row's magnitudes or a full pool are to blame: the rows before have been
+            learned.
         """
         return self._partial_fit(X, y, classes, None)
 
@@ -232,7 +233,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        return border.check_rows(X, border.open_rows(X), repeats_allowed=True)
+        # A dot product may meet a column twice, the length that a kernel measures may not.
+        linear = not hasattr(self._space, "pool")
+        return border.check_rows(X, border.open_rows(X), repeats_allowed=linear)
 
     # ------------------------------------------------------------------------ fitted attributes
 

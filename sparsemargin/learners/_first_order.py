@@ -160,6 +160,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         task = self._task(rows, codes, weights, check=check)
         self._trials_per_epoch = task.n_trials
         provable = self._recall_rows(task)
+        if isinstance(self._space, KernelSpace):
+            pools.number(self._space, task)
         aim = Aim(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable,
@@ -172,6 +174,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             self._warn_of_shortfall(self._outcome)
         if isinstance(self._space, KernelSpace):
             pools.warn_of_full(self, self._space)
+            pools.number_on(self._space, task)
         return self
 
     def _recall_rows(self, task: Task) -> bool:
@@ -311,7 +314,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             outputs = outputs if relative else np.ldexp(outputs, exponents)
             return outputs, bool(np.isfinite(outputs).all())
         if isinstance(space, KernelSpace):
-            return hypothesis_outputs(space, rows, self._n_threads()), True
+            outputs = hypothesis_outputs(space, rows, self._n_threads())
+            return outputs, bool(np.isfinite(outputs).all())
         return kernels.for_state(rows, space).outputs(
             space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
         )
@@ -320,8 +324,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     @property
     def n_passed_over_(self) -> int | np.ndarray:
-        """Trials that would have corrected, had the pool had room: an int for two classes, else an
-        array of shape (n_classes,)."""
+        """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
+        two classes, else an array of shape (n_classes,)."""
         self._with_kernel("n_passed_over_")
         counts = self._space.passed_over  # type: ignore[union-attr]
         return int(counts[0]) if len(counts) == 1 else counts.copy()

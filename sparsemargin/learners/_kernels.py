@@ -193,7 +193,8 @@ class KernelLearner(Learner):
     @property
     def support_(self) -> np.ndarray:
         """Rows of the pool, in the order in which they joined it: an int64 array of shape
-        (n_support,). In `fit`, rows of its X; in `partial_fit`, counted on from call to call."""
+        (n_support,). In `fit`, rows of its X; in `partial_fit`, and in a fit under `warm_start`
+        with other rows, counted on from call to call."""
         self._with_kernel("support_")
         return self._space.origin.copy()
 
@@ -225,5 +226,5 @@ def _variance(rows: Any) -> float:
     """Of all entries, zeros included, as scikit-learn's SVC has it."""
     n = (len(rows.indptr) - 1) * rows.n_features
     mean = float(np.sum(rows.data, dtype=np.float64)) / n
-    squares = np.einsum("i,i->", rows.data, rows.data, dtype=np.float64)
-    return float(squares) / n - mean * mean
+    rest = rows.data - np.float64(mean)
+    return float(np.dot(rest, rest) + (n - len(rest)) * mean * mean) / n

@@ -71,6 +71,18 @@ def _places(space: KernelSpace, first_row: int, n_rows: int) -> np.ndarray:
     return places
 
 
+def number(space: KernelSpace, task: Task) -> None:
+    """Number the rows of a fit: on from those taken before, but for the very rows of the last."""
+    known = 0 if task.kept is None else len(task.codes)
+    task.first_row = space.rows_taken - known
+
+
+def number_on(space: KernelSpace, task: Task) -> None:
+    """Number the next rows on from the task's."""
+    first_row = space.rows_taken if task.first_row is None else task.first_row
+    space.count_rows(max(0, first_row + len(task.codes) - space.rows_taken))
+
+
 def learn_stream(
     learner: Any, space: KernelSpace, task: Task, take: Callable[[], int | None]
 ) -> int | None:
@@ -84,8 +96,8 @@ def learn_stream(
         mistakes = take()
     except PoolFull:
         refuse_full(learner, f"{space.trials:,} trials")
-    end = (space.rows_taken if task.first_row is None else task.first_row) + n_rows
-    space.count_rows(max(0, end - space.rows_taken))
+    finally:
+        number_on(space, task)
     if space.passed_over.any() and not was_full:
         warnings.warn(
             f"The pool holds max_support={learner.max_support} rows, and takes no more: trials "

@@ -93,6 +93,12 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
             f"X is corrupted at row {row}: column index {columns[at]} is outside "
             f"[0, {rows.n_features}). Rebuild the matrix from its source."
         )
+    if status == kernels.NO_LENGTH:
+        raise ValueError(
+            f"Row {row} of X is too long, or too short, in the kernel's feature space for a double "
+            "to hold its products. Bring the rows to a common scale, or pass another kernel: its "
+            "gamma, degree and coef0 make the lengths."
+        )
     values = np.abs(values[values != 0])
     raise ValueError(
         f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a "
