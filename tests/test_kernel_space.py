@@ -73,19 +73,19 @@ all_rules = pytest.mark.parametrize("rule", RULES, ids=repr)
 # -- against the references -----------------------------------------------------------------------
 
 
-@examples(300)
+@examples(180)
 @given(machines(), few_classes, plain_extras, vectors, st.booleans())
 def test_vectors(machine, problem, extras, hypothesis, normalized):
     check_vectors(machine, problem, extras, hypothesis, normalized)
 
 
-@examples(300)
+@examples(180)
 @given(machines(), few_classes, extras, vectors, st.booleans())
 def test_intercept_and_soft_margin(machine, problem, extras, hypothesis, normalized):
     check_vectors(machine, problem, extras, hypothesis, normalized)
 
 
-@examples(150)
+@examples(90)
 @given(
     machines(weighted_rules),
     problems(),
@@ -103,7 +103,7 @@ def test_weights_and_bounded_corrections(machine, problem, extras, hypothesis):
     check_vectors(machine, problem, extras, hypothesis)
 
 
-@examples(150)
+@examples(90)
 @given(machines(), few_classes, extras)
 def test_votes(machine, problem, extras):
     check_votes(machine, problem, extras)
@@ -211,7 +211,7 @@ def assert_margins(estimator, runs, tolerance=1e-8):
     assert np.all(estimator.margin_ <= np.multiply(1 + 1e-12, estimator.margin_upper_bound_))
 
 
-@examples(150)
+@examples(90)
 @given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras)
 def test_certificate(machine, problem, extras):
     runs = extras.runs(machine, problem)
