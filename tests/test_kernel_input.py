@@ -8,6 +8,8 @@ import scipy.sparse as sp
 from contract import NOT_EQUIVALENT
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from stages import COPIES
 
@@ -152,6 +154,15 @@ def test_a_precomputed_matrix_may_be_symmetric_up_to_rounding(estimator):
 
 
 @with_a_kernel
+def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
+    X, y = make_rows(90)
+    model = estimator(random_state=0)
+    of_rows = cross_val_score(clone(model).set_params(kernel=products), X, y, cv=3)
+    model.set_params(kernel="precomputed")
+    assert_array_equal(cross_val_score(model, X @ X.T, y, cv=3), of_rows)
+
+
+@with_a_kernel
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_a_precomputed_matrix_to_predict_has_a_column_for_each_row_learned_from(
     estimator, hypothesis
@@ -257,6 +268,23 @@ def test_callables_get_rows_as_they_were_given(estimator):
     seen.clear()
     estimator(kernel=kernel).fit(sp.csr_matrix(X), y).predict(sp.csr_matrix(X))
     assert set(seen) == {("csr", "csr", 5, 5)}
+
+
+@with_a_kernel
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_kernels_of_scikit_learn_take_sparse_rows(estimator, index_type):
+    X, y = make_rows()
+    sparse = sp.csr_matrix(X)
+    sparse.indices, sparse.indptr = (a.astype(index_type) for a in (sparse.indices, sparse.indptr))
+    model = estimator(kernel=laplacian_kernel, shuffle=False)
+    of_array, of_csr = (clone(model).fit(rows, y) for rows in (X, sparse))
+    assert_allclose(of_csr.decision_function(sparse), of_array.decision_function(X), rtol=1e-9)
+
+
+@with_a_kernel
+def test_a_callable_that_returns_sparse_products_is_told_what_to_return(estimator):
+    X, y = make_rows()
+    assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")
 
 
 # -- the bound of the pool ------------------------------------------------------------------------

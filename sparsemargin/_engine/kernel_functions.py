@@ -301,7 +301,12 @@ class CallableKernel(Kernel):
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
         shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
-        values = np.asarray(self.function(_given(a), _given(b)))
+        returned = self.function(_given(a), _given(b))
+        if hasattr(returned, "toarray"):
+            raise ValueError(
+                f"kernel={name} must return an array, got a sparse one. Return its .toarray()."
+            )
+        values = np.asarray(returned)
         if values.dtype.kind not in "biuf":
             raise ValueError(
                 f"kernel={name} must return real numbers, got an array of {values.dtype}."
@@ -325,7 +330,11 @@ def _given(matrix: Any) -> Any:
     from scipy.sparse import csr_array
 
     first, last = matrix.indptr[0], matrix.indptr[-1]
-    parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr - first
+    indices, indptr = matrix.indices[first:last], matrix.indptr - first
+    # Compiled functions, scikit-learn's among them, often take no wider indices than they need.
+    narrow = max(matrix.n_features, len(indices)) <= np.iinfo(np.int32).max
+    width = np.int32 if narrow else np.int64
+    parts = matrix.data[first:last], indices.astype(width), indptr.astype(width)
     return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 

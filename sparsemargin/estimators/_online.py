@@ -262,6 +262,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # By this cross-validation takes the columns of the rows it takes.
+        tags.input_tags.pairwise = bool(getattr(self, "kernel", "linear") == "precomputed")
         # A hyperplane through the origin can't favour one class of blobs that lie around it, as
         # scikit-learn's check of class_weight expects.
         tags.classifier_tags.poor_score = not self.fit_intercept
