@@ -140,6 +140,7 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
         (spoiled(K, (3, 5), (5, 3), value=np.nan), "NaN"),
         (spoiled(K, (3, 5), (5, 3), value=np.inf), "infinity"),
         (spoiled(K, (7, 7), value=-1e-3), "7"),
+        (spoiled(K, (7, 7), value=0.0), "row 7", "with others"),
     ]:
         assert_refused(estimator(kernel="precomputed"), to_matrix(matrix), y, *words)
 
@@ -213,6 +214,7 @@ SPOILERS = {
     "sparse": sp.csr_matrix,
     "dates": lambda K: K.astype("datetime64[s]"),
     "negative": lambda K: -K,
+    "distances": lambda K: np.abs(K[:, :1] - K[:1]),
 }
 
 
