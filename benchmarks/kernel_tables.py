@@ -7,8 +7,9 @@ Needs the files of MNIST, USPS and Letter; ``python -m sparsemargin.datasets dow
 
 Rows are taken in a random permutation, the same in every epoch; the papers average over ten of
 them, here the mean of those asked for is shown. What is measured lies in the output folder run by
-run: interrupted, the same command goes on where it was; with --show nothing is run. A star marks
-figures of MNIST outside the aim, 0.15 points of an error and 3 % of a count.
+run: interrupted, the same command goes on where it was; with --show nothing is run, and the
+tables are made of what there is. A star marks figures of MNIST outside the aim, 0.15 points of an
+error and 3 % of a count.
 
 On other data than MNIST there is no aim:
 
@@ -189,7 +190,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the most that are run (default 4; the Perceptron's tables go on to 10 and 30)",
     )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2, help="threads (default 2)")
-    parser.add_argument("--show", action="store_true", help="run nothing, show what there is")
+    parser.add_argument("--show", action="store_true", help="run nothing: tables of what there is")
     parser.add_argument("--out", type=Path, default=Path("results/kernel-tables"))
     return parser
 

@@ -18,14 +18,15 @@ from sparsemargin.io.stream import WEIGHT_MEMORY
 from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, default_intercept, find_algorithm
 
 
-def _default_parameters(X: Any) -> dict[str, Any]:
+def _default_parameters(X: Any, kernel: Any) -> dict[str, Any]:
     """Those of ``algo=None``; none where X has no entries to measure, as `fit` will tell."""
     values = _values(X)
     if values is None:
         return {}
     n_rows = max(X.shape[0] if hasattr(X, "shape") else len(X), 1)
     # On few rows two epochs are too few trials.
-    return {"max_iter": max(2, -(-1000 // n_rows)), **default_intercept(values, n_rows)}
+    max_iter = max(2, -(-1000 // n_rows))
+    return {"max_iter": max_iter, **default_intercept(values, n_rows, kernel)}
 
 
 def _values(X: Any) -> np.ndarray | None:
@@ -63,9 +64,9 @@ default=None
         `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
         `MaxMarginClassifier`. None is ``"alma"`` with an intercept whose scale is a tenth of the
-        rows' root mean square norm, for two epochs, or as many as make 1000 trials: chosen on
-        RCV1 topics. On other topics it errs 0.05 points more often than LinearSVC, and takes a
-        sixth of the time.
+        rows' root mean square norm (none with a kernel), for two epochs, or as many as make 1000
+        trials: chosen on RCV1 topics. On other topics it errs 0.05 points more often than
+        LinearSVC, and takes a sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -94,7 +95,7 @@ default=None
     if algo is None:
         return fit_csr(
             X, y, DEFAULT_ALGORITHM, sample_weight=sample_weight,
-            **{**_default_parameters(X), **params},
+            **{**_default_parameters(X, params.get("kernel", "linear")), **params},
         )  # fmt: skip
     learner, params = find_algorithm(algo, params)
     model = getattr(estimators, learner.classifier)(**params)
@@ -140,7 +141,7 @@ def fit_svmlight(
         ``"-"`` for standard input. Several are one data set, in this order.
     algo : str, default=None
         As for `fit_csr`. None is averaged ALMA_2(0.9) with an intercept of a tenth of the root
-        mean square norm of the first 1000 rows.
+        mean square norm of the first 1000 rows, or none with a kernel.
     max_iter : int or None, default=1
         Epochs. The first takes the rows in their order. Further ones read the row cache, its
         blocks of some thousand rows and the rows of each in a new random order unless

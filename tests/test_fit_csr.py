@@ -81,6 +81,16 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     assert model.get_params()["max_iter"] == 250
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
+def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
+    X, y = problem
+    X = 1000 * (X @ X.T if kernel == "precomputed" else X)
+    model = fit_csr(X, y, kernel=kernel, random_state=0)
+    same = ALMAClassifier(kernel=kernel, max_iter=model.max_iter, random_state=0).fit(X, y)
+    assert_array_equal(model.dual_coef_, same.dual_coef_)
+    assert fit_csr(X, y, kernel=kernel, fit_intercept=True).intercept_.any()
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_the_default_leaves_bad_rows_to_fit(problem, bad):
     X, y = problem

@@ -9,6 +9,7 @@ from contract import NOT_EQUIVALENT
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from stages import COPIES
 
@@ -145,6 +146,7 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
         (spoiled(K, (3, 5), (5, 3), value=np.nan), "NaN"),
         (spoiled(K, (3, 5), (5, 3), value=np.inf), "infinity"),
         (spoiled(K, (7, 7), value=-1e-3), "7"),
+        (spoiled(K, (7, 7), value=0.0), "row 7", "with others"),
     ]:
         assert_refused(estimator(kernel="precomputed"), to_matrix(matrix), y, *words)
 
@@ -156,6 +158,15 @@ def test_a_precomputed_matrix_may_be_symmetric_up_to_rounding(estimator):
     params = {"kernel": "precomputed", "random_state": 0}
     model = estimator(**params).fit(K * (1 + 1e-15 * np.tri(40)), y)
     assert_array_equal(model.predict(K[:5]), estimator(**params).fit(K, y).predict(K[:5]))
+
+
+@with_a_kernel
+def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
+    X, y = make_rows(90)
+    model = estimator(random_state=0)
+    of_rows = cross_val_score(clone(model).set_params(kernel=products), X, y, cv=3)
+    model.set_params(kernel="precomputed")
+    assert_array_equal(cross_val_score(model, X @ X.T, y, cv=3), of_rows)
 
 
 @with_a_kernel
@@ -209,6 +220,7 @@ SPOILERS = {
     "sparse": sp.csr_matrix,
     "dates": lambda K: K.astype("datetime64[s]"),
     "negative": lambda K: -K,
+    "distances": lambda K: np.abs(K[:, :1] - K[:1]),
 }
 
 
@@ -282,14 +294,6 @@ def test_what_a_callable_does_to_its_rows_does_not_reach_the_pool():
         assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_callables_get_sparse_indices_of_scipys_type():
-    X, y = make_rows()
-    model = PNormPerceptron(kernel=laplacian_kernel, random_state=0)
-    expected = model.fit(X, y).decision_function(X)
-    outputs = model.fit(sp.csr_matrix(X), y).decision_function(sp.csr_matrix(X))
-    assert_allclose(outputs, expected, rtol=1e-12, atol=1e-12)
-
-
 # -- rows -----------------------------------------------------------------------------------------
 
 
@@ -317,6 +321,23 @@ def test_rows_too_short_for_a_double_are_refused(scale, normalize):
     assert_refused(model.set_params(degree=3, gamma=scale), X, y, "Row 0 of X", "scale")
     model.set_params(gamma=1.0).fit(np.vstack([X, 0 * X[:1]]), np.append(y, 0))
     assert np.isfinite(model.decision_function(scale * X)).all()
+
+
+@with_a_kernel
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_kernels_of_scikit_learn_take_sparse_rows(estimator, index_type):
+    X, y = make_rows()
+    sparse = sp.csr_matrix(X)
+    sparse.indices, sparse.indptr = (a.astype(index_type) for a in (sparse.indices, sparse.indptr))
+    model = estimator(kernel=laplacian_kernel, shuffle=False)
+    of_array, of_csr = (clone(model).fit(rows, y) for rows in (X, sparse))
+    assert_allclose(of_csr.decision_function(sparse), of_array.decision_function(X), rtol=1e-9)
+
+
+@with_a_kernel
+def test_a_callable_that_returns_sparse_products_is_told_what_to_return(estimator):
+    X, y = make_rows()
+    assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")
 
 
 # -- the bound of the pool ------------------------------------------------------------------------

@@ -129,6 +129,12 @@ def test_default_is_the_average_of_alma_with_an_intercept(text):
     same(model, fit_csr(X, y, "alma", max_iter=1, shuffle=False, **params))
 
 
+def test_default_has_no_intercept_beside_a_kernel(text):
+    kernel = {"kernel": "rbf", "gamma": 1.0, "max_support": 10_000}
+    assert not fit_svmlight(text, **kernel).intercept_.any()
+    assert fit_svmlight(text, fit_intercept=True, **kernel).intercept_.all()
+
+
 def test_the_classifier_is_a_classifier(text):
     X, y = load_svmlight(text)
     model = fit_svmlight(text, "alma", alpha=0.8)

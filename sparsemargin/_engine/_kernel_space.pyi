@@ -15,6 +15,7 @@ class KernelSpace(FirstOrderSpace):
     origin: np.ndarray
     passed_over: np.ndarray
     max_support: int | None
+    multipliers: None
     rows_taken: int
     n_features: int
     n_support: int

@@ -243,7 +243,8 @@ class PrecomputedKernel(Kernel):
             )
         matrix = csr_array((rows.data, rows.indices, rows.indptr), shape=(n, n))
         difference = abs(matrix - matrix.T).tocoo()
-        largest = abs(rows.data).max(initial=0.0)
+        magnitudes = abs(matrix).max(axis=1).toarray()
+        largest = magnitudes.max(initial=0.0)
         if difference.nnz and difference.data.max() > _ASYMMETRY * largest:
             at = int(difference.data.argmax())
             i, j = int(difference.coords[0][at]), int(difference.coords[1][at])
@@ -251,7 +252,7 @@ class PrecomputedKernel(Kernel):
                 f"X is not symmetric, as a precomputed kernel must be: X[{i}, {j}] = "
                 f"{matrix[i, j]:g} and X[{j}, {i}] = {matrix[j, i]:g}."
             )
-        _check_diagonal(matrix.diagonal(), np.arange(n), "X, a precomputed kernel,")
+        _check_diagonal(matrix.diagonal(), magnitudes, np.arange(n), "X, a precomputed kernel,")
         self.rows = rows
 
     def forget_rows(self) -> None:
@@ -308,14 +309,15 @@ class CallableKernel(Kernel):
         """Kernel of each row with itself, once the values are known to be a kernel's."""
         values = self._call(matrix, matrix)
         difference = np.abs(values - values.T)
-        if values.size and difference.max() > _ASYMMETRY * np.abs(values).max():
+        magnitudes = np.abs(values).max(axis=1, initial=0.0)
+        if values.size and difference.max() > _ASYMMETRY * magnitudes.max():
             i, j = np.unravel_index(int(difference.argmax()), values.shape)
             raise ValueError(
                 f"The kernel is not symmetric: of rows {which[i]} and {which[j]} of X it gives "
                 f"{values[i, j]:g}, the other way round {values[j, i]:g}."
             )
         diagonal = values.diagonal()
-        _check_diagonal(diagonal, which, "The kernel")
+        _check_diagonal(diagonal, magnitudes, which, "The kernel")
         return diagonal
 
     def _call(self, a: Any, b: Any) -> np.ndarray:
@@ -327,8 +329,7 @@ class CallableKernel(Kernel):
         values = self.function(left, right)
         if hasattr(values, "toarray"):
             raise ValueError(
-                f"kernel={name} returned a sparse matrix. Return its toarray(): all pairs of rows "
-                "have a value."
+                f"kernel={name} must return an array, got a sparse one. Return its .toarray()."
             )
         try:
             values = np.asarray(values)
@@ -366,12 +367,18 @@ def _given(matrix: Any) -> Any:
     return csr_array(parts, shape=(matrix.n, matrix.n_features))
 
 
-def _check_diagonal(diagonal: np.ndarray, rows: np.ndarray, what: str) -> None:
-    if (diagonal < 0).any():
-        at = int(np.flatnonzero(diagonal < 0)[0])
+def _check_diagonal(
+    diagonal: np.ndarray, magnitudes: np.ndarray, rows: np.ndarray, what: str
+) -> None:
+    """Refuse negative values, and a 0 beside values that are none, as distances have it."""
+    room = _ASYMMETRY * magnitudes.max(initial=0.0)
+    bad = (diagonal < 0) | ((diagonal == 0) & (magnitudes > room))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        others = "" if diagonal[at] < 0 else f", and up to {magnitudes[at]:g} with others"
         raise ValueError(
             f"{what} is not positive semidefinite: it gives {diagonal[at]:g} for row {rows[at]} "
-            "with itself."
+            f"with itself{others}."
         )
 
 

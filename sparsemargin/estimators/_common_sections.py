@@ -66,23 +66,23 @@ _PARAMETERS = {
         ``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``;
         ``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3);
         ``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to
-        predict with those in `predict`; or a function of two matrices, arrays or CSR as X was
-        given, to the array of shape (n_rows, n_other_rows). An intercept adds the square of
-        `intercept_scaling` to it, and norms of rows are those in feature space. All labels share
-        one pool of rows; a trial costs one kernel row, and {kernel memory}
+        predict with those in `predict`; or a function of two matrices, ndarrays, or `csr_array`
+        where X was sparse, to the ndarray of shape (n_rows, n_other_rows). An intercept adds the
+        square of `intercept_scaling` to it, and norms of rows are those in feature space. All
+        labels share one pool of rows; a trial costs one kernel row, and {kernel memory}
 """,
     "degree": """\
-    degree : int, default={degree}
+    degree : int from 1 to 1000, default={degree}
         Of ``"poly"`` and ``"polyrbf"``.
 """,
     "gamma": """\
-    gamma : {"scale", "auto"} or float, default={gamma}
-        ``"scale"``: ``1 / (n_features * X.var())``; ``"auto"``: ``1 / n_features``. In the
-        papers' terms ``1 / (2 sigma**2)`` for a Gaussian of width sigma, ``1 / s`` for greys
-        divided by the scale s.
+    gamma : {"scale", "auto"} or float above 0, default={gamma}
+        Of ``"poly"``, ``"rbf"`` and ``"polyrbf"``. ``"scale"``: ``1 / (n_features * X.var())``;
+        ``"auto"``: ``1 / n_features``. In the papers' terms ``1 / (2 sigma**2)`` for a Gaussian of
+        width sigma, ``1 / s`` for greys divided by the scale s.
 """,
     "coef0": """\
-    coef0 : float, default={coef0}
+    coef0 : float from 0, default={coef0}
         Of ``"poly"``.
 """,
     "max_support": """\

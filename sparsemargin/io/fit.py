@@ -93,7 +93,8 @@ def _new_learner(algo: Any, params: dict[str, Any]) -> MakeLearner:
         if algo is not None:
             return learner(**known)
         n_rows = min(block.n_rows, _ROWS_MEASURED)
-        intercept = default_intercept(block.data[: block.indptr[n_rows]], n_rows)
+        values, kernel = block.data[: block.indptr[n_rows]], known.get("kernel", "linear")
+        intercept = default_intercept(values, n_rows, kernel)
         return learner(**{**intercept, **known})
 
     return make

@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 
 
-def default_intercept(values: np.ndarray, n_rows: int) -> dict[str, Any]:
-    """An intercept of a tenth of the rows' root mean square norm.
+def default_intercept(values: np.ndarray, n_rows: int, kernel: Any) -> dict[str, Any]:
+    """An intercept of a tenth of the rows' root mean square norm; with a kernel none.
 
     Parameters
     ----------
     values : ndarray
         All entries of the rows.
     n_rows : int
+    kernel : str or callable
+        As the estimators take it.
     """
+    # Rows have other lengths in feature space: a Gaussian's, 1, would drown in a tenth of 2000.
+    if not (isinstance(kernel, str) and kernel == "linear"):
+        return {}
     scaling = 0.1 * _two_norm(values) / sqrt(n_rows)
     return {
         "fit_intercept": True,
