@@ -29,9 +29,10 @@ _LEAST = 5e-324
 _LARGEST_SQUARE_32 = 64.0
 
 # Rows with fewer nonzeros than this share of their features, and more features than that, are kept
-# as CSR.
-_DENSE_SHARE = 0.05
-_FEW_FEATURES = 512
+# as CSR: on MNIST, a fifth of whose entries are not 0, products of CSR rows take a third of the
+# time that the BLAS takes.
+_DENSE_SHARE = 0.25
+_FEW_FEATURES = 64
 
 # How far a kernel's values may be from symmetric, relative to the largest.
 _ASYMMETRY = 1e-5
@@ -114,12 +115,18 @@ class Kernel:
 
 def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
-    if not isinstance(a, Sparse):
-        return a @ b.T
+    return _sparse_dot(a, b, np.zeros(a.n), np.zeros(b.n)) if isinstance(a, Sparse) else a @ b.T
+
+
+def _sparse_dot(a: Sparse, b: Sparse, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
+    """Those of rows that have one more entry each."""
     if a.data.dtype != b.data.dtype:
         a, b = _widened(a), _widened(b)
-    out = np.empty((a.n, b.n), dtype=a.data.dtype)
-    kernels.for_values(a.data).sparse_products(*a[:3], *b[:3], a.n_features, out)
+    dtype = a.data.dtype
+    out = np.empty((a.n, b.n), dtype=dtype)
+    kernels.for_values(a.data).sparse_products(
+        of_a.astype(dtype), *a[:3], of_b.astype(dtype), *b[:3], a.n_features, out
+    )
     return out
 
 
@@ -166,9 +173,10 @@ class PolyKernel(Kernel):
         return Points(matrix, lengths, constant)
 
     def _own_products(self, a: Points, b: Points) -> np.ndarray:
-        out = _dot(a.matrix, b.matrix)
-        if self.coef0 and not self.dense:
-            out += np.multiply.outer(a.squares, b.squares).astype(out.dtype)
+        if self.dense:
+            out = _dot(a.matrix, b.matrix)
+        else:
+            out = _sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
         return out if self.degree == 1 else _raise(out, self.degree)
 
 

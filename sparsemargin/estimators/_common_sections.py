@@ -121,7 +121,7 @@ _PARAMETERS = {
 
 _FIRST_ORDER = {
     "kernel memory": """the pool takes for each row its entries
-        (zeros too, where every twentieth is not 0 or features are few) and 16 bytes a label.""",
+        (zeros too, where every fourth is not 0 or features are few) and 16 bytes a label.""",
     "why hypothesis": """The last two log the corrections (56 bytes each and, without a
         kernel, 16 bytes a nonzero of every row that made one) and replay them to predict.""",
     "without soft margin": " without `soft_margin`",
@@ -131,7 +131,7 @@ _FIRST_ORDER = {
 
 _MATRIX = {
     "kernel memory": """the pool takes for each row its entries
-        (zeros too, where every twentieth is not 0 or features are few).""",
+        (zeros too, where every fourth is not 0 or features are few).""",
     "why hypothesis": """The average costs one addition a feature seen
         and correction. The last two log the rows of all corrections (12 bytes a nonzero, 8 for
         float32) and learn from them again to predict, each time, scoring every point with every
