@@ -110,17 +110,6 @@ class KernelLoop(Loop):
     # ----------------------------------------------------------------------------------- passes
 
     def run(self, order, seed, stop, n_passes, check):
-        """Make passes over the first `stop` rows of the order.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : float
-            Those made.
-        converged : bool
-            Whether the last made no correction.
-        """
         with single_blas():
             if self.whole is not None:
                 with uninterrupted():

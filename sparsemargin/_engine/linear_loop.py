@@ -60,17 +60,6 @@ class LinearLoop(Loop):
             yield start, min(start + length, stop)
 
     def run(self, order, seed, stop, n_passes, check):
-        """Make passes over the first `stop` rows of the order.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : float
-            Those made.
-        converged : bool
-            Whether the last made no correction.
-        """
         if n_passes > 1:
             learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
             return learning, passes if learning else passes + 1, converged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,3 +72,17 @@ class Loop:
     def products(self):
         """Multiplications in a pass without a correction."""
         return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
+
+    @abstractmethod
+    def run(self, order, seed, stop, n_passes, check):
+        """Make passes over the first `stop` rows of the order.
+
+        Returns
+        -------
+        learning : bool
+            Whether any label has not used up its corrections.
+        passes : float
+            Those made.
+        converged : bool
+            Whether the last made no correction.
+        """
