@@ -1,9 +1,12 @@
-"""Compile the engine; every other fact about the package is in pyproject.toml."""
+"""Compile the engine, on all cores; every other fact about the package is in pyproject.toml."""
+
+import os
 
 from Cython.Build import cythonize
 from setuptools import setup
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         "sparsemargin/_engine/*.pyx",
         language="c++",
