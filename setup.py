@@ -1,4 +1,4 @@
-"""Compile the engine, on all cores; every other fact about the package is in pyproject.toml."""
+"""Compile the engine, on up to four cores; every other fact about the package is in pyproject.toml."""
 
 import os
 
@@ -6,7 +6,8 @@ from Cython.Build import cythonize
 from setuptools import setup
 
 setup(
-    options={"build_ext": {"parallel": os.cpu_count()}},
+    # Each compiler takes some hundred megabytes.
+    options={"build_ext": {"parallel": min(4, os.cpu_count() or 1)}},
     ext_modules=cythonize(
         "sparsemargin/_engine/*.pyx",
         language="c++",
