@@ -1,4 +1,4 @@
-"""Compile the engine, on up to four cores; every other fact about the package is in pyproject.toml."""
+"""Compile the engine; every other fact about the package is in pyproject.toml."""
 
 import os
 
@@ -6,7 +6,7 @@ from Cython.Build import cythonize
 from setuptools import setup
 
 setup(
-    # Each compiler takes some hundred megabytes.
+    # On up to four cores: each compiler takes some hundred megabytes.
     options={"build_ext": {"parallel": min(4, os.cpu_count() or 1)}},
     ext_modules=cythonize(
         "sparsemargin/_engine/*.pyx",
