@@ -47,15 +47,10 @@ def measure(run: Run, data: Data, seed: int, most_epochs: float, n_jobs: int) ->
 
 
 def _fit(model: Any, X: Any, y: np.ndarray, epochs: float) -> None:
-    """Fit for so many epochs, whether or not a pass makes no correction before."""
-    model.set_params(warm_start=True, max_iter=epochs)
+    """Fit for so many epochs; those after a pass without a correction are counted, not made."""
+    model.set_params(max_iter=epochs)
     with ended_by_ctrl_c():
         model.fit(X, y)
-        passes = model.n_iter_
-        model.set_params(max_iter=1)
-        # The last vector gains weight in the average and in the vote.
-        for _ in range(round(epochs - passes)):
-            model.fit(X, y)
 
 
 def _support(model: Any, end: float) -> list[int]:
