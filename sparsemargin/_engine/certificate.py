@@ -177,7 +177,7 @@ class KernelCertificate(Certificate):
     def __init__(self, loop):
         super().__init__(loop.space, loop.task)
         self.loop = loop
-        self.scores = loop.all_scores()
+        loop.all_scores()  # the lengths are known once all rows have been scored
         self.norms = np.hypot(loop.lengths, loop.space.slack)
         self.measured = self.norms if loop.rule.measures_rows else np.ones(len(self.norms))
 

@@ -49,7 +49,7 @@ class DualLoop(Loop):
         return int(self.space.per_label("corrections")[0]) - self.first_corrections
 
     def run(self, order, seed, stop, n_passes, check):
-        """A pass over the first `stop` rows of the order, as `SeenLoop.run`."""
+        """A pass over the first `stop` rows of the order, which has been shuffled and checked."""
         before = self.space.per_label("corrections").sum()
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, True
@@ -106,10 +106,7 @@ class _Block:
 
     def _steps(self, task: Task, label: int) -> np.ndarray:
         """What a mistake on each row makes, with the sign of its label for this one."""
-        positive = task.codes[self.rows] == (label if len(self.spaces) > 1 else 1)
-        steps = task.class_weight[positive.astype(np.intp), label]
-        if task.weights is not None:
-            steps = steps * task.weights[self.rows]
+        positive, steps = task.shares(label, len(self.spaces), self.rows)
         steps = np.where(positive, steps, -steps)
         return np.where(self.points.lengths > 0, steps, 0.0)
 

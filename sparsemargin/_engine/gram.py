@@ -74,10 +74,7 @@ class GramLoop:
 
     def _run_label(self, label, order, seed, n_passes):
         space, task, rows = self.space, self.task, self.task.rows
-        positive = task.codes == (label if space.n_labels > 1 else 1)
-        shares = task.class_weight[positive.astype(np.intp), label]
-        if task.weights is not None:
-            shares = shares * task.weights
+        positive, shares = task.shares(label, space.n_labels)
         shares = np.where(self.norms > 0, shares, 0.0)  # a zero row never corrects
         order = None if order is None else order.copy()
         result = self.run_passes(

@@ -81,7 +81,11 @@ class KernelLoop(Loop):
         space = self.space
         coefficients = space.t[:, : space.n_support]
         for rows in _blocks(np.arange(len(self.task.codes))):
-            self.stored[:, rows] = self.scores(self.points(rows), space.pool.points, coefficients)
+            if self.whole is None:
+                points = self.points(rows)
+            else:
+                points = self.whole.points.part(rows[0], rows[-1] + 1)
+            self.stored[:, rows] = self.scores(points, space.pool.points, coefficients)
         known = self.place >= 0
         self.stored[:, known] += space.slack**2 * space.t[:, self.place[known]]
 
@@ -132,9 +136,9 @@ class KernelLoop(Loop):
         order = np.arange(stop) if order is None else order[:stop]
         done = 0
         while done < stop and self._is_learning():
-            n = int(min(BLOCK, max(1, self.space.free), stop - done))
-            if self.space.free < 1:
-                n = min(BLOCK, stop - done)
+            # So few that all of them find room, as long as there is any.
+            room = self.space.free if self.space.free > 0 else BLOCK
+            n = int(min(BLOCK, room, stop - done))
             rows = order[done : done + n].copy()  # the order is shuffled where it lies
             if self.task.weights is not None:
                 rows = rows[self.task.weights[rows] > 0]
@@ -320,10 +324,7 @@ class _Rows:
 
     def signs_and_shares(self, task, space, label):
         """Of each row for the label: -1.0 or 1.0, and what multiplies its steps."""
-        positive = task.codes[self.rows] == (label if space.n_labels > 1 else 1)
-        shares = task.class_weight[positive.astype(np.intp), label]
-        if task.weights is not None:
-            shares = shares * task.weights[self.rows]
+        positive, shares = task.shares(label, space.n_labels, self.rows)
         return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
     def close(self, loop):

@@ -47,17 +47,7 @@ class SeenLoop(Loop):
         )  # fmt: skip
 
     def run(self, order, seed, stop, n_passes, check):
-        """A pass over the first `stop` rows of the order, which has been shuffled and checked.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : float
-            That made.
-        converged : bool
-            Whether it made no correction.
-        """
+        """A pass over the first `stop` rows of the order, which has been shuffled and checked."""
         before = self.space.per_label("corrections").sum()
         for space in self.space.spaces:
             space.reached = 0

@@ -50,6 +50,12 @@ class Task:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
+    def shares(self, label, n_labels, rows=slice(None)):
+        """Which of the rows are the label's own, and what multiplies their steps."""
+        positive = self.codes[rows] == (label if n_labels > 1 else 1)
+        shares = self.class_weight[positive.astype(np.intp), label]
+        return positive, shares if self.weights is None else shares * self.weights[rows]
+
 
 class Loop:
     """A compiled loop bound to one task.
