@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.evaluation import hypothesis_errors, margins
 
 CLASSIFIERS = [PNormPerceptron, ALMAClassifier]
 
@@ -87,3 +88,18 @@ def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
     X, y = make_rows()
     with pytest.raises(ValueError, match=r"Row 0 .*feature space.*gamma"):
         PNormPerceptron(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
+def test_rows_to_predict_that_are_too_long_are_refused_by_number(hypothesis):
+    X, y = make_rows()
+    model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
+    model.fit(X, y)
+    X[7] *= 1e100
+    refused = pytest.raises(ValueError, match=r"Row 7 .*feature space")
+    for call in [model.predict, lambda X: margins(model, X, y)][: 1 + (hypothesis == "last")]:
+        with refused:
+            call(X)
+    if hypothesis == "vote":
+        with refused:
+            hypothesis_errors(model, X, y, [1])

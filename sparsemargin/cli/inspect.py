@@ -60,8 +60,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
 
 def _has_weights(learner: Learner) -> bool:
     """Whether there is a single vector of weights to look at."""
-    has_pool = hasattr(learner._space, "pool")
-    return learner.hypothesis not in ("vote", "random") and not has_pool
+    return learner.hypothesis not in ("vote", "random") and not learner._has_pool
 
 
 def _summary(learner: Learner) -> dict[str, Any]:

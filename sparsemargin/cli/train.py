@@ -157,7 +157,7 @@ def command(
 
 def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     """Those of the features; of a kernel's rows there are none but their numbers."""
-    if dictionary is None and hasattr(learner._space, "pool"):
+    if dictionary is None and learner._has_pool:
         return None
     return feature_names(learner, dictionary)
 

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as given
 from sparsemargin.learners import _rows as border
@@ -141,10 +140,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             slice_seed = self._random().randint(LARGEST_SEED)
             self._open_stream(rows, known, slice_seed)
         task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
-        try:
+        with border.refusing(rows):
             self._learn_stream(task)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
         return self
 
     # ------------------------------------------------------------------------------ validation
@@ -234,8 +231,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
-        linear = not hasattr(self._space, "pool")
-        return border.check_rows(X, border.open_rows(X), repeats_allowed=linear)
+        return border.check_rows(X, border.open_rows(X), repeats_allowed=not self._has_pool)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -13,6 +13,7 @@ from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.learners._first_order import FirstOrderLearner
 from sparsemargin.learners._replays import counts_by_moment, outputs_by_moment
+from sparsemargin.learners._rows import refusing
 
 
 class HypothesisErrors(NamedTuple):
@@ -108,10 +109,11 @@ def hypothesis_errors(model: Any, X: Any, y: Any, moments: ArrayLike) -> Hypothe
     check_consistent_length(X, y)
     rows = model._check_test_rows(X)
     errors: dict[str, NDArray[np.float64]] = {}
-    for which, moment, outputs in outputs_by_moment(model, rows, trials):
-        for name, values in outputs.items():
-            wrong = model.classes_[model._codes_of_outputs(values)] != y[which]
-            errors.setdefault(name, np.zeros(len(at)))[moment] += np.count_nonzero(wrong)
+    with refusing(rows):
+        for which, moment, outputs in outputs_by_moment(model, rows, trials):
+            for name, values in outputs.items():
+                wrong = model.classes_[model._codes_of_outputs(values)] != y[which]
+                errors.setdefault(name, np.zeros(len(at)))[moment] += np.count_nonzero(wrong)
     shares = {name: counts / len(y) for name, counts in errors.items()}
     return HypothesisErrors(at, shares, *counts_by_moment(model._space, trials))
 

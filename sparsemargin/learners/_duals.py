@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._replay import draw_slices
 from sparsemargin._engine.dual_replay import random_outputs, votes
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 from sparsemargin._engine.label_spaces import MATRIX_MEMORY
 from sparsemargin._engine.task import Task
+from sparsemargin.learners._replays import draw
 
 
 def open_space(learner: Any, kernel: Kernel, n_features: int) -> DualSpaces:
@@ -67,7 +67,6 @@ def outputs(learner: Any, space: DualSpaces, rows: Any) -> np.ndarray:
         return votes(space, rows, learner._n_threads())
     if hypothesis == "random":
         X, _ = learner._points(rows)
-        parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-        slices = draw_slices(*parts, learner._slice_seed, space.trials)
+        slices = draw(learner, X, space.trials)
         return random_outputs(space, rows, slices, learner._n_threads())
     return hypothesis_outputs(space, rows, learner._n_threads())

@@ -19,6 +19,7 @@ from sparsemargin._engine.kernel_functions import (
 from sparsemargin._engine.kernel_outputs import hypothesis_norms, row_lengths
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
+from sparsemargin.learners._rows import refusing
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 BYTES_PER_FEATURE = 4
@@ -127,11 +128,6 @@ class KernelLearner(Learner):
 
     # ------------------------------------------------------------------------ fitted attributes
 
-    @property
-    def _has_pool(self) -> bool:
-        self._check_fitted()
-        return hasattr(self._space, "pool")
-
     def _with_kernel(self, name: str) -> None:
         """Refuse what only a model with a kernel has."""
         if not self._has_pool:
@@ -179,7 +175,8 @@ class KernelLearner(Learner):
                 "kernel='precomputed' does not tell the lengths of rows to predict. Pass "
                 "normalize=False for margins in their own units."
             )
-        return row_lengths(self._space.kernel, rows)
+        with refusing(rows):
+            return row_lengths(self._space.kernel, rows)
 
     @property
     def intercept_(self) -> np.ndarray:

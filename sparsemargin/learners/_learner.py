@@ -28,7 +28,7 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._rows import Rows, norm, row_norms
+from sparsemargin.learners._rows import Rows, norm, refusing, row_norms
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
@@ -240,7 +240,8 @@ class Learner:
         up to a power of two for each row."""
 
     def _finite_outputs(self, rows: Rows, *, relative: bool) -> np.ndarray:
-        result, finite = self._outputs_of_rows(rows, relative=relative)
+        with refusing(rows):
+            result, finite = self._outputs_of_rows(rows, relative=relative)
         if not finite:
             row = int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
             raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
@@ -277,6 +278,12 @@ class Learner:
             from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(self)
+
+    @property
+    def _has_pool(self) -> bool:
+        """Whether the vectors are combinations of a pool of rows, not vectors of weights."""
+        self._check_fitted()
+        return hasattr(self._space, "pool")
 
     def _check_has_weights(self) -> None:
         if self._structure["hypothesis"] in ("vote", "random"):

@@ -13,7 +13,6 @@ from sparsemargin._engine._dual import DualSpace
 from sparsemargin._engine._seen import SeenSpace
 from sparsemargin._engine.dual_loop import dual_loop
 from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.label_spaces import MATRIX_MEMORY, LabelSpaces
 from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
 from sparsemargin._engine.seen_loop import seen_loop
@@ -152,19 +151,17 @@ class MatrixLearner(WeightedLearner, KernelLearner):
 
     def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
-        try:
+        with border.refusing(rows):
             self._open_space(rows, streams=False)
             self._structure = self._get_structure()
-            return self._learn_rows(rows, codes, weights, seed)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
+            self._learn_rows(rows, codes, weights, seed)
+        return self
 
     def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
-        try:
-            return self._learn_rows(rows, codes, weights, seed)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
+        with border.refusing(rows):
+            self._learn_rows(rows, codes, weights, seed)
+        return self
 
     def _learn_rows(self, rows: border.Rows, codes: Any, weights: Any, seed: int | None) -> Self:
         task = self._task(rows, codes, weights)

@@ -37,7 +37,7 @@ def random_outputs(learner: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels), up to
     powers of two; and these."""
     X, exponents = learner._points(rows)
-    slices = _draw(learner, X, learner._space.trials)
+    slices = draw(learner, X, learner._space.trials)
     if not isinstance(learner._space, KernelSpace):
         outputs = outputs_at(learner._space, *_parts(X), slices, learner._space.normalizes)
         return outputs, exponents
@@ -147,7 +147,7 @@ def _linear_replays(
         yield which, replay, random
 
 
-def _draw(learner: Any, X: Any, trials: int) -> np.ndarray:
+def draw(learner: Any, X: Any, trials: int) -> np.ndarray:
     """A time slice of so many trials for every point."""
     return draw_slices(*_parts(X), learner._slice_seed, trials)
 
@@ -156,7 +156,7 @@ def _draw_by_moment(learner: Any, X: Any, trials: list[int]) -> np.ndarray:
     """Time slices of a run that ends with each number of trials, shape (n_moments, n_points)."""
     # Slice 0 has the vector made by the first trial, and the last two slices of a run the same
     # one; in a run that goes on, the last might have one that the next trial made.
-    return np.array([np.minimum(_draw(learner, X, count), count - 1) for count in trials])
+    return np.array([np.minimum(draw(learner, X, count), count - 1) for count in trials])
 
 
 def _parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -74,6 +76,15 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
     if status != kernels.OK:
         refuse_row(rows, status, row)
     return rows
+
+
+@contextmanager
+def refusing(rows: Rows) -> Iterator[None]:
+    """Say what is wrong with a row that the engine stumbles over."""
+    try:
+        yield
+    except kernels.BadRow as bad:
+        refuse_row(rows, bad.status, bad.row)
 
 
 def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
