@@ -239,10 +239,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     def coef_(self) -> np.ndarray | csr_matrix:
         """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
 
-        Built when asked for; the average is divided by the trials. CSR after `sparsify`.
+        Built when asked for; the average is divided by the trials. CSR after `sparsify`, and
+        where the weights of so many labels and features are held sparsely from the first: where
+        they would take more than half a gigabyte.
         """
         coef = self._weights()[:, : self.n_features_in_]
-        return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
+        sparse = getattr(self, "_sparse_coef", False) or issparse(coef)
+        return csr_matrix(coef) if sparse else coef
 
     @available_if(_has_weights)
     def sparsify(self) -> Self:
@@ -253,7 +256,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     @available_if(_has_weights)
     def densify(self) -> Self:
-        """Give `coef_` as a dense array again."""
+        """Give `coef_` as a dense array again, unless the weights are held sparsely."""
         check_is_fitted(self)
         self._sparse_coef = False
         return self

@@ -28,7 +28,7 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._rows import Rows, norm, refusing, row_norms
+from sparsemargin.learners._rows import Rows, norm, refusing, row_norms, vectors_of
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
@@ -84,7 +84,7 @@ class Learner:
     _slice_seed: int
     _structure: dict[str, Any]
     _class_weight: np.ndarray
-    _coef: np.ndarray | None
+    _coef: Any
     # What files are read with for their columns to be the features; only where it was learned
     # from files.
     _reading: dict[str, Any]
@@ -292,7 +292,9 @@ class Learner:
                 "Fit with hypothesis='average' or 'last'."
             )
 
-    def _weights(self) -> np.ndarray:
+    def _weights(self) -> Any:
+        """Weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR where the
+        space holds them sparsely."""
         self._check_fitted()
         self._check_has_weights()
         coef = self._space.weights() if self._coef is None else self._coef
@@ -302,7 +304,7 @@ class Learner:
     def _hypothesis_norms(self) -> np.ndarray:
         """Dual norm of each label's hypothesis, shape (n_labels,)."""
         q = self._space.p / (self._space.p - 1.0)
-        return np.array([norm(weights, q) for weights in self._weights()])
+        return np.array([norm(weights, q) for weights in vectors_of(self._weights())])
 
     def _row_lengths(self, rows: Rows) -> np.ndarray:
         """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
@@ -313,8 +315,11 @@ class Learner:
         """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
         weights = self._weights()
         if not self._space.bias:
-            return np.zeros(len(weights), dtype=weights.dtype)
-        return weights[:, -1] * weights.dtype.type(self._space.bias)
+            return np.zeros(weights.shape[0], dtype=weights.dtype)
+        column = weights[:, -1:]
+        if not isinstance(column, np.ndarray):
+            column = column.toarray()
+        return column.ravel() * weights.dtype.type(self._space.bias)
 
     @property
     def n_corrections_(self) -> int | np.ndarray:

@@ -144,6 +144,12 @@ def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, bias)
 
 
+def vectors_of(weights: Any) -> Iterator[np.ndarray]:
+    """The rows of an array, or of a CSR array of which one at a time is made dense."""
+    for i in range(weights.shape[0]):
+        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
+
+
 def norm(v: np.ndarray, q: float) -> float:
     """The q-norm of a vector, whatever its magnitude."""
     largest = float(np.abs(v).max())
