@@ -47,6 +47,13 @@ def open_rows(X: Any) -> Rows:
     return rows
 
 
+def part_of(rows: Rows, start: int, stop: int) -> Rows:
+    """The rows from `start` to before `stop`."""
+    indptr = rows.indptr[start : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    return Rows(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
+
+
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
