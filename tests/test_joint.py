@@ -1,0 +1,270 @@
+"""``multi_class="joint"`` against a dense reference, and in all places a model comes to."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from command_line import run, three_classes
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from reference import ALMA, Perceptron
+from reference_joint import run_joint
+from strategies import (
+    LEAST_NORM,
+    Extras,
+    Machine,
+    alma_rules,
+    examples,
+    index_types,
+    make_problem,
+    perceptron_rules,
+    problems,
+    vectors,
+)
+
+from sparsemargin import (
+    ALMAClassifier,
+    PNormPerceptron,
+    fit_csr,
+    fit_svmlight,
+    load_model,
+    load_svmlight,
+    save_model,
+)
+from sparsemargin.evaluation import margins
+from sparsemargin.io import blocks
+
+POWERS = [2.0, 2.5, 6.0, "log"]
+CLASSES = st.integers(3, 5)
+
+
+@dataclass
+class Joint(Extras):
+    """The extras of a run of the joint machine."""
+
+    def options(self, problem):
+        options = super().options(problem)
+        return {name: options[name] for name in options if name not in ("delta", "tol")}
+
+    def run(self, machine, problem):
+        X = problem.X.toarray()
+        return run_joint(X, problem.y, machine.rule, machine.p, **self.options(problem))
+
+    def estimator(self, machine, **params):
+        return super().estimator(machine, multi_class="joint", **params)
+
+
+extras = st.builds(
+    Joint,
+    n_epochs=st.integers(1, 3),
+    rho=st.sampled_from([None, 0.5, 3.0]),
+    weighted=st.booleans(),
+    class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}, {2: 0.0}]),
+)
+
+
+def machines(rules=perceptron_rules | alma_rules, powers=POWERS):
+    return st.builds(Machine, rules, st.sampled_from(powers))
+
+
+def assert_same(fitted, reference, expected, rho, tolerance):
+    """Compare corrections, weights and dual vector; expected is the hypothesis."""
+    assert type(fitted.n_corrections_) is int
+    assert fitted.n_corrections_ == reference.n_corrections
+    error = tolerance * float(np.abs(expected).max())
+    n = fitted.n_features_in_
+    np.testing.assert_allclose(fitted.coef_, expected[:, :n].astype(float), rtol=0, atol=error)
+    if rho is not None:
+        intercept = (expected[:, n] * rho).astype(float)
+        np.testing.assert_allclose(fitted.intercept_, intercept, rtol=0, atol=error * rho)
+    theta = reference.theta.astype(float)
+    atol = tolerance * np.abs(theta).max()
+    np.testing.assert_allclose(fitted.theta_, theta, rtol=0, atol=atol)
+    np.testing.assert_allclose(fitted.theta_norm_, [float(reference.theta_norm)], rtol=tolerance)
+
+
+def check(machine, problem, extras, hypothesis, normalized=False, tolerance=1e-10, least_gap=1e-9):
+    """Fit both and compare, unless a decision lay within rounding of another one."""
+    reference = extras.run(machine, problem)
+    assume(reference.smallest_gap > least_gap)
+    assume(not normalized or reference.smallest_norm > LEAST_NORM)
+    fitted = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
+    expected = getattr(reference, hypothesis)(normalized)
+    assert_same(fitted, reference, expected, extras.rho, tolerance)
+    X_test = problem.X_test.toarray()
+    outputs = X_test @ fitted.coef_.T + fitted.intercept_
+    error = 1e-6 * np.abs(outputs).max()
+    np.testing.assert_allclose(fitted.decision_function(problem.X_test), outputs, atol=error)
+    return fitted, reference
+
+
+@examples(250)
+@given(
+    machines(),
+    CLASSES.flatmap(lambda k: problems(n_classes=st.just(k), index_dtype=index_types)),
+    extras,
+    vectors,
+    st.booleans(),
+)
+def test_rows_of_float64(machine, problem, extras, hypothesis, normalized):
+    check(machine, problem, extras, hypothesis, normalized)
+
+
+@examples(100)
+@given(
+    machines(),
+    problems(n_classes=CLASSES, value_dtype=st.just("f4"), index_dtype=index_types),
+    extras,
+    vectors,
+)
+def test_rows_of_float32(machine, problem, extras, hypothesis):
+    check(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
+
+
+@examples(80)
+@given(
+    problems(n_classes=CLASSES, n=st.integers(2, 5), integers=st.just(True)),
+    st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 0.5])),
+)
+def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, extras):
+    machine = Machine(Perceptron(normalize=False), 2.0)
+    reference = extras.run(machine, problem)
+    fitted = extras.fit(machine, problem, hypothesis="last")
+    assert_same(fitted, reference, reference.last(), extras.rho, tolerance=0)
+
+
+@examples(60)
+@given(machines(alma_rules), problems(n_classes=st.just(4)), st.sampled_from([None, 1.0]))
+def test_certificate(machine, problem, rho):
+    extras = Joint(n_epochs=3, rho=rho)
+    reference = extras.run(machine, problem)
+    assume(reference.smallest_gap > 1e-9)
+    fitted = extras.fit(machine, problem, hypothesis="last", keep_history=True)
+    rows = (
+        problem.X.toarray() if rho is None else np.c_[problem.X.toarray(), np.ones(len(problem.y))]
+    )
+    margin = reference.margin(rows.astype(np.longdouble), problem.y, machine.rule)
+    assert fitted.margin_ == pytest.approx(float(margin), rel=1e-9, abs=1e-12)
+    assert fitted.margin_upper_bound_ == pytest.approx(float(min(reference.bounds)), rel=1e-9)
+    assert fitted.margin_ <= fitted.margin_upper_bound_
+    assert fitted.history_["margin"].shape == (fitted.n_iter_,)
+    # The rows' margins in the distribution are those that the certificate is made of.
+    normalize = machine.rule.normalize is True
+    of_rows = margins(fitted, problem.X, problem.y, normalize=normalize)
+    assert of_rows[rows.any(axis=1)].min() == pytest.approx(fitted.margin_, rel=1e-9, abs=1e-12)
+
+
+def test_a_proven_margin_ends_a_fit():
+    rng = np.random.RandomState(0)
+    y = np.arange(60) % 3
+    X = np.eye(3)[y] + 0.1 * rng.normal(size=(60, 3))
+    model = ALMAClassifier(
+        alpha=0.3, hypothesis="last", multi_class="joint", max_iter=500, tol=0.2, random_state=0
+    ).fit(X, y)
+    assert model.n_iter_ < 500
+    assert model.margin_ >= 0.8 * model.margin_upper_bound_ > 0
+
+
+# -- two classes ----------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(
+    machines(st.sampled_from([Perceptron(), ALMA(), ALMA(alpha=0.5)])),
+    problems(),
+    st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 1.0])),
+    vectors,
+)
+def test_two_classes_are_the_lone_vector_up_to_a_factor(machine, problem, extras, hypothesis):
+    reference = extras.run(machine, problem)
+    assume(reference.smallest_gap > 1e-9)
+    fitted = extras.fit(machine, problem, hypothesis=hypothesis)
+    assert fitted.n_corrections_ == reference.n_corrections
+    first, second = getattr(reference, hypothesis)().astype(float)
+    # One is the other's opposite: W.Phi / ||Phi||_p is w.x / ||x||_p.
+    np.testing.assert_allclose(first, -second, rtol=1e-12, atol=1e-15)
+    expected = 2 * second / 2 ** (1 / reference.p)
+    error = 1e-10 * np.abs(expected).max()
+    n = problem.X.shape[1]
+    np.testing.assert_allclose(fitted.coef_[0], expected[:n], rtol=0, atol=error)
+
+
+# -- streams, batches and files -------------------------------------------------------------------
+
+
+def words(model, path):
+    """What a model's file holds, to the bit."""
+    save_model(model, path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("p", [2.0, 6.0])
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_batches_are_one_epoch_to_the_bit(p, hypothesis, tmp_path):
+    problem = make_problem(3, 400, 30, 0.3, 0.2, n_classes=4)
+
+    def model():
+        return ALMAClassifier(
+            p=p, hypothesis=hypothesis, multi_class="joint", shuffle=False, max_iter=1,
+            random_state=0, fit_intercept=True,
+        )  # fmt: skip
+
+    whole = model().partial_fit(problem.X, problem.y, classes=range(4))
+    parts = model()
+    cuts = [0, 1, 2, 70, 71, 399, 400]
+    for start, stop in pairwise(cuts):
+        parts.partial_fit(problem.X[start:stop], problem.y[start:stop], classes=range(4))
+        parts.decision_function(problem.X_test)
+    assert words(parts, tmp_path / "parts") == words(whole, tmp_path / "whole")
+    fitted = model().fit(problem.X, problem.y)
+    np.testing.assert_array_equal(fitted.coef_, whole.coef_)
+    np.testing.assert_array_equal(fitted.intercept_, whole.intercept_)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A text of some KB is then many blocks, and the features grow from one to the next."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 512)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("options", [
+    {}, {"p": 6.0, "fit_intercept": True}, {"hypothesis": "last", "normalize": "running"},
+])  # fmt: skip
+def test_files_are_learned_as_matrices_are(options, tmp_path):
+    path, *_ = three_classes(tmp_path)
+    options = {"algo": "alma", "multi_class": "joint", "max_iter": 2, "shuffle": False, **options}
+    streamed = fit_svmlight(path, **options)
+    X, y = load_svmlight(path)[:2]
+    fitted = fit_csr(X, y, **options)
+    assert streamed.n_corrections_ == fitted.n_corrections_ > 0
+    np.testing.assert_array_equal(streamed.coef_, fitted.coef_)
+    np.testing.assert_array_equal(streamed.intercept_, fitted.intercept_)
+
+
+def test_command_line(tmp_path):
+    path, *_ = three_classes(tmp_path)
+    run("train", path, "-o", tmp_path / "model", "-q", "--multi-class", "joint", "--p", "3")
+    model = load_model(tmp_path / "model")
+    assert model.multi_class == "joint"
+    same = fit_svmlight(path, multi_class="joint", p=3, random_state=0, max_iter=1)
+    assert words(model, tmp_path / "one") == words(same, tmp_path / "other")
+    run("predict", tmp_path / "model", path, "-q", "-o", tmp_path / "predicted")
+    X, _ = load_svmlight(path)[:2]
+    predicted = (tmp_path / "predicted").read_text().split()
+    assert predicted == [str(label) for label in model.predict(X)]
+
+
+@pytest.mark.parametrize("params", [{"p": 6.0}, {"hypothesis": "last", "fit_intercept": True}])
+def test_a_loaded_model_goes_on_to_the_bit(params, tmp_path):
+    problem = make_problem(5, 200, 20, 0.4, 0.2, n_classes=5)
+    model = PNormPerceptron(multi_class="joint", random_state=0, **params)
+    model.partial_fit(problem.X[:90], problem.y[:90], classes=range(5))
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    X_test = problem.X_test
+    np.testing.assert_array_equal(loaded.decision_function(X_test), model.decision_function(X_test))
+    for one in (model, loaded):
+        one.partial_fit(problem.X[90:], problem.y[90:])
+    assert words(loaded, tmp_path / "one") == words(model, tmp_path / "other")
