@@ -27,7 +27,9 @@ from sparsemargin._engine._units cimport answer, settle
 cdef enum:
     AHEAD = 4
 
-cdef double LARGEST_SAFE = 1e270  # as in `is_safe`
+# As in `is_safe`.
+cdef double LEAST_SAFE = 1e-270
+cdef double LARGEST_SAFE = 1e270
 
 
 cdef struct Classes:  # of the machine, and how the intercept is laid beside the features
@@ -81,7 +83,7 @@ cdef Py_ssize_t rescued_rival(const double* out, bint wide, const Classes* class
     """
     cdef Py_ssize_t k, best = -1
     for k in range(classes.n):
-        if k == true_class or (not wide and out[k] < -1.0 / LARGEST_SAFE):
+        if k == true_class or (not wide and out[k] < -LEAST_SAFE):
             continue
         if best >= 0:
             set_pair(pair, classes, k, best, values, columns, nnz)
