@@ -268,3 +268,113 @@ def test_a_loaded_model_goes_on_to_the_bit(params, tmp_path):
     for one in (model, loaded):
         one.partial_fit(problem.X[90:], problem.y[90:])
     assert words(loaded, tmp_path / "one") == words(model, tmp_path / "other")
+
+
+# -- in extremis ----------------------------------------------------------------------------------
+
+wide_longdouble = pytest.mark.skipif(
+    np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp,
+    reason="numpy.longdouble has no wider range than float64 here",
+)
+
+
+def met_by_tiny_features(seed):
+    """Return rows that have a large feature of their own each, and small ones in common, to which
+    all that the first passes know of other rows belongs; and labels."""
+    rng = np.random.RandomState(seed)
+    small = 1e-3 * rng.choice([-1, 1], (60, 5)) * rng.uniform(0.2, 1, (60, 5))
+    y = rng.permutation(np.arange(60) % 4)
+    return np.c_[small, np.eye(60)], y
+
+
+@wide_longdouble
+@pytest.mark.parametrize("p", [21.5, 128.0, 256.0])
+@pytest.mark.parametrize("rule", [Perceptron(), ALMA()])
+def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
+    for seed in range(3):
+        rows, y = met_by_tiny_features(seed)
+        reference = run_joint(rows, y, rule, p, n_epochs=2)
+        assert reference.smallest_gap > 1e-9
+        fitted = Joint(n_epochs=2).estimator(Machine(rule, p), hypothesis="last")
+        fitted.fit(rows, y)
+        assert_same(fitted, reference, reference.last(), None, 1e-10)
+
+
+@wide_longdouble
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("rule", [Perceptron, ALMA])
+@pytest.mark.parametrize("p", [2.0, 6.0])
+def test_mixed_magnitudes_are_learned_as_they_are_or_refused(rule, normalize, p):
+    problem = make_problem(7, 300, 12, 0.5, 0.1, n_classes=3)
+    sizes = np.where(np.arange(300) // 3 % 2, 1e300, 1e-300)
+    rows, machine = problem.X.toarray() * sizes[:, None], Machine(rule(normalize=normalize), p)
+    reference = run_joint(rows, problem.y, machine.rule, p)
+    assert reference.smallest_gap > 1e-9
+    fitted = Joint().estimator(machine, hypothesis="last")
+    if normalize:
+        fitted.fit(rows, problem.y)
+        assert_same(fitted, reference, reference.last(), None, 1e-10)
+    else:
+        with pytest.raises(ValueError, match=r"Row \d+ of X.* step too far in magnitude"):
+            fitted.fit(rows, problem.y)
+
+
+# -- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"hypothesis": "vote"}, "no hypothesis='vote'. Pass hypothesis='average' or 'last'"),
+        ({"hypothesis": "random"}, "no hypothesis='random'. Pass"),
+        ({"kernel": "rbf"}, "no kernel='rbf'. Pass kernel='linear', or multi_class='ovr'"),
+        ({"soft_margin": 0.5}, "no soft_margin=0.5. Pass soft_margin=0, or multi_class='ovr'"),
+        ({"multi_class": "crammer"}, "'multi_class' parameter .* among {'joint', 'ovr'}"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [ALMAClassifier, PNormPerceptron])
+def test_what_no_joint_machine_has_is_refused(estimator, params, message):
+    problem = make_problem(0, 20, 5, 1.0, 0.0, n_classes=3)
+    model = estimator(**{"multi_class": "joint", **params})
+    with pytest.raises(ValueError, match=message):
+        model.fit(problem.X, problem.y)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(problem.X, problem.y, classes=range(3))
+
+
+def test_the_classes_are_learned_on_as_they_were():
+    problem = make_problem(0, 50, 5, 1.0, 0.0, n_classes=3)
+    model = ALMAClassifier(multi_class="joint", warm_start=True).fit(problem.X, problem.y)
+    model.fit(problem.X, problem.y)
+    with pytest.raises(ValueError, match="warm_start can't go on with another multi_class"):
+        model.set_params(multi_class="ovr").fit(problem.X, problem.y)
+
+
+@examples(40)
+@given(machines(), problems(n_classes=CLASSES), st.integers(1, 12), vectors)
+def test_a_fit_ends_after_so_many_corrections(machine, problem, most, hypothesis):
+    check(machine, problem, Joint(n_epochs=2, max_corrections=most), hypothesis)
+
+
+def test_threads_change_nothing():
+    problem = make_problem(1, 200, 20, 0.5, 0.2, n_classes=5)
+    models = [
+        ALMAClassifier(multi_class="joint", random_state=0, n_jobs=n_jobs, p=3.0)
+        for n_jobs in (1, 2)
+    ]
+    one, two = (model.fit(problem.X, problem.y).coef_ for model in models)
+    np.testing.assert_array_equal(one, two)
+
+
+def test_rows_out_of_order_and_bad_rows_are_met_as_they_are_read():
+    problem = make_problem(2, 60, 8, 1.0, 0.2, n_classes=3)
+    model = ALMAClassifier(multi_class="joint", random_state=0)
+    expected = model.fit(problem.X, problem.y).n_corrections_
+    backwards = problem.X[:, ::-1][:, ::-1]
+    backwards.indices = backwards.indices.reshape(60, 8)[:, ::-1].ravel().copy()
+    backwards.data = backwards.data.reshape(60, 8)[:, ::-1].ravel().copy()
+    assert model.fit(backwards, problem.y).n_corrections_ == expected
+    broken = problem.X.copy()
+    broken.data[83] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 10, column 3"):
+        model.fit(broken, problem.y)
