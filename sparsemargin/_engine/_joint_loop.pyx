@@ -162,17 +162,6 @@ cdef inline double bound_of_norm(const Classes* classes, const value_t* values,
     return bound if bound > 1e-140 else INFINITY
 
 
-cdef inline void send_for(const index_t* indptr, const value_t* data, const index_t* indices,
-                          const int64_t* codes, const double* weights,
-                          Py_ssize_t row) noexcept nogil:
-    """Send for a row to come."""
-    prefetch(codes + row)
-    if weights != NULL:
-        prefetch(weights + row)
-    prefetch_span(data + indptr[row], data + indptr[row + 1])
-    prefetch_span(indices + indptr[row], indices + indptr[row + 1])
-
-
 cdef inline int make_room(Pair* pair, vector[double]& numbers, vector[int64_t]& columns,
                           Py_ssize_t nnz) except -1 nogil:
     """Let the pair have room for a row of so many entries and an intercept."""
@@ -188,9 +177,12 @@ cdef inline int make_room(Pair* pair, vector[double]& numbers, vector[int64_t]& 
 
 cdef inline int read_row(double* out, const state_t* g, const Classes* classes,
                          const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                         bint check, vector[int64_t]& table) except -1 nogil:
-    """Check the row and score it."""
+                         bint check, vector[int64_t]& table, const value_t* next_values,
+                         const index_t* next_columns, Py_ssize_t next_nnz) except -1 nogil:
+    """Check the row and score it, and send for one to come."""
     cdef int status = OK
+    prefetch_span(next_values, next_values + next_nnz)
+    prefetch_span(next_columns, next_columns + next_nnz)
     if check:
         status = check_row(values, columns, nnz, classes.bias_column)
     if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
@@ -234,7 +226,7 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
     cdef const Rule* r = &rule.rule
     cdef Classes classes = Classes(
         space.n_classes, space.rho, space.n_features, pow(2.0, 1.0 / c.p.exponent))
-    cdef Py_ssize_t i, j, nnz, row = -1
+    cdef Py_ssize_t i, j, nnz, next_row, row = -1
     cdef int64_t trials = space.trials, mistakes = 0
     cdef int status = OK
     cdef bint normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
@@ -252,15 +244,20 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
                 status = ALL_STOPPED
                 break
             row = rows[i] if rows != NULL else i
+            next_row = min(i + AHEAD, stop - 1)
             if rows != NULL:
                 prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
-            j = min(i + AHEAD, stop - 1)
-            send_for(&indptr[0], &data[0], &indices[0], &codes[0], row_weight,
-                     rows[j] if rows != NULL else j)
+                next_row = rows[next_row]
+            prefetch(&codes[0] + next_row)
+            if row_weight != NULL:
+                prefetch(row_weight + next_row)
             j = indptr[row]
             nnz = indptr[row + 1] - j
-            status = read_row(out.data(), &g[0], &classes, &data[0] + j, &indices[0] + j, nnz,
-                              check, table)
+            status = read_row(
+                out.data(), &g[0], &classes, &data[0] + j, &indices[0] + j, nnz, check, table,
+                &data[0] + indptr[next_row], &indices[0] + indptr[next_row],
+                indptr[next_row + 1] - indptr[next_row],
+            )
             if status != OK:
                 break
             share = row_weight[row] if row_weight != NULL else 1.0
