@@ -6,10 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from command_line import run, three_classes
+from contract import NOT_EQUIVALENT
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import ALMA, Perceptron
 from reference_joint import run_joint
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import (
     LEAST_NORM,
     Extras,
@@ -32,11 +34,20 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
+from sparsemargin._engine import joint_loop
 from sparsemargin.evaluation import margins
 from sparsemargin.io import blocks
 
 POWERS = [2.0, 2.5, 6.0, "log"]
 CLASSES = st.integers(3, 5)
+
+
+@parametrize_with_checks(
+    [ALMAClassifier(multi_class="joint")],
+    expected_failed_checks=lambda estimator: NOT_EQUIVALENT,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
 
 
 @dataclass
@@ -155,6 +166,17 @@ def test_certificate(machine, problem, rho):
     assert of_rows[rows.any(axis=1)].min() == pytest.approx(fitted.margin_, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("p", [6.0, 21.5])
+def test_long_runs_stay_exact_though_early_weights_dwarf_later_ones(p):
+    problem, machine = make_problem(1, 1000, 12, 0.5, 0.3, n_classes=3), Machine(Perceptron(), p)
+    extras = Joint(n_epochs=3, rho=1.0)
+    reference, fitted = extras.run(machine, problem), extras.fit(machine, problem)
+    assert reference.smallest_gap > 1e-9
+    assert_same(fitted, reference, reference.average(), extras.rho, tolerance=1e-12)
+    if p > 10:
+        assert fitted._space.per_label("flushes")[0] > 0
+
+
 def test_a_proven_margin_ends_a_fit():
     rng = np.random.RandomState(0)
     y = np.arange(60) % 3
@@ -230,11 +252,12 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("options", [
-    {}, {"p": 6.0, "fit_intercept": True}, {"hypothesis": "last", "normalize": "running"},
+    {"algo": "alma"}, {"algo": "pnorm", "p": 21.5, "fit_intercept": True},
+    {"algo": "alma", "hypothesis": "last", "normalize": "running", "fit_intercept": True},
 ])  # fmt: skip
 def test_files_are_learned_as_matrices_are(options, tmp_path):
     path, *_ = three_classes(tmp_path)
-    options = {"algo": "alma", "multi_class": "joint", "max_iter": 2, "shuffle": False, **options}
+    options = {"multi_class": "joint", "max_iter": 2, "shuffle": False, **options}
     streamed = fit_svmlight(path, **options)
     X, y = load_svmlight(path)[:2]
     fitted = fit_csr(X, y, **options)
@@ -364,6 +387,24 @@ def test_threads_change_nothing():
     ]
     one, two = (model.fit(problem.X, problem.y).coef_ for model in models)
     np.testing.assert_array_equal(one, two)
+
+
+def test_ctrl_c_keeps_what_was_learned(monkeypatch):
+    problem, calls = make_problem(0, 90, 10, 1.0, 0.2, n_classes=3), joint_loop.JointLoop._call
+
+    def interrupted(loop, order, start, *rest):
+        if start > 30:
+            raise KeyboardInterrupt
+        return calls(loop, order, start, *rest)
+
+    monkeypatch.setattr(joint_loop, "PRODUCTS_PER_CALL", 300)
+    monkeypatch.setattr(joint_loop.JointLoop, "_call", interrupted)
+    model = ALMAClassifier(multi_class="joint", hypothesis="last", max_iter=None, random_state=0)
+    with pytest.warns(UserWarning, match="Interrupted after"):
+        model.fit(problem.X, problem.y)
+    assert 0 < model.n_iter_ < 1
+    assert model.n_corrections_ > 0
+    assert not hasattr(model, "margin_")
 
 
 def test_rows_out_of_order_and_bad_rows_are_met_as_they_are_read():
