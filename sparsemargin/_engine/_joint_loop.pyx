@@ -27,10 +27,6 @@ from sparsemargin._engine._units cimport answer, settle
 cdef enum:
     AHEAD = 4
 
-# As in `is_safe`.
-cdef double LEAST_SAFE = 1e-270
-cdef double LARGEST_SAFE = 1e270
-
 
 cdef struct Classes:  # of the machine, and how the intercept is laid beside the features
     Py_ssize_t n
@@ -67,7 +63,7 @@ cdef inline Py_ssize_t strongest_rival(const double* out, Py_ssize_t n, Py_ssize
     cdef Py_ssize_t k, best = 1 if true_class == 0 else 0
     wide[0] = False
     for k in range(n):
-        wide[0] |= not fabs(out[k]) < LARGEST_SAFE  # a NaN is not
+        wide[0] |= not (fabs(out[k]) < 1.0 or is_safe(out[k]))  # a NaN is neither
         if out[k] > out[best] and k != true_class:
             best = k
     return best
@@ -83,7 +79,7 @@ cdef Py_ssize_t rescued_rival(const double* out, bint wide, const Classes* class
     """
     cdef Py_ssize_t k, best = -1
     for k in range(classes.n):
-        if k == true_class or (not wide and out[k] < -LEAST_SAFE):
+        if k == true_class or (not wide and out[k] < 0.0 and is_safe(out[k])):
             continue
         if best >= 0:
             set_pair(pair, classes, k, best, values, columns, nnz)
