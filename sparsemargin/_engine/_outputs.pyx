@@ -2,16 +2,16 @@
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
 from libc.math cimport isfinite, ldexp
-from libc.stdint cimport uint16_t
+from libc.stdint cimport int64_t, uint16_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
 from sparsemargin._engine._labels cimport Space
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure
-from sparsemargin._engine._scores cimport label_scores
+from sparsemargin._engine._scores cimport label_scores, scores
 from sparsemargin._engine._space cimport (
-    FLUSHES, LinearSpace, coordinate, entry, n_entries, synced_of
+    FLUSHES, LinearSpace, coordinate, entry, mixed, n_entries, synced_of
 )
 from sparsemargin._engine._storage cimport Block, Places, block_of
 from sparsemargin._engine._types cimport index_t, state_t, value_t
@@ -35,37 +35,59 @@ cdef double one_score(const Space* space, const state_t* like, bint of_acc, Py_s
     return total
 
 
-cdef bint are_sound(const double* part, const Space* space, const state_t* like, bint of_acc,
-                    const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                    const RowScale* row) noexcept nogil:
-    """Whether no score has lost terms to under- or overflow: those that may have are worked out
-    again with the row scaled, and a 0 is one either way."""
+cdef void weigh_row(state_t* weights, const Space* space, const double* a, const double* b,
+                    const index_t* columns, Py_ssize_t nnz) noexcept nogil:
+    """The weights of all labels for the entries of an augmented row, entry by entry."""
+    cdef Py_ssize_t j, l, i, K = space.n_labels
+    cdef const Block* block
+    for j in range(n_entries(space, nnz)):
+        for l in range(K):
+            i = coordinate(space, columns, nnz, j, l)
+            block = space.at.blocks + block_of(&space.at, l)
+            weights[j * K + l] = <state_t> mixed(
+                (<const state_t*> block.g)[i], (<const state_t*> block.acc)[i],
+                space.pending[l * (FLUSHES + 1) + block.synced[i]], a[l], b[l])
+
+
+cdef bint rescue(double* out, const Space* space, const state_t* like, const double* a,
+                 const double* b, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                 int* exponent) noexcept nogil:
+    """Outputs of a row, some of which may have lost terms to under- or overflow, up to a power of
+    two; False where they are sound as they are."""
     cdef Py_ssize_t l
+    cdef bint sound = True
+    cdef RowScale row
+    exponent[0] = 0
+    if not measure(&row, &space.p, values, nnz, space.bias, 0.0):
+        return False
+    # An output of 0 that is one with the row scaled too is sound, and leaves the others so.
     for l in range(space.n_labels):
-        if is_safe(part[l]):
-            continue
-        if part[l] != 0.0 or one_score(space, like, of_acc, l, values, columns, nnz, row) != 0.0:
-            return False
+        if not is_safe(out[l]):
+            sound = sound and out[l] == 0.0 and scaled_output(
+                space, like, l, a, b, values, columns, nnz, &row) == 0.0
+    if sound:
+        return False
+    for l in range(space.n_labels):
+        out[l] = scaled_output(space, like, l, a, b, values, columns, nnz, &row)
+    exponent[0] = row.exponent
     return True
 
 
-cdef void fill(double* part, const Space* space, const state_t* like, const Places* at,
-               bint of_acc, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-               Py_ssize_t next_nnz) noexcept nogil:
-    """The scores of all labels by g, or by acc; the next row follows in memory."""
-    cdef Py_ssize_t l
-    cdef RowScale unscaled = RowScale(0, 1.0, 0.0, 0.0)
-    label_scores(part, like, at, of_acc, space.n_labels, 0, space.n_labels, values, columns, nnz,
-                 space.bias, space.n_coordinates - 1, columns + nnz, next_nnz)
-    if of_acc and at.blocks[0].synced != NULL:
-        for l in range(space.n_labels):
-            if space.of.flushes[l]:
-                part[l] = one_score(space, like, True, l, values, columns, nnz, &unscaled)
+cdef double scaled_output(const Space* space, const state_t* like, Py_ssize_t l, const double* a,
+                          const double* b, const value_t* values, const index_t* columns,
+                          Py_ssize_t nnz, const RowScale* row) noexcept nogil:
+    cdef double output = a[l] * one_score(space, like, False, l, values, columns, nnz, row)
+    if space.averaged:
+        output += b[l] * one_score(space, like, True, l, values, columns, nnz, row)
+    return output
 
 
 def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
             const index_t[::1] indices, const index_t[::1] indptr, bint relative):
     """``w.x`` of every row for every label.
+
+    An average is weighed coordinate by coordinate before rows are multiplied by it: once for all
+    of them, or for the entries of a row where these are fewer.
 
     Parameters
     ----------
@@ -83,60 +105,55 @@ def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
     """
     cdef const Space* c = &space.c
     cdef const state_t* kind = &like[0]
-    cdef Py_ssize_t r, l, nnz, next_nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
-    cdef Py_ssize_t width = c.at.n_blocks * c.at.width
+    cdef Py_ssize_t r, j, l, nnz, next_nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
+    cdef Py_ssize_t longest
     cdef const value_t* values
     cdef const index_t* columns
-    cdef RowScale row
-    cdef bint extreme, finite = True
+    cdef int exponent = 0
+    cdef bint extreme, rescued, finite = True, weighed = not c.averaged
     a_array, b_array = space.mixture()
     cdef const double[::1] a = a_array, b = b_array
     result = np.empty((n_rows, K))
     cdef double[:, ::1] out = result
     cdef Places at = c.at
-    cdef Block current
-    acc = space.current_acc(indptr[n_rows])
-    cdef state_t[::1] acc_view
-    if acc is not None:
-        acc_view = acc
-        current = at.blocks[0]
-        current.acc = &acc_view[0]
-        current.synced = NULL
-        at.blocks = &current
-    cdef vector[double] parts
-    parts.resize(2 * width)
+    cdef Block block = at.blocks[0]
+    cdef state_t[:, ::1] weights
+    if c.averaged and not space.is_tiled and indptr[n_rows] - indptr[0] >= c.n_coordinates:
+        weights = space.weights_by_coordinate()
+        weighed = True
+        block.g = &weights[0, 0]
+        at.blocks, at.width = &block, K
+    cdef vector[double] parts, of_row
+    cdef vector[int64_t] places
+    parts.resize(max(at.n_blocks * at.width, K))
     cdef double* part = parts.data()
+    if not weighed:
+        longest = int(np.diff(indptr).max(initial=0)) + 1
+        of_row.resize(longest * K)
+        places.resize(longest)
+        for j in range(longest):
+            places[j] = j
     with nogil:
         for r in range(n_rows):
             values = &data[0] + indptr[r]
             columns = &indices[0] + indptr[r]
             nnz = indptr[r + 1] - indptr[r]
-            next_nnz = indptr[min(r + 2, n_rows)] - indptr[r + 1]
-            fill(part, c, kind, &at, False, values, columns, nnz, next_nnz)
-            if c.averaged:
-                fill(part + width, c, kind, &at, True, values, columns, nnz, next_nnz)
-            row.exponent = 0
-            row.factor = 1.0
+            if weighed:
+                next_nnz = indptr[min(r + 2, n_rows)] - indptr[r + 1]
+                label_scores(part, kind, &at, False, K, 0, K, values, columns, nnz, c.bias,
+                             c.n_coordinates - 1, columns + nnz, next_nnz)
+            else:
+                weigh_row(<state_t*> of_row.data(), c, &a[0], &b[0], columns, nnz)
+                scores(part, <const state_t*> of_row.data(), K, 0, K, values,
+                       <const int64_t*> places.data(), nnz, c.bias, nnz)
             extreme = False
             for l in range(K):
-                extreme |= not is_safe(part[l]) or (c.averaged and not is_safe(part[width + l]))
-            if extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0):
-                if (are_sound(part, c, kind, False, values, columns, nnz, &row)
-                        and (not c.averaged
-                             or are_sound(part + width, c, kind, True, values, columns, nnz,
-                                          &row))):
-                    row.exponent = 0
-                else:
-                    for l in range(K):
-                        part[l] = one_score(c, kind, False, l, values, columns, nnz, &row)
-                        if c.averaged:
-                            part[width + l] = one_score(c, kind, True, l, values, columns, nnz,
-                                                        &row)
+                extreme |= not is_safe(part[l])
+            rescued = extreme and rescue(part, c, kind, &a[0], &b[0], values, columns, nnz,
+                                         &exponent)
             for l in range(K):
-                out[r, l] = a[l] * part[l]
-                if c.averaged:
-                    out[r, l] += b[l] * part[width + l]
-                if not relative:
-                    out[r, l] = ldexp(out[r, l], row.exponent)
+                out[r, l] = part[l] if rescued or c.averaged else a[l] * part[l]
+                if rescued and not relative:
+                    out[r, l] = ldexp(out[r, l], exponent)
                 finite &= isfinite(out[r, l])
     return result, finite

@@ -365,6 +365,20 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
         rescale(space, t, g, acc, l, -ilogb(largest))
 
 
+# ---------------------------------------------------------------------------------------- weights
+
+def mix(state_t[::1] weights, const state_t[::1] g, const state_t[::1] acc,
+        const uint16_t[::1] synced, const double[:, ::1] pending, const double[::1] a,
+        const double[::1] b):
+    """The averaged hypothesis of labels side by side, coordinate by coordinate."""
+    cdef Py_ssize_t i = 0, j, l, n_labels = a.shape[0]
+    with nogil:
+        for j in range(weights.shape[0] // n_labels):
+            for l in range(n_labels):
+                weights[i] = <state_t> mixed(g[i], acc[i], pending[l, synced[i]], a[l], b[l])
+                i += 1
+
+
 # ----------------------------------------------------------------------------- outputs in extremis
 
 cdef inline bint factors(const Space* space, const state_t* t, Py_ssize_t l,
@@ -608,37 +622,30 @@ cdef class LinearSpace(FirstOrderSpace):
     def weights(self):
         """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last: an
         array, or CSR where the coordinates are held in tiles."""
-        a, b = self.mixture()
+        weights = self.gathered(self.weigh)
+        values = weights if self.storage.tiles is None else weights.data
+        if not np.isfinite(values).all():
+            raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
+        return weights
 
-        def mixed(labels, numbers):
-            g = numbers.get("g", numbers["t"])
-            result = np.multiply(g, a[labels]).astype(self.t.dtype, copy=False)
-            if self.c.averaged:
-                result += np.multiply(numbers["acc"], b[labels]).astype(self.t.dtype, copy=False)
-                for l in np.flatnonzero(self.per_label("flushes")[labels]):
-                    pending = self.pending[labels][l] * b[labels][l]
-                    result[:, l] += pending[numbers["synced"][:, l]] * g[:, l]
-            if not np.isfinite(result).all():
-                raise ValueError(
-                    f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
-            return result
+    def weights_by_coordinate(self):
+        """The same, shape (n_coordinates, n_labels), where they are held densely; infinite where
+        they exceed their type."""
+        (_, labels, numbers), = self.storage.parts()
+        return self.weigh(labels, numbers)
 
-        return self.gathered(mixed)
-
-    def current_acc(self, Py_ssize_t nnz):
-        """What acc comes to with all that is pending, where that is worth its making for rows
-        of so many nonzeros and no digit is lost by it; else None."""
-        flushed = np.flatnonzero(self.per_label("flushes"))
-        if (not self.c.averaged or len(flushed) == 0 or nnz < self.c.n_coordinates
-                or self.is_tiled or self.t.dtype != np.float64):
-            return None
-        acc = self.acc.copy()
-        (_, _, numbers), = self.storage.parts()
-        by_label = acc.reshape(self.c.n_coordinates, self.c.at.width)
-        for l in flushed:
-            g = numbers.get("g", numbers["t"])[:, l]
-            by_label[:, l] += self.pending[l][numbers["synced"][:, l]] * g
-        return acc
+    @np.errstate(over="ignore")
+    def weigh(self, labels, numbers):
+        """The weights that the numbers of some labels come to."""
+        a, b = (np.ascontiguousarray(factor[labels]) for factor in self.mixture())
+        g = np.ascontiguousarray(numbers.get("g", numbers["t"]))
+        if not self.c.averaged:
+            return np.multiply(g, a).astype(g.dtype, copy=False)
+        weights = np.empty_like(g)
+        mix(weights.ravel(), g.ravel(), np.ascontiguousarray(numbers["acc"]).ravel(),
+            np.ascontiguousarray(numbers["synced"]).ravel(),
+            np.ascontiguousarray(self.pending[labels]), a, b)
+        return weights
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates), as `weights`."""
