@@ -27,7 +27,8 @@ def write_readable(
     ``class<TAB>name<TAB>weight`` for more, or many labels a row, class after class. The intercept
     comes first, named ``(intercept)``, then the features by falling magnitude. A weight has all
     its digits: ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are
-    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like another line's.
+    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like
+    another line's.
 
     Of a model with a kernel the lines are `dual_coef_` in place of weights: the rows' numbers, as
     `support_` has them, in place of the features' names.
