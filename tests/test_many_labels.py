@@ -1,6 +1,7 @@
 """Rows with any number of labels: each label is a problem of its own, learned in the same pass."""
 
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -161,6 +162,22 @@ def test_certificates_are_those_of_each_label():
     assert one.history_["margin"].ndim == 2
 
 
+def test_nothing_of_the_size_of_rows_by_labels_is_made():
+    n_rows, n_labels = 20_000, 1000
+    random = np.random.RandomState(0)
+    X = sp.random(n_rows, 10, density=0.3, format="csr", random_state=random)
+    Y = sp.random(n_rows, n_labels, density=0.001, format="csr", random_state=random)
+    Y.data[:] = 1
+    model = ALMAClassifier(random_state=0, max_iter=1).fit(X[:10], Y[:10])
+    # Of an array of doubles; one of booleans is 1/8.
+    for work, most in [(lambda: model.fit(X, Y), 0.1), (lambda: model.predict(X), 0.25)]:
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < most * 8 * n_rows * n_labels
+
+
 # -- the forms of labels --------------------------------------------------------------------------
 
 NAMES = np.array(["barley", "coffee", "gold", "zinc"])
@@ -226,7 +243,7 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     X, Y = make_labels(6)
     model = ALMAClassifier(random_state=0).fit(X, Y)
     outputs = model.decision_function(X)
-    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_BLOCK", 100)  # blocks of 16 rows
+    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_BLOCK", 100)
     thresholds = np.linspace(-0.3, 0.3, 6)
     np.testing.assert_array_equal(model.predict(X), outputs >= 0)
     np.testing.assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)
