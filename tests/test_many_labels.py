@@ -7,11 +7,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from models import assert_same
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.multiclass import OneVsRestClassifier
+from strategies import examples
 
 import sparsemargin
 from sparsemargin import (
@@ -258,6 +261,39 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
         model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0)
     )
     assert model.predict_labels(X, top_k=9).all()
+
+
+@examples(60)
+@given(st.data(), st.integers(1, 6), st.integers(1, 7))
+def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
+    values = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0])
+    outputs = data.draw(st.lists(values, min_size=n_labels, max_size=n_labels))
+    threshold = data.draw(st.none() | values)
+    best = sorted(range(n_labels), key=lambda label: -outputs[label])[:top_k]
+    least = -np.inf if threshold is None else threshold
+    expected = [label in best and outputs[label] >= least for label in range(n_labels)]
+    choice = _many_labels.Choice(n_labels, threshold, top_k)
+    assert choice.of(np.array([outputs])).tolist() == [expected]
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_an_indicator_is_left_as_it_is(kind):
+    X, Y = make_labels(4)
+    # Every entry stored, zeros too, and those of a row backwards.
+    indicator = kind(np.ones_like(Y, dtype="f4"))
+    indicator.indices, indicator.data = (
+        np.tile([3, 2, 1, 0], N_ROWS),
+        Y[:, ::-1].astype("f4").ravel(),
+    )
+    parts = indicator.data, indicator.indices, indicator.indptr
+    before = [part.copy() for part in parts]
+    for part in parts:
+        part.flags.writeable = False
+    predicted = ALMAClassifier(random_state=0).fit(X, indicator).predict(X)
+    for part, was in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part, was)
+    expected = ALMAClassifier(random_state=0).fit(X, Y).predict(X)
+    np.testing.assert_array_equal(predicted.toarray(), expected)
 
 
 def test_of_equal_outputs_the_lowest_labels_are_chosen():
