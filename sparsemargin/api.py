@@ -55,8 +55,8 @@ def fit_csr(
     X : CSR matrix or array of shape (n_samples, n_features)
         float32 or float64, int32 or int64 indices: used where it lies. Whatever the estimators
         take is taken here too.
-    y : array-like of shape (n_samples,)
-        Class labels, numbers or strings.
+    y : array-like of shape (n_samples,), or of labels a row
+        Class labels, numbers or strings; or any number of labels a row, as for the estimators.
     algo : {"perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"}, \
 default=None
         ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
@@ -115,6 +115,7 @@ def fit_svmlight(
     max_iter: int | None = 1,
     classes: Any = None,
     positive: Any = None,
+    multilabel: bool = False,
     n_features: int | None = None,
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
@@ -153,6 +154,9 @@ def fit_svmlight(
     positive : str or number, default=None
         A label to be told from all others, for rows with one label or, separated by commas, many:
         the classes are then 1 and -1.
+    multilabel : bool, default=False
+        Whether rows have any number of labels, separated by commas, each of which is learned. The
+        model predicts tuples of them.
     n_features : int, default=None
         Indices beyond are refused. None: features are taken in as they turn up.
     hash_bits : int, default=None
@@ -210,8 +214,8 @@ def fit_svmlight(
     (['ham', 'spam'], 7, 2)
     """
     learner = learn_svmlight(
-        path, algo, max_iter=max_iter, classes=classes, positive=positive, n_features=n_features,
-        hash_bits=hash_bits, zero_based=zero_based, dtype=dtype, cache=cache,
+        path, algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
+        n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype, cache=cache,
         memory_limit=memory_limit, init_model=init_model, n_jobs=n_jobs,
         report=Lines() if verbose else None, **params,
     )  # fmt: skip

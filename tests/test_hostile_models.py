@@ -303,6 +303,31 @@ CHANGES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("model", "form", "message"),
+    [
+        (average, "rows", "'_label_form' is no form of labels"),
+        (average, ["lists"], "'_label_form' is no form of labels"),
+        (average, {"array": "_class_weight"}, "uses it twice"),
+        (ho, "lists", "'_space' is of rows with one class each"),
+    ],
+)
+def test_forms_of_labels_that_no_model_has(model, form, message, path):
+    save_model(learned(model), path)
+    document, arrays = opened(path)
+    document["state"]["_label_form"] = form
+    rewritten(path, document, arrays)
+    assert_refused(path, message)
+
+
+def test_a_model_of_two_labels_has_a_form_of_labels(path):
+    save_model(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]), path)
+    document, arrays = opened(path)
+    del document["state"]["_label_form"]
+    rewritten(path, document, arrays)
+    assert_refused(path, "'_space' is not of 1 labels")
+
+
 @pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
 def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
     save_model(learned(model), path)

@@ -238,6 +238,7 @@ def test_a_summary_tells_of_the_model(model, n_classes, path):
         "class": type(model).__name__,
         "settings": model.get_params(),
         "classes": ["a", "b", "c"][:n_classes],
+        "many_labels": False,
         "n_features": 25,
         "n_iter": model.n_iter_,
         "n_trials": 80 * model.max_iter,

@@ -27,6 +27,9 @@ _PHRASES = {
     "partial_fit can't know": "a stream can't know",
     "pass it as radius": "pass it as --radius",
     "Pass gamma as a number": "Pass --gamma X",
+    "Fit a model for each: sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an "
+    "indicator": "Train a model for each with --positive LABEL",
+    "threshold and top_k are": "--threshold and --top-k are",
     "Call fit, or pass the kernel as a function": "Take another",
     ", or call fit first": "",
     "save_model writes them": "sparsemargin train writes them",

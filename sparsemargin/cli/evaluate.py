@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sparsemargin._engine.threads import threads_for
-from sparsemargin.cli.options import FILES, JSON, MODEL, make_command
+from sparsemargin.cli.options import FILES, JSON, MODEL, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.cli.reading import (
     POSITIVE,
@@ -18,12 +18,17 @@ from sparsemargin.cli.reading import (
     text_sources,
 )
 from sparsemargin.cli.tables import lines_of_facts, percent, print_table, some
+from sparsemargin.evaluation._class_files import ClassEvaluation
 from sparsemargin.evaluation._files import Evaluation
+from sparsemargin.evaluation._label_files import LabelEvaluation
 from sparsemargin.io.model_files import load_learner
+from sparsemargin.io.sources import Source
+from sparsemargin.learners import Learner
 
 _EXAMPLES = """
 sparsemargin evaluate news.model test.svm
 sparsemargin evaluate c15.model topics-test.svm.bz2 --positive C15
+sparsemargin evaluate topics.model topics-test.svm.bz2 --top-k 3
 sparsemargin evaluate news.model test.svm --json | python -m json.tool
 """
 
@@ -36,6 +41,8 @@ _MOST_CONFUSIONS = 20
 @MODEL
 @FILES
 @POSITIVE
+@THRESHOLD
+@TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @THREADS
 @JSON
@@ -43,21 +50,27 @@ def command(
     model: str,
     files: tuple[str, ...],
     positive: str | None,
-    zero_based: Any,
-    threads: int | None,
     as_json: bool,
+    threads: int | None,
+    **how: Any,
 ) -> None:
     """Tell how many labels of svmlight files a model gets right.
 
     Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
     out of all figures, and counted apart.
+
+    Micro averages are those of the counts of all classes together, macro averages the means over
+    all classes of the model, 0 where there is nothing to divide by.
+
+    Of a model of many labels subset accuracy is the share of rows with the very labels that were
+    predicted, Hamming loss the share of wrong entries among all of rows and labels. Labels that it
+    has not learned are left out of all figures but the first.
     """
     learner = load_learner(model)
-    evaluation = Evaluation(
-        learner, text_sources(files), positive=positive, zero_based=zero_based,
-        n_threads=threads_for(threads),
-    )  # fmt: skip
+    evaluation = _open(
+        learner, text_sources(files), positive, n_threads=threads_for(threads), **how
+    )
     with read_for(learner), reading_progress(evaluation.predictor.corpus) as report:
         evaluation.run(lambda predicted: report(predicted.block))
     figures = {"model": model, **evaluation.figures()}
@@ -67,33 +80,61 @@ def command(
         _show(figures)
 
 
+def _open(learner: Learner, sources: list[Source], positive: str | None, **how: Any) -> Evaluation:
+    if not learner._has_many_labels:
+        return ClassEvaluation(learner, sources, positive=positive, **how)
+    if positive is not None:
+        raise ValueError(
+            f"positive={positive!r} is for models that tell one label from all others; this one "
+            "has learned many."
+        )
+    return LabelEvaluation(learner, sources, **how)
+
+
 def _show(figures: dict[str, Any]) -> None:
-    click.echo(lines_of_facts(_facts(figures)))
+    click.echo(lines_of_facts({**_facts(figures), **_averages(figures), **_left_out(figures)}))
     if figures["rows"]:
         click.echo()
         _show_classes(figures["classes"])
+    if figures["rows"] and "confusion" in figures:
         click.echo()
         _show_confusion(figures)
-    if figures["margins"] is not None:
+    if figures.get("margins") is not None:
         click.echo()
         _show_margins(figures["margins"])
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
-    facts = {
+    shares = {
+        "accuracy": "accuracy",
+        "error": "error",
+        "subset accuracy": "subset_accuracy",
+        "Hamming loss": "hamming_loss",
+    }
+    return {
         "rows": f"{figures['rows']:,}",
         "mistakes": f"{figures['mistakes']:,}",
-        "accuracy": percent(figures["accuracy"]),
-        "error": percent(figures["error"]),
-        "macro F1": percent(figures["macro_f1"]),
-        "micro F1": percent(figures["micro_f1"]),
+        **{name: percent(figures[key]) for name, key in shares.items() if key in figures},
     }
+
+
+def _averages(figures: dict[str, Any]) -> dict[str, str]:
+    names = {"precision": "precision", "recall": "recall", "F1": "f1"}
+    return {
+        f"{kind} {name}": percent(figures[f"{kind}_{key}"])
+        for kind in ("macro", "micro")
+        for name, key in names.items()
+    }
+
+
+def _left_out(figures: dict[str, Any]) -> dict[str, str]:
     unknown = figures["unknown_labels"]
-    if unknown:
-        left_out = sum(entry["rows"] for entry in unknown)
-        labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
-        facts["left out"] = f"{left_out:,} rows of labels that the model has not learned: {labels}"
-    return facts
+    if not unknown:
+        return {}
+    left_out = sum(entry["rows"] for entry in unknown)
+    labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
+    told = f"{left_out:,} rows of labels that the model has not learned: {labels}"
+    return {"left out": told}
 
 
 def _show_classes(classes: list[dict[str, Any]]) -> None:

@@ -133,7 +133,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
     facts = {
         "model": f"{figures['model']}, {size_in_words(figures['bytes'])}",
         "classifier": figures["class"],
-        "classes": some(figures["classes"]),
+        "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g}",
         "trials": f"{figures['n_trials']:,}",

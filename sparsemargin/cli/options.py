@@ -99,6 +99,15 @@ def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], cli
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 MODEL = click.argument("model", metavar="MODEL")
+THRESHOLD = click.option(
+    "--threshold", type=float, metavar="X",
+    help="What the score of a label must reach, by a model of many labels.  [default: 0, or "
+    "anything with --top-k]",
+)  # fmt: skip
+TOP_K = click.option(
+    "--top-k", type=click.IntRange(min=1), metavar="K",
+    help="Only the K labels of highest score of each row, by a model of many labels.",
+)  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 
 

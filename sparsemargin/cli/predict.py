@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import click
 
+from sparsemargin._engine.task import Positives
 from sparsemargin._engine.threads import threads_for
-from sparsemargin.cli.options import FILES, MODEL, make_command
+from sparsemargin.cli.options import FILES, MODEL, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.cli.reading import (
@@ -28,6 +30,7 @@ _EXAMPLES = """
 sparsemargin predict news.model test.svm -o labels.txt
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
+sparsemargin predict topics.model test.svm --top-k 3
 """
 
 
@@ -43,6 +46,8 @@ sparsemargin predict news.model test.svm --scores -o scores.tsv
     help="Print decision values beside the labels, separated by tabs, below a line with the "
     "classes they speak for.",
 )
+@THRESHOLD
+@TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @THREADS
 def command(
@@ -50,18 +55,24 @@ def command(
     files: tuple[str, ...],
     output: str,
     scores: bool,
+    threshold: float | None,
+    top_k: int | None,
     zero_based: Any,
     threads: int | None,
 ) -> None:
     """Print a label for every row of svmlight files, one a line.
 
+    A model of many labels tells all those of the row, separated by commas; none is an empty line.
     Labels that the rows have don't matter, and may be missing. Features that the model has not
     learned count for nothing.
     """  # fmt: skip
     sources = text_sources(files)
     check_kept([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     learner = load_learner(model)
-    predictor = Predictor(learner, sources, zero_based=zero_based, n_threads=threads_for(threads))
+    predictor = Predictor(
+        learner, sources, zero_based=zero_based, n_threads=threads_for(threads),
+        threshold=threshold, top_k=top_k,
+    )  # fmt: skip
     lines = _scores_of(learner) if scores else _labels_of(learner)
     corpus, shown = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
@@ -83,23 +94,39 @@ def _texts(learner: Learner) -> list[bytes]:
     return [text.encode("utf-8", "surrogateescape") for text in texts]
 
 
+def _told(learner: Learner) -> Callable[[PredictedBlock], Iterator[bytes]]:
+    """What is predicted for each row, as text."""
+    texts = _texts(learner)
+
+    def labels(predicted: PredictedBlock) -> Iterator[bytes]:
+        codes = predicted.codes
+        if not isinstance(codes, Positives):
+            yield from [texts[code] for code in codes.tolist()]
+            return
+        chosen = [texts[label] for label in codes.labels.tolist()]
+        for start, end in pairwise(codes.starts.tolist()):
+            yield b",".join(chosen[start:end])
+
+    return labels
+
+
 def _labels_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
-    lines = [text + b"\n" for text in _texts(learner)]
-    return lambda predicted: b"".join([lines[code] for code in predicted.codes.tolist()])
+    told = _told(learner)
+    return lambda predicted: b"".join([text + b"\n" for text in told(predicted)])
 
 
 def _scores_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
-    texts = _texts(learner)
+    told = _told(learner)
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
         outputs = predicted.outputs.tolist()
-        for code, row in zip(predicted.codes.tolist(), outputs, strict=True):
-            yield b"\t".join([texts[code], *(repr(value).encode() for value in row)]) + b"\n"
+        for text, row in zip(told(predicted), outputs, strict=True):
+            yield b"\t".join([text, *(repr(value).encode() for value in row)]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
 
 def _header(learner: Learner) -> bytes:
-    texts = _texts(learner)
     # Of two classes the second has a score, whose sign decides.
-    return b"\t".join([b"label", *(texts[1:] if len(texts) == 2 else texts)]) + b"\n"
+    texts = _texts(learner)[-learner._n_labels() :]
+    return b"\t".join([b"label", *texts]) + b"\n"

@@ -46,6 +46,11 @@ POSITIVE = click.option(
     help="Tell this label from all others, in rows of one label or of several.",
 )  # fmt: skip
 
+MULTILABEL = click.option(
+    "--multilabel", is_flag=True, cls=Option, section=_SECTION,
+    help="Rows have any number of labels, separated by commas, each of which is learned.",
+)  # fmt: skip
+
 THREADS = click.option(
     "--threads", cls=Option, section=_SECTION, type=click.IntRange(min=1), metavar="N",
     help="Threads that read.  [default: 2]",

@@ -16,6 +16,7 @@ from sparsemargin.cli.parameters import algorithm_options
 from sparsemargin.cli.progress import learning_progress
 from sparsemargin.cli.reading import (
     HASH_BITS,
+    MULTILABEL,
     N_FEATURES,
     POSITIVE,
     SINGLE,
@@ -39,6 +40,7 @@ sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20 --float32
 sparsemargin train train.svm -o news.model --kernel rbf --gamma 0.1 --max-support 5000
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
+sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache-beside
 sparsemargin train more.svm -o news.model --init news.model
 """
 
@@ -80,6 +82,7 @@ _LEARNING, _MODEL = "Learning", "Model"
 @N_FEATURES
 @HASH_BITS
 @POSITIVE
+@MULTILABEL
 @click.option(
     "--classes",
     cls=Option,

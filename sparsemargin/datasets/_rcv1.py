@@ -83,8 +83,9 @@ def load_rcv1(
     ----------
     topic : str, iterable of str or None, default="C15"
         A topic by its code, such as ``"C15"`` or ``"GCAT"``, to tell from all others; several of
-        them; None: all. The numbers that the paper gives its topics are the keys of
-        `BROTTO_TOPICS`: ``load_rcv1(BROTTO_TOPICS[70])``.
+        them; None: all, as an indicator that classifiers of first order learn in one pass. The
+        numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
+        ``load_rcv1(BROTTO_TOPICS[70])``.
     subset : {"train", "test", "all"}, default="all"
         ``"train"``: the first `n_train` rows; ``"test"``: the `n_test` rows after these;
         ``"all"``: all rows of the source, in the same order.
@@ -138,6 +139,9 @@ def load_rcv1(
     >>> X, y = load_rcv1("GCAT", subset="train", source="sample", return_X_y=True)
     >>> X.shape, int((y == 1).sum())
     ((10000, 47236), 2837)
+    >>> bunch = load_rcv1(None, subset="train", source="sample")
+    >>> bunch.target.shape, bunch.target_names[:3].tolist()
+    ((10000, 102), ['C11', 'C12', 'C13'])
     """
     check_choice("subset", subset, get_args(RCV1Subset))
     check_choice("source", source, get_args(RCV1Source))

@@ -95,7 +95,7 @@ def _of_dense(Y: np.ndarray) -> Positives:
 
 
 def _of_sparse(Y: Any) -> Positives:
-    Y = Y.tocsr()
+    Y = csr_matrix(Y)  # another object, over the same arrays if it can be
     Y.check_format(full_check=True)
     if not Y.has_canonical_format:
         Y = Y.copy()

@@ -61,7 +61,8 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     Raises
     ------
     ValueError
-        If the model is fitted with ``hypothesis="random"`` or has no weight vectors of this kind,
+        If the model is fitted with ``hypothesis="random"`` or to rows that may have several
+        labels, or has no weight vectors of this kind,
         if a label is not among its classes, or if X can't be used.
 
     Examples
@@ -77,6 +78,11 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     array([3., 2., 0.])
     """
     check_is_fitted(model)
+    if getattr(model, "_has_many_labels", False):
+        raise ValueError(
+            "margins are those of rows with one class each; the rows of this model may have "
+            "several labels. Divide its outputs by np.linalg.norm(model.coef_, ord=q, axis=1)."
+        )
     y = given.check_labels(y)
     check_consistent_length(X, y)
     codes = _codes_of(y, model.classes_)

@@ -85,8 +85,9 @@ def hypothesis_errors(model: Any, X: Any, y: Any, moments: ArrayLike) -> Hypothe
     Raises
     ------
     ValueError
-        If the model is no first-order classifier, has no log, was not learned by `fit`, or was
-        let learn on after `max_corrections` had stopped it; or if X, y or `moments` can't be used.
+        If the model is no first-order classifier, has no log, was not learned by `fit`, has rows
+        that may have several labels, or was let learn on after `max_corrections` had stopped it;
+        or if X, y or `moments` can't be used.
 
     Examples
     --------
@@ -134,6 +135,11 @@ def _check_log(model: Any) -> None:
         )
     if not hasattr(model, "_trials_per_epoch"):
         raise ValueError(f"This {name} has learned by partial_fit, without epochs. Call fit.")
+    if model._has_many_labels:
+        raise ValueError(
+            f"The rows of this {name} may have several labels, and errors are counted by class. "
+            "Fit a label by itself: fit(X, Y[:, label])."
+        )
     if model._space.per_label("idle").any():
         raise ValueError(
             f"This {name} was let learn on after max_corrections had stopped it, so that its "

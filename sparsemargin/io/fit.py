@@ -36,6 +36,7 @@ def learn_svmlight(
     *,
     classes: Any = None,
     positive: Any = None,
+    multilabel: bool = False,
     n_features: int | None = None,
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
@@ -62,7 +63,7 @@ def learn_svmlight(
         "hash_bits": hash_bits,
     }
     if init_model is None:
-        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params})
+        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params}, multilabel)
     else:
         if algo is not None or params or n_features or hash_bits:
             raise ValueError(
@@ -70,12 +71,22 @@ def learn_svmlight(
                 "with it."
             )
         earlier = _copy(init_model, max_iter)
+        if multilabel and not earlier._has_many_labels:
+            raise ValueError(
+                "init_model has learned one class a row, and can't go on with multilabel=True."
+            )
+        multilabel = earlier._has_many_labels
         features = columns_of(earlier, zero_based)
 
         def make(block: RowBlock) -> Learner:
             return earlier
 
-    reading = Reading(dtype=dtype, multilabel=positive is not None, **features)
+    if multilabel and positive is not None:
+        raise ValueError(
+            f"positive={positive!r} is told from all other labels, and a model of many labels "
+            "learns each of them. Leave one of the two out."
+        )
+    reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
     # The caller's thread reads and learns.
     n_threads = threads_for(n_jobs, beside=1)
     corpus = Corpus(sources, reading, n_threads, _cache_path(cache, sources, max_iter))
@@ -84,10 +95,13 @@ def learn_svmlight(
     )
 
 
-def _new_learner(algo: Any, params: dict[str, Any]) -> MakeLearner:
+def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
     learner, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
-    learner(**known)._check_streams(grows=False)
+    unopened = learner(**known)
+    unopened._check_streams(grows=False)
+    if multilabel and not unopened._takes_many_labels:
+        unopened._refuse_many_labels()
 
     def make(block: RowBlock) -> Learner:
         if algo is not None:

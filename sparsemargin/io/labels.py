@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.task import Positives
+
 # Whole numbers beyond are written with an exponent.
 _LARGEST_IN_FULL = 1e16
 
@@ -139,14 +141,58 @@ class ClassCodes:
         ------
         UnknownLabelError
         """
-        new = map(_key, table.texts[len(self._known) :], table.numbers[len(self._known) :])
-        self._known = np.append(self._known, [self._codes.get(key, -1) for key in new])
-        codes = self._known.astype(np.int64)[labels]
+        codes = self.of_labels(table, labels)
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             row = int(unknown[0])
             raise UnknownLabelError(table.texts[labels[row]], row)
         return codes
+
+    def of_labels(self, table: LabelTable, labels: np.ndarray) -> np.ndarray:
+        """Codes of labels by their ids, int64; -1: none of the classes."""
+        new = map(_key, table.texts[len(self._known) :], table.numbers[len(self._known) :])
+        self._known = np.append(self._known, [self._codes.get(key, -1) for key in new])
+        return self._known.astype(np.int64)[labels]
+
+
+class LabelSets:
+    """Which of the classes each row has, where it may have any number of them.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    """
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+        self._codes = ClassCodes(classes)
+
+    def of_rows(
+        self, table: LabelTable, labels: np.ndarray, label_start: np.ndarray | None
+    ) -> Positives:
+        """Labels of the rows; `table` is always the same.
+
+        Raises
+        ------
+        UnknownLabelError
+        """
+        assert label_start is not None
+        codes = self._codes.of_labels(table, labels)
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            row = int(np.searchsorted(label_start, unknown[0], side="right")) - 1
+            raise UnknownLabelError(table.texts[labels[unknown[0]]], row)
+        return label_sets(codes, label_start, len(self.classes))
+
+
+def label_sets(codes: np.ndarray, label_start: np.ndarray, n_classes: int) -> Positives:
+    """The labels of rows, each once and in order, by the codes that text has in any order."""
+    n_rows = len(label_start) - 1
+    rows = np.repeat(np.arange(n_rows), np.diff(label_start))
+    places = np.unique(rows * n_classes + codes)
+    starts = np.searchsorted(places, n_classes * np.arange(n_rows + 1))
+    return Positives(starts.astype(np.int64, copy=False), places % n_classes)
 
 
 class OneAgainstTheRest:

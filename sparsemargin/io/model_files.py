@@ -219,10 +219,11 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
-        ``n_features``; ``n_iter``, epochs of the last `fit`, None after `partial_fit`;
-        ``n_trials``; ``n_corrections``, an int for two classes and for a joint machine, else a list
-        with one a class; ``n_support``, rows of the pool, for a model with a kernel only;
-        ``library``, the version that wrote the file; ``n_bytes``, what the arrays take in memory.
+        ``many_labels``, whether rows may have any number of these; ``n_features``;
+        ``n_iter``, epochs of the last `fit`, None after `partial_fit`; ``n_trials``;
+        ``n_corrections``, an int for two classes and for a joint machine, else a list with one a
+        class; ``n_support``, rows of the pool, for a model with a kernel only; ``library``, the
+        version that wrote the file; ``n_bytes``, what the arrays take in memory.
 
     Raises
     ------
@@ -240,16 +241,17 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
 def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     """What `read_summary` tells of a model beside its file."""
     space = state["_space"]
-    corrections = space.per_label("corrections").tolist()
+    classes, corrections = state["classes_"].tolist(), space.per_label("corrections").tolist()
     pool = {"n_support": space.n_support} if hasattr(space, "pool") else {}
     return {
         "class": class_name,
         "settings": parameters,
-        "classes": state["classes_"].tolist(),
+        "classes": classes,
+        "many_labels": "_label_form" in state,
         "n_features": state["n_features_in_"],
         "n_iter": state.get("n_iter_"),
         "n_trials": space.trials,
-        "n_corrections": corrections[0] if len(corrections) == 1 else corrections,
+        "n_corrections": corrections[0] if len(corrections) < len(classes) else corrections,
         **pool,
     }
 

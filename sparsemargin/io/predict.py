@@ -15,6 +15,8 @@ from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
+from sparsemargin.learners._learner import Targets
+from sparsemargin.learners._many_labels import Choice, positives_of
 from sparsemargin.learners._rows import Rows
 
 
@@ -24,17 +26,18 @@ class PredictedBlock(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray of shape (n_rows,)
-        Places of the predicted classes in the learner's `classes_`.
+    codes : ndarray of shape (n_rows,), or Positives
+        Places of the predicted classes in the learner's `classes_`; or those of any number of
+        labels, where rows may have them.
     outputs : ndarray of shape (n_rows, n_labels)
-        One label for two classes, else as many as there are classes.
+        One label for two classes of which a row has one, else as many as there are classes.
     rows : Rows
         Without the features that the model does not know.
     block : RowBlock
         As read.
     """
 
-    codes: np.ndarray
+    codes: Targets
     outputs: np.ndarray
     rows: Rows
     block: RowBlock
@@ -57,6 +60,8 @@ class Predictor:
         Takes in the labels, which are left alone otherwise.
     n_threads : int, default=1
         That read ahead.
+    threshold, top_k
+        As for `Choice`, for a learner whose rows may have several labels.
 
     Attributes
     ----------
@@ -65,7 +70,8 @@ class Predictor:
     Raises
     ------
     ValueError
-        If `zero_based` is given for a learner that knows.
+        If `zero_based` is given for a learner that knows, or `threshold` or `top_k` for one whose
+        rows have one class each.
     """
 
     def __init__(
@@ -77,7 +83,17 @@ class Predictor:
         multilabel: bool = True,
         table: LabelTable | None = None,
         n_threads: int = 1,
+        threshold: float | None = None,
+        top_k: int | None = None,
     ) -> None:
+        self._choice: Choice | None = None
+        if learner._has_many_labels:
+            self._choice = Choice(len(learner.classes_), threshold, top_k)
+        elif threshold is not None or top_k is not None:
+            raise ValueError(
+                "The model has learned one class a row, and predicts one: threshold and top_k are "
+                "for models of many labels."
+            )
         if zero_based != "auto" and hasattr(learner, "_reading"):
             raise ValueError(
                 f"zero_based={zero_based} is for models of matrices. This one has learned from "
@@ -117,14 +133,20 @@ class Predictor:
                 check_form(block, self.corpus.names)
             n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
             rows = known_features(block, learner.n_features_in_)
-            outputs = learner._finite_outputs(rows, relative=relative)
-            yield PredictedBlock(learner._codes_of_outputs(outputs), outputs, rows, block)
+            enough = relative and (self._choice is None or self._choice.relative)
+            outputs = learner._finite_outputs(rows, relative=enough)
+            yield PredictedBlock(self._codes_of(outputs), outputs, rows, block)
         if n_rows and not n_entries:
             warnings.warn(
                 f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
                 "index:value index:value ...'.",
                 stacklevel=2,
             )
+
+    def _codes_of(self, outputs: np.ndarray) -> Targets:
+        if self._choice is None:
+            return self.learner._codes_of_outputs(outputs)
+        return positives_of(self._choice.of(outputs))
 
 
 def check_form(block: RowBlock, name: str) -> None:

@@ -25,10 +25,11 @@ def write_readable(
 
     The first lines begin with ``#`` and tell of the model. Every line after them is a weight that
     is not 0: ``name<TAB>weight`` for two classes, above 0 where it speaks for the second, and
-    ``class<TAB>name<TAB>weight`` for more, class after class. The intercept comes first, named
-    ``(intercept)``, then the features by falling magnitude. A weight has all its digits:
-    ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are escaped, as
-    ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like another line's.
+    ``class<TAB>name<TAB>weight`` for more, or many labels a row, class after class. The intercept
+    comes first, named ``(intercept)``, then the features by falling magnitude. A weight has all
+    its digits: ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are
+    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like
+    another line's.
 
     Of a model with a kernel the lines are `dual_coef_` in place of weights: the rows' numbers, as
     `support_` has them, in place of the features' names.
@@ -76,9 +77,10 @@ def _written(
     model: Any, weights: Any, intercepts: np.ndarray, names: Sequence[str] | None
 ) -> Iterator[str]:
     yield from _header(model)
+    lone = len(intercepts) < len(model.classes_)
     vectors = vectors_of(weights)
     for label, (of_label, intercept) in enumerate(zip(vectors, intercepts, strict=True)):
-        before = f"{_escaped(str(model.classes_[label]))}\t" if len(intercepts) > 1 else ""
+        before = "" if lone else f"{_escaped(str(model.classes_[label]))}\t"
         if intercept:
             yield f"{before}{_INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)

@@ -13,13 +13,18 @@ import numpy as np
 
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine.learning import count_trials
-from sparsemargin._engine.task import Task
-from sparsemargin.io.labels import ClassCodes, OneAgainstTheRest, UnknownLabelError, as_labels
+from sparsemargin.io.labels import (
+    ClassCodes,
+    LabelSets,
+    OneAgainstTheRest,
+    UnknownLabelError,
+    as_labels,
+)
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.learners import Learner
-from sparsemargin.learners._learner import LARGEST_SEED
+from sparsemargin.learners._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.learners._rows import Rows
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
@@ -36,7 +41,7 @@ _GROWTH = 1.5
 
 
 MakeLearner = Callable[[RowBlock], Learner]
-_Coder = ClassCodes | OneAgainstTheRest
+_Coder = ClassCodes | LabelSets | OneAgainstTheRest
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ def learn_from(
     Parameters
     ----------
     corpus : Corpus
+        Where its rows may have several labels, so have those of the model, unless `positive` is
+        told from the others.
     make_learner : callable
         Gives a learner for files whose first rows are these: a new one, or one to go on with.
     classes : array-like or None
@@ -123,12 +130,12 @@ def learn_from(
     if positive is not None:
         coder = OneAgainstTheRest(positive)
     elif classes is not None:
-        coder = ClassCodes(_checked_classes(as_labels(_listed(classes)), "classes"))
+        coder = _coder_of(as_labels(_listed(classes)), "classes", corpus)
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
-        # Rare: what has been learned by then was for too few classes.
-        coder = ClassCodes(_checked_classes(corpus.all_labels(), corpus.names))
+        # What has been learned by then was for too few classes.
+        coder = _coder_of(corpus.all_labels(), corpus.names, corpus)
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
 
 
@@ -137,13 +144,13 @@ def _listed(classes: Any) -> np.ndarray:
     return np.array(labels.tolist()) if labels.dtype == object else labels
 
 
-def _checked_classes(labels: np.ndarray, names: str) -> np.ndarray:
-    """The sorted classes among the labels.
+def _coder_of(labels: np.ndarray, names: str, corpus: Corpus) -> ClassCodes | LabelSets:
+    """What tells which of the classes, those among the labels, rows have.
 
     Raises
     ------
     ValueError
-        If there is but one, or they are no classes but measurements.
+        If there is but one, of which each row has one, or they are no classes but measurements.
     """
     if labels.dtype.kind == "f" and (labels % 1).any():
         odd = labels[labels % 1 != 0][0]
@@ -152,9 +159,13 @@ def _checked_classes(labels: np.ndarray, names: str) -> np.ndarray:
             "can't be learned by a classifier. Give each class a number, or a word."
         )
     classes = np.unique(labels)
+    if corpus.reading.multilabel:
+        if not len(classes):
+            raise ValueError(f"{names} has no row with a label: there is nothing to learn.")
+        return LabelSets(classes)
     if len(classes) < 2:
         raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
-    return classes
+    return ClassCodes(classes)
 
 
 def _first_new_row(space: Any) -> int:
@@ -241,12 +252,12 @@ class _Stream:
     def _learn(self, block: RowBlock, order: np.ndarray | None) -> None:
         if not self.opened:
             self._open(block)
-        codes = self._codes(block)
+        targets = self._targets(block)
         self._make_room(block)
         learner = self.learner
         rows = Rows(block.data, block.indices, block.indptr, learner._space.n_features)
         first_row = self.first_row + (self.rows if block.first_row is None else block.first_row)
-        task = Task(rows, codes, None, learner._class_weight, first_row=first_row)
+        task = learner._stream_task(rows, targets, None, first_row=first_row)
         mistakes = learner._learn_stream(task, order)
         self._check_pool()
         self.rows += block.n_rows
@@ -259,7 +270,7 @@ class _Stream:
         learner = self.learner = self.make_learner(block)
         goes_on = hasattr(learner, "classes_")
         if goes_on:
-            self._keep_classes(learner.classes_)
+            self._keep_classes(learner)
         elif not self.told_classes:
             self._find_classes()
         random = learner._random()
@@ -270,10 +281,12 @@ class _Stream:
         self.first_row = _first_new_row(learner._space)
         self.opened = True
 
-    def _keep_classes(self, classes: np.ndarray) -> None:
+    def _keep_classes(self, learner: Learner) -> None:
         """Go on with the classes that a model has learned."""
+        classes = learner.classes_
         if not self.told_classes:
-            self.coder, self.told_classes = ClassCodes(classes), True
+            coder = LabelSets if learner._has_many_labels else ClassCodes
+            self.coder, self.told_classes = coder(classes), True
         elif not np.array_equal(self.coder.classes, classes):
             raise ValueError(
                 f"The model has learned the classes {classes.tolist()}, not "
@@ -284,16 +297,17 @@ class _Stream:
         table = self.passes.table
         weighted = getattr(self.learner, "class_weight", None)
         named = weighted if isinstance(weighted, dict) else {}
-        if len(table.texts) == 1 or any(table.find(label) < 0 for label in named):
+        least = 1 if self.reading.multilabel else 2
+        if len(table.texts) < least or any(table.find(label) < 0 for label in named):
             if self.passes.labels_may_come:
                 raise _NewClass
             if not self.corpus.rereadable:
+                found = f"the labels {', '.join(table.texts)} only" if table.texts else "no labels"
                 raise ValueError(
-                    f"The first rows of {self.corpus.names} have the labels "
-                    f"{', '.join(table.texts)} only, and it can't be read twice. Pass all labels "
-                    "there will be as classes=[...]."
+                    f"The first rows of {self.corpus.names} have {found}, and it can't be read "
+                    "twice. Pass all labels there will be as classes=[...]."
                 )
-        self.coder = ClassCodes(_checked_classes(table.values(), self.corpus.names))
+        self.coder = _coder_of(table.values(), self.corpus.names, self.corpus)
 
     def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns
@@ -305,13 +319,15 @@ class _Stream:
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
             )
+        if isinstance(self.coder, LabelSets):
+            learner._label_form = "lists"
         learner._open_stream(rows, self.coder.classes, slice_seed, grows=n_columns is None)
 
     def _bytes_per_feature(self, block: RowBlock) -> int:
-        n_labels = 1 if len(self.coder.classes) == 2 else len(self.coder.classes)
+        n_labels = count_labels(self.coder.classes, isinstance(self.coder, LabelSets))
         return n_labels * self.learner._bytes_per_weight(block.data.dtype)
 
-    def _codes(self, block: RowBlock) -> np.ndarray:
+    def _targets(self, block: RowBlock) -> Targets:
         try:
             return self.coder.of_rows(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:

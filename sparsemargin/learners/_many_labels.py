@@ -13,7 +13,7 @@ Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
 
 # Outputs that are held at once.
-_OUTPUTS_PER_BLOCK = 1 << 22
+_OUTPUTS_PER_BLOCK = 1 << 21
 
 
 class Choice:
