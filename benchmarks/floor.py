@@ -1,9 +1,10 @@
-"""The C Perceptron loop of floor.c, compiled on the spot and driven like an estimator."""
+"""The C Perceptron loops of floor.c, compiled on the spot and driven like estimators."""
 
 import ctypes
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +30,10 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(built))
 
 
+def _pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
+    return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+
+
 class FloorPerceptron:
     """One epoch of the plain C Perceptron over rows whose order was drawn beforehand.
 
@@ -52,10 +57,52 @@ class FloorPerceptron:
     def run(self) -> "FloorPerceptron":
         """Learn from every row once."""
         arrays = (self.order, self.X.indptr, self.X.indices, self.X.data, self.y, self.weights)
-        pointers = (ctypes.c_void_p(array.ctypes.data) for array in arrays)
-        self._epoch(ctypes.c_int64(self.order.size), *pointers)
+        self._epoch(ctypes.c_int64(self.order.size), *_pointers(arrays))
         return self
 
     def predict(self, X: csr_matrix) -> np.ndarray:
         """Return labels in {-1, 1}."""
         return np.where(X @ self.weights >= 0, 1, -1)
+
+
+class FloorLabels:
+    """Epochs of the plain C Perceptron over many labels at once, one sweep over a row for all.
+
+    Parameters
+    ----------
+    X : csr_matrix of shape (m, n), float32, int32 indices
+    Y : ndarray of shape (m, n_labels)
+        1 where the row has the label, else 0.
+    orders : list of ndarray of shape (m,), int32
+        The row numbers in the order in which they are learned, for each epoch.
+    """
+
+    STRIDE = 16  # floats, so that the weights of a feature begin at a cache line
+
+    def __init__(self, X: csr_matrix, Y: np.ndarray, orders: list[np.ndarray]):
+        self.X = X
+        self.orders = orders
+        self.n_labels = Y.shape[1]
+        self.signs = np.where(Y, 1, -1).astype(np.int8)
+        self.stride = -(-self.n_labels // self.STRIDE) * self.STRIDE
+        self.weights = _aligned_zeros(X.shape[1], self.stride)
+
+    def run(self) -> "FloorLabels":
+        """Learn from every row once in each epoch."""
+        X, scores = self.X, np.empty(self.stride, dtype=np.float32)
+        for order in self.orders:
+            sizes = (ctypes.c_int64(n) for n in (order.size, self.n_labels, self.stride))
+            arrays = (order, X.indptr, X.indices, X.data, self.signs, self.weights, scores)
+            _library().perceptron_labels_epoch(*sizes, *_pointers(arrays))
+        return self
+
+    def predict(self, X: csr_matrix) -> np.ndarray:
+        """Return an indicator array."""
+        return (X @ self.weights)[:, : self.n_labels] >= 0
+
+
+def _aligned_zeros(n_rows: int, n_columns: int) -> np.ndarray:
+    """Zeros of float32 that begin at a cache line of 64 bytes."""
+    room = np.zeros(n_rows * n_columns + 16, dtype=np.float32)
+    first = -room.ctypes.data % 64 // 4
+    return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
