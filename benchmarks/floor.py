@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.utils import check_random_state
 
 SOURCE = Path(__file__).with_name("floor.c")
 
@@ -34,30 +35,38 @@ def _pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
     return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
 
 
-class FloorPerceptron:
-    """One epoch of the plain C Perceptron over rows whose order was drawn beforehand.
+def row_orders(n_rows: int, n_epochs: int, shuffle: bool, seed: int) -> list[np.ndarray]:
+    """Draw the order of the rows in each epoch; or leave the rows in theirs."""
+    random, rows = check_random_state(seed), np.arange(n_rows, dtype=np.int32)
+    return [random.permutation(rows) if shuffle else rows for _ in range(n_epochs)]
 
-    The order and the zero weights are made here, so that `run` times the loop alone.
+
+class FloorPerceptron:
+    """Epochs of the plain C Perceptron over rows whose orders were drawn beforehand.
+
+    The zero weights are made here, so that `run` times the loop alone.
 
     Parameters
     ----------
     X : csr_matrix of shape (m, n), float32 or float64, int32 indices
     y : ndarray of shape (m,), values in {-1, 1}
-    order : ndarray of shape (m,), int32
-        The row numbers in the order in which they are learned.
+    orders : list of ndarray of shape (m,), int32
+        The row numbers in the order in which they are learned, for each epoch.
     """
 
-    def __init__(self, X: csr_matrix, y: np.ndarray, order: np.ndarray):
+    def __init__(self, X: csr_matrix, y: np.ndarray, orders: list[np.ndarray]):
         self.X = X
         self.y = y.astype(X.dtype)
-        self.order = order
+        self.orders = orders
         self.weights = np.zeros(X.shape[1], dtype=X.dtype)
         self._epoch = getattr(_library(), f"perceptron_epoch_{X.dtype.name}")
 
     def run(self) -> "FloorPerceptron":
-        """Learn from every row once."""
-        arrays = (self.order, self.X.indptr, self.X.indices, self.X.data, self.y, self.weights)
-        self._epoch(ctypes.c_int64(self.order.size), *_pointers(arrays))
+        """Learn from every row once in each epoch."""
+        X = self.X
+        for order in self.orders:
+            arrays = (order, X.indptr, X.indices, X.data, self.y, self.weights)
+            self._epoch(ctypes.c_int64(order.size), *_pointers(arrays))
         return self
 
     def predict(self, X: csr_matrix) -> np.ndarray:

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from floor import FloorLabels
+from floor import FloorLabels, row_orders
 from label_data import LabelledCorpus
 from measure import garbage_collection_off, in_turn, minimum_and_median, text_table, timed
 from sklearn.linear_model import Perceptron
 from sklearn.metrics import f1_score, hamming_loss
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.utils import check_random_state
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
@@ -60,8 +59,7 @@ def _ovr(n_jobs: int, corpus: LabelledCorpus, seed: int):
 
 
 def _floor(corpus: LabelledCorpus, seed: int):
-    random, rows = check_random_state(seed), np.arange(len(corpus.Y), dtype=np.int32)
-    orders = [random.permutation(rows) for _ in range(N_EPOCHS)]
+    orders = row_orders(len(corpus.Y), N_EPOCHS, True, seed)
     return FloorLabels(corpus.X, corpus.Y, orders).run
 
 
