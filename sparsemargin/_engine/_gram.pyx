@@ -14,8 +14,9 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._labels cimport Space, refit, tighten
 from sparsemargin._engine._random cimport shuffle_rows
-from sparsemargin._engine._rows cimport RowScale, scores
+from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport FirstOrderRule, Rule, Step, Trial
+from sparsemargin._engine._scores cimport scores
 from sparsemargin._engine._space cimport STALE_2, LinearSpace, forget, take_over
 from sparsemargin._engine._sum cimport add, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
@@ -86,7 +87,7 @@ cdef void refresh(const Problem* problem, Space* space, state_t* t, const value_
     take_over(space, t, l, problem.n_rows, problem.pending, data, indices, indptr)
     for i in range(problem.n_rows):
         problem.pending[i] = 0.0
-        scores(problem.scores + i, t + l, K, 0, 1, data + indptr[i],
+        scores(problem.scores + i, t + l, space.at.width, 0, 1, data + indptr[i],
                indices + indptr[i], indptr[i + 1] - indptr[i], space.bias,
                space.n_coordinates - 1)
         if space.slack:

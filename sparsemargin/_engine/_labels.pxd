@@ -1,12 +1,13 @@
 """What every first-order space keeps of its labels, whatever their vectors are made of."""
 
 from libc.math cimport pow, sqrt
-from libc.stdint cimport int64_t, uint16_t
+from libc.stdint cimport int64_t
 
 from sparsemargin._engine._log cimport CorrectionLog
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport Projection
+from sparsemargin._engine._storage cimport Places
 from sparsemargin._engine._sum cimport Sum
 
 cdef struct Labels:
@@ -43,7 +44,7 @@ cdef struct Space:
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
-    uint16_t* synced  # n_coordinates x n_labels: flushes that acc has taken in
+    Places at
     double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack

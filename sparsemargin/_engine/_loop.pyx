@@ -9,31 +9,34 @@ from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine._labels cimport FirstOrderSpace, Space, unit
-from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog
+from sparsemargin._engine._labels cimport FirstOrderSpace, Labels, Space, unit
+from sparsemargin._engine._log cimport FORGET, Correction
 from sparsemargin._engine._power cimport link
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport (
-    RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, score_alone,
-    scores, two_norm
+    RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, two_norm
 )
 from sparsemargin._engine._rules cimport (
     BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
     threshold
 )
+from sparsemargin._engine._scores cimport label_scores, score_alone
 from sparsemargin._engine._space cimport LinearSpace, add_row, rescued_output
+from sparsemargin._engine._storage cimport Block, block_of
 from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
 from sparsemargin._engine._units cimport answer, raise_bar, settle
+from sparsemargin._engine._vectors cimport first_firing, may_fire
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
 cdef enum:
     AHEAD = 4
+    FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
 
 
-cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, Py_ssize_t l,
+cdef inline bint fires(const Rule* rule, const Space* space, const state_t* like, Py_ssize_t l,
                        double y, double dot, const value_t* values, const index_t* columns,
                        Py_ssize_t nnz, const RowScale* row,
                        const double* slack_t) noexcept nogil:
@@ -47,26 +50,32 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, P
         if rule.scaling == BY_ROW:
             return y * space.of.sigma[l] * dot <= bar * ldexp(row.norm, row.exponent)
         return y * space.of.sigma[l] * dot <= bar
+    cdef const state_t* t = <const state_t*> space.at.blocks[block_of(&space.at, l)].t
     return y * rescued_output(space, t, l, values, columns, nnz, row, slack_t) <= bar * measured
 
 
-cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
-              const Step* step, double mass, int64_t trials, const value_t* values,
-              const index_t* columns, Py_ssize_t nnz, const RowScale* row, double* slack_t,
-              vector[double]& scratch, CorrectionLog log, int64_t* place) except -1 nogil:
+cdef int move(LinearSpace whole, const state_t* like, Py_ssize_t l, const Step* step, double mass,
+              int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+              const RowScale* row, double* slack_t, vector[double]& scratch,
+              int64_t* place) except -1 nogil:
     """Let the space take the step, and log how it did."""
+    cdef Space* space = &whole.c
     cdef Correction entry
     cdef int64_t shift = space.of.shift[l]
+    cdef Block* block = space.at.blocks + block_of(&space.at, l)
     if <Py_ssize_t> scratch.size() <= nnz:
         scratch.resize(2 * nnz + 1)
-    if add_row(space, t, g, acc, l, trials, values, columns, nnz, row, slack_t, step, mass,
-               scratch.data(), &entry.coefficient, &entry.shift_before) != OK:
+    if space.at.tiles != NULL:
+        whole.storage.open_tiles(l, columns, nnz, space.bias != 0.0)
+    if add_row(space, <state_t*> block.t, <state_t*> block.g, <state_t*> block.acc, l, trials,
+               values, columns, nnz, row, slack_t, step, mass, scratch.data(),
+               &entry.coefficient, &entry.shift_before) != OK:
         return TOO_WIDE
     if place == NULL:
         return OK
     if place[0] < 0:
-        place[0] = log.add_row(values, columns, nnz, space.bias, space.n_coordinates - 1,
-                               row.factor)
+        place[0] = whole.log.add_row(values, columns, nnz, space.bias, space.n_coordinates - 1,
+                                     row.factor)
     entry.row = place[0]
     entry.label = <int32_t> l
     entry.start = trials - space.of.idle[l]
@@ -75,11 +84,11 @@ cdef int move(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
     entry.shift_after = <int32_t> (space.of.shift[l] - shift)
     if entry.shift_before != FORGET:
         entry.shift_after -= entry.shift_before
-    log.corrections.push_back(entry)
+    whole.log.corrections.push_back(entry)
     return OK
 
 
-cdef inline int read_row(double* out, const state_t* g, const Space* space,
+cdef inline int read_row(double* out, const state_t* like, const Space* space,
                          Py_ssize_t first_label, Py_ssize_t last_label, const value_t* values,
                          const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, bint check,
                          vector[int64_t]& table, const value_t* next_values,
@@ -87,8 +96,8 @@ cdef inline int read_row(double* out, const state_t* g, const Space* space,
     """Check the row and score it, and send for the next one."""
     cdef int status = OK
     if space.n_labels == 1:
-        status = score_alone(out, g, values, columns, nnz, n_features, space.bias, check,
-                             next_values, next_columns, next_nnz)
+        status = score_alone(out, <const state_t*> space.at.blocks[0].g, values, columns, nnz,
+                             n_features, space.bias, check, next_values, next_columns, next_nnz)
         if status == OK:
             return OK
     else:
@@ -99,8 +108,8 @@ cdef inline int read_row(double* out, const state_t* g, const Space* space,
     if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
         status = OK
     if status == OK:
-        scores(out, g, space.n_labels, first_label, last_label, values, columns, nnz, space.bias,
-               n_features)
+        label_scores(out, like, &space.at, False, first_label, last_label, values, columns, nnz,
+                     space.bias, n_features)
     return status
 
 
@@ -120,28 +129,46 @@ cdef inline double bound_of_norm(const Space* space, const value_t* values,
     return bound if bound > 1e-140 else INFINITY
 
 
-cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t* acc,
-                double* out, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
-                int64_t positive_label, double weight, const double[:, ::1] class_weight,
-                int64_t trials, const value_t* values,
-                const index_t* columns, Py_ssize_t nnz, double* slack_t, double* multipliers,
-                RowScale* known, vector[double]& scratch, CorrectionLog log,
+cdef inline Py_ssize_t next_firing(const Space* space, const double* out, const double* signs,
+                                   double bound, const double* multipliers, Py_ssize_t l,
+                                   Py_ssize_t last_label) noexcept nogil:
+    """The next label from l to look at closely: whose quick test fires, or whose multiplier may
+    fall."""
+    cdef const Labels* of = &space.of
+    if multipliers == NULL and last_label - l >= FEWEST_AT_ONCE:
+        return first_firing(out, signs, of.sigma, of.bar, bound, l, last_label)
+    while l < last_label and not (is_kept(space, multipliers, l)
+                                  or may_fire(out, signs, of.sigma, of.bar, bound, l)):
+        l += 1
+    return l
+
+
+cdef inline bint is_kept(const Space* space, const double* multipliers,
+                         Py_ssize_t l) noexcept nogil:
+    return multipliers != NULL and multipliers[l] > 0.0 and space.of.stopped[l] < 0
+
+
+cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double* out,
+                const double* signs, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
+                double weight, const double[:, ::1] class_weight, int64_t trials,
+                const value_t* values, const index_t* columns, Py_ssize_t nnz, double* slack_t,
+                double* multipliers, RowScale* known, vector[double]& scratch,
                 int64_t* place) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires."""
-    cdef Py_ssize_t l
+    cdef Space* space = &whole.c
+    cdef Py_ssize_t l = first_label - 1
     cdef RowScale row
     cdef Step step
     cdef Trial trial
-    cdef bint measured = False, positive
+    cdef bint measured = False
     cdef double y, share, mass
     cdef bint kept
-    for l in range(first_label, last_label):
-        positive = l == positive_label
-        y = 1.0 if positive else -1.0
-        kept = multipliers != NULL and multipliers[l] > 0.0 and space.of.stopped[l] < 0
-        if (y * space.of.sigma[l] * out[l] > space.of.bar[l] * bound and is_safe(out[l])
-                and not kept):
-            continue
+    while True:
+        l = next_firing(space, out, signs, bound, multipliers, l + 1, last_label)
+        if l == last_label:
+            break
+        y = signs[l]
+        kept = is_kept(space, multipliers, l)
         if not measured:
             if known != NULL and known.norm > 0.0:
                 row = known[0]
@@ -153,13 +180,13 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
         if starts_from_first_row(rule) and not space.of.started[l]:
             step = Step(0.0, y / row.norm, ONTO_SPHERE)
             mass = 1.0 / ldexp(row.norm, row.exponent)
-            if move(space, t, g, acc, l, &step, mass, trials, values, columns, nnz, &row,
-                    slack_t, scratch, log, place) != OK:
+            if move(whole, like, l, &step, mass, trials, values, columns, nnz, &row, slack_t,
+                    scratch, place) != OK:
                 return TOO_WIDE
             out[l] = y * ldexp(row.norm, row.exponent) / space.of.sigma[l]
-        share = weight * class_weight[positive, l]
-        if share == 0.0 or not (kept or fires(rule, space, t, l, y, out[l], values, columns, nnz,
-                                              &row, slack_t)):
+        share = weight * class_weight[y > 0.0, l]
+        if share == 0.0 or not (kept or fires(rule, space, like, l, y, out[l], values, columns,
+                                              nnz, &row, slack_t)):
             continue
         trial = Trial(y * space.of.sigma[l] * out[l], space.of.norm[l],
                       ldexp(row.norm, row.exponent), multipliers[l] if kept else 0.0)
@@ -169,8 +196,8 @@ cdef int decide(const Rule* rule, Space* space, state_t* t, state_t* g, state_t*
         if not answer(rule, space, l, &trial, share, &row, &step, &mass):
             continue
         step.size *= y
-        if move(space, t, g, acc, l, &step, mass, trials, values, columns, nnz, &row, slack_t,
-                scratch, log, place) != OK:
+        if move(whole, like, l, &step, mass, trials, values, columns, nnz, &row, slack_t, scratch,
+                place) != OK:
             return TOO_WIDE
         settle(rule, space, l, multipliers + l if multipliers != NULL else NULL, mass, trials + 1)
     return OK
@@ -183,7 +210,7 @@ cdef inline bint errs(const Space* space, const double* out, int64_t positive_la
     if space.n_labels == 1:
         return (out[0] >= 0.0) != (positive_label == 0)
     for l in range(space.n_labels):
-        score = unit(space, l) * out[l]
+        score = (unit(space, l) if space.normalized else space.of.sigma[l]) * out[l]
         if score > highest:
             highest, best = score, l
     return best != positive_label
@@ -216,9 +243,31 @@ def set_bars(FirstOrderSpace space, FirstOrderRule rule):
             space.c.of.bar[l] = raise_bar(&rule.rule, &space.c, l)
 
 
-def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
-          state_t[::1] acc, const value_t[::1] data, const index_t[::1] indices,
-          const index_t[::1] indptr, const int64_t[::1] codes, const double[::1] weights,
+cdef struct Own:  # labels of a row
+    const int64_t* labels
+    Py_ssize_t n
+    int64_t single
+
+
+cdef inline void find_own(Own* own, Py_ssize_t row, Py_ssize_t n_labels, const int64_t* codes,
+                          const int64_t* starts, const int64_t* labels) noexcept nogil:
+    if starts != NULL:
+        own.labels, own.n = labels + starts[row], starts[row + 1] - starts[row]
+        return
+    own.single = codes[row] - (1 if n_labels == 1 else 0)
+    own.labels, own.n = &own.single, 1 if own.single >= 0 else 0
+
+
+cdef inline void set_signs(double* signs, double sign, const Own* own) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(own.n):
+        signs[own.labels[i]] = sign
+
+
+def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
+          const value_t[::1] data, const index_t[::1] indices,
+          const index_t[::1] indptr, const int64_t[::1] codes, const int64_t[::1] starts,
+          const int64_t[::1] labels, const double[::1] weights,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
           bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes,
           Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check,
@@ -227,9 +276,12 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
 
     Parameters
     ----------
-    t, g, acc : arrays of `space`
+    like : ndarray
+        Of the type of the coordinates of `space`.
     codes : ndarray of shape (n_rows,)
         Class of each row; label l is +1 where it equals l (where it is 1, for a lone label).
+    starts, labels : ndarray of shape (n_rows + 1,) and (n_positives,), or None
+        Instead of the codes: label l is +1 where it is among the row's.
     weights : ndarray of shape (n_rows,) or None
         Multiply the step; 0: the row is no trial.
     class_weight : ndarray of shape (2, n_labels)
@@ -262,27 +314,30 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
         Whether the last of them made no correction.
     mistakes : int
         Rows whose class the vectors, as they were before the trial, predicted wrongly; counted
-        where all labels are learned in one call.
+        where all labels are learned in one call, and rows have a class.
     """
     cdef Space* c = &space.c
     cdef const Rule* r = &rule.rule
     cdef Py_ssize_t K = c.n_labels, n_features = space.n_features
     cdef Py_ssize_t i, j, row = -1, next_row, passes = 0
     cdef int64_t before
-    cdef int64_t offset = 1 if K == 1 else 0
     cdef int status = OK
     cdef int64_t mistakes = 0
-    cdef bint whole = last_label - first_label == K
+    cdef bint counts = last_label - first_label == K and starts is None
     cdef bint limited = c.of.limit[first_label] >= 0
     cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
     cdef double bound = 1.0
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef const double* row_weight = &weights[0] if weights is not None else NULL
     cdef double* slack_t = NULL
-    cdef state_t* accp = &acc[0] if c.averaged else NULL
-    cdef vector[double] out, scratch
+    cdef const state_t* kind = &like[0]
+    cdef const int64_t* start_of = &starts[0] if starts is not None else NULL
+    cdef const int64_t* label_of = &labels[0] if starts is not None else NULL
+    cdef Own own
+    cdef vector[double] out, signs, scratch
     cdef vector[int64_t] table
-    out.resize(K)
+    out.resize(space.c.at.n_blocks * space.c.at.width)
+    signs.assign(K, -1.0)
     with nogil:
         while passes < n_passes and not converged and status == OK:
             if passes > 0 and shuffles:
@@ -297,7 +352,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 if rows != NULL:
                     prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
                     next_row = rows[next_row]
-                prefetch(&codes[0] + next_row)
+                prefetch(start_of + next_row if start_of != NULL else &codes[0] + next_row)
                 if row_weight != NULL:
                     prefetch(row_weight + next_row)
                 if c.slack:
@@ -307,7 +362,7 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                     prefetch(c.measured + next_row)
                 j = indptr[row]
                 status = read_row(
-                    out.data(), &g[0], c, first_label, last_label, &data[0] + j, &indices[0] + j,
+                    out.data(), kind, c, first_label, last_label, &data[0] + j, &indices[0] + j,
                     indptr[row + 1] - j, n_features, check, table, &data[0] + indptr[next_row],
                     &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
                 )
@@ -318,19 +373,21 @@ def train(LinearSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g
                 if c.slack:
                     slack_t = c.slack_t + row * K
                     add_slack(out.data(), c, slack_t, first_label, last_label)
-                if whole:
-                    mistakes += errs(c, out.data(), codes[row] - offset)
+                find_own(&own, row, K, &codes[0], start_of, label_of)
+                if counts:
+                    mistakes += errs(c, out.data(), own.single)
                 if normed:
                     bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
+                set_signs(signs.data(), 1.0, &own)
                 status = decide(
-                    r, c, &t[0], &g[0], accp, out.data(), bound, first_label, last_label,
-                    codes[row] - offset, row_weight[row] if row_weight != NULL else 1.0,
-                    class_weight, trials, &data[0] + j, &indices[0] + j,
-                    indptr[row + 1] - j, slack_t,
+                    r, space, kind, out.data(), signs.data(), bound, first_label, last_label,
+                    row_weight[row] if row_weight != NULL else 1.0, class_weight, trials,
+                    &data[0] + j, &indices[0] + j, indptr[row + 1] - j, slack_t,
                     c.multipliers + row * K if c.multipliers != NULL else NULL,
-                    c.measured + row if c.measured != NULL else NULL, scratch, space.log,
+                    c.measured + row if c.measured != NULL else NULL, scratch,
                     &place[row] if place is not None else NULL,
                 )
+                set_signs(signs.data(), -1.0, &own)
                 if status != OK:
                     break
                 trials += 1

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._power cimport Power
-from sparsemargin._engine._types cimport index_t, state_t, value_t
+from sparsemargin._engine._types cimport index_t, value_t
 
 cdef struct RowScale:
     int exponent  # 2**exponent <= largest magnitude of the row < 2**(exponent + 1)
@@ -16,15 +16,7 @@ cdef struct RowScale:
 
 cdef extern from *:
     """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define SM_PREFETCH(p) __builtin_prefetch(p)
-    #else
-    #define SM_PREFETCH(p) ((void)0)
-    #endif
-    static inline void sm_prefetch_span(const void *from, const void *to) {
-        const char *line = (const char *)from;
-        for (; line < (const char *)to; line += 64) SM_PREFETCH(line);
-    }
+    #include "widths.hpp"
     """
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
@@ -39,14 +31,7 @@ cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz
                    Py_ssize_t n_features) noexcept nogil
 cdef int has_repeats(const index_t* columns, Py_ssize_t nnz,
                      vector[int64_t]& table) except -1 nogil
-cdef int score_alone(double* out, const state_t* weights, const value_t* values,
-                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
-                     bint check, const value_t* next_values, const index_t* next_columns,
-                     Py_ssize_t next_nnz) noexcept nogil
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
                      double slack) noexcept nogil
 cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
                   double bias, double slack) noexcept nogil
-cdef void scores(double* out, const state_t* weights, Py_ssize_t n_labels, Py_ssize_t first,
-                 Py_ssize_t last, const value_t* values, const index_t* columns,
-                 Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil

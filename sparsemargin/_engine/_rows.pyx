@@ -1,5 +1,5 @@
 # distutils: extra_compile_args = -ffp-contract=off
-"""Row access over CSR: checks, norms and scores. Nothing here writes to a row."""
+"""Row access over CSR: checks and norms. Nothing here writes to a row."""
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -10,13 +10,12 @@ import numpy as np
 
 from sparsemargin._engine._power cimport BLOCK, Power, make_power, raise_block, raised
 from sparsemargin._engine._types cimport (
-    NOT_CANONICAL, NOT_FINITE, OK, OUT_OF_RANGE, index_t, state_t, value_t
+    NOT_CANONICAL, NOT_FINITE, OK, OUT_OF_RANGE, index_t, value_t
 )
 
 # Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
 cdef enum:
     LOWEST_EXPONENT = -1022
-    NEAR_CACHE = 1 << 20  # bytes
 
 
 cdef inline bint all_finite(const value_t* values, Py_ssize_t nnz) noexcept nogil:
@@ -158,83 +157,6 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
              + raised(p, fabs(bias) * row.factor) + raised(p, fabs(slack) * row.factor))
     row.norm = sqrt(total) if p.exponent == 2.0 else pow(total, 1.0 / p.exponent)
     return True
-
-
-cdef inline void sweep(double* out, const state_t* weights, Py_ssize_t n_labels, int width,
-                       const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                       double bias, Py_ssize_t bias_column) noexcept nogil:
-    """Scores of `width` labels side by side; a constant width keeps the sums in registers."""
-    cdef double sums[4]
-    cdef const state_t* block
-    cdef Py_ssize_t j
-    cdef int l
-    for l in range(width):
-        sums[l] = 0.0
-    for j in range(nnz):
-        block = weights + columns[j] * n_labels
-        for l in range(width):
-            sums[l] += <double> values[j] * block[l]
-    if bias:
-        block = weights + bias_column * n_labels
-        for l in range(width):
-            sums[l] += bias * block[l]
-    for l in range(width):
-        out[l] = sums[l]
-
-
-cdef void scores(double* out, const state_t* weights, Py_ssize_t n_labels, Py_ssize_t first,
-                 Py_ssize_t last, const value_t* values, const index_t* columns,
-                 Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil:
-    """Dot products of the augmented row with the weights of labels first..last-1.
-
-    Every label is summed in the order of the columns, however many are summed side by side, so
-    that labels learned together score to the bit as they would alone.
-    """
-    cdef Py_ssize_t l = first
-    if n_labels == 1:
-        sweep(out, weights, 1, 1, values, columns, nnz, bias, bias_column)
-        return
-    while last - l >= 4:
-        sweep(out + l, weights + l, n_labels, 4, values, columns, nnz, bias, bias_column)
-        l += 4
-    if last - l == 3:
-        sweep(out + l, weights + l, n_labels, 3, values, columns, nnz, bias, bias_column)
-    elif last - l == 2:
-        sweep(out + l, weights + l, n_labels, 2, values, columns, nnz, bias, bias_column)
-    elif last - l == 1:
-        sweep(out + l, weights + l, n_labels, 1, values, columns, nnz, bias, bias_column)
-
-
-cdef int score_alone(double* out, const state_t* weights, const value_t* values,
-                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
-                     bint check, const value_t* next_values, const index_t* next_columns,
-                     Py_ssize_t next_nnz) noexcept nogil:
-    """`check_row` if asked for, and `scores` for a lone label, by the block.
-
-    Between short blocks the processor can fetch the weights of one, check the next, and send for
-    the same part of a row to come, without one of the three waiting for another. Weights that
-    no near cache holds are sent for a block ahead too: columns out of range do no harm there.
-    """
-    cdef double total = 0.0
-    cdef Py_ssize_t b, j, start, n, ahead
-    cdef bint far = n_features * sizeof(state_t) > NEAR_CACHE
-    for b in range((nnz + BLOCK - 1) // BLOCK):
-        start = b * BLOCK
-        n = min(<Py_ssize_t> BLOCK, nnz - start)
-        if start < next_nnz:
-            ahead = min(<Py_ssize_t> BLOCK, next_nnz - start)
-            prefetch_span(next_values + start, next_values + start + ahead)
-            prefetch_span(next_columns + start, next_columns + start + ahead)
-        if far:
-            for j in range(start + BLOCK, min(start + 2 * BLOCK, nnz)):
-                prefetch(weights + columns[j])
-        if check and ((start and columns[start] <= columns[start - 1])
-                      or check_row(values + start, columns + start, n, n_features) != OK):
-            return check_row(values, columns, nnz, n_features)
-        for j in range(start, start + n):
-            total += <double> values[j] * weights[columns[j]]
-    out[0] = total + bias * weights[n_features] if bias else total
-    return OK
 
 
 def first_bad_row(const value_t[::1] data, const index_t[::1] indices,

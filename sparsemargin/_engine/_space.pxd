@@ -1,10 +1,11 @@
 """The linear space: dual vectors with the p-norm link, their averages, and the step."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine._labels cimport FirstOrderSpace, Space
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport Step
+from sparsemargin._engine._storage cimport Storage, block_of, place_of
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 cdef double STALE_2  # S is summed afresh, for p = 2, once it is this share of its largest
@@ -15,7 +16,11 @@ cdef enum:
 cdef inline Py_ssize_t coordinate(const Space* space, const index_t* columns, Py_ssize_t nnz,
                                   Py_ssize_t j, Py_ssize_t l) noexcept nogil:
     """Where the j-th entry of the augmented row stands; the intercept's comes last."""
-    return (columns[j] if j < nnz else space.n_coordinates - 1) * space.n_labels + l
+    return place_of(&space.at, columns[j] if j < nnz else space.n_coordinates - 1, l)
+
+
+cdef inline uint16_t* synced_of(const Space* space, Py_ssize_t l) noexcept nogil:
+    return space.at.blocks[block_of(&space.at, l)].synced
 
 
 cdef inline double entry(const Space* space, const value_t* values, Py_ssize_t nnz,
@@ -41,16 +46,13 @@ cdef double rescued_output(const Space* space, const state_t* t, Py_ssize_t labe
                            const RowScale* row, const double* slack_t) noexcept nogil
 
 cdef class LinearSpace(FirstOrderSpace):
-    cdef readonly object t
-    cdef readonly object g
-    cdef readonly object acc
-    cdef readonly object synced
+    cdef Storage storage
     cdef readonly object pending
     cdef object row_slack
     cdef readonly object multipliers
     cdef object measured
-    cdef dict layout(self, dtype)
-    cdef bind(self, double p, dict arrays)
-    cdef dict checked_arrays(self, state, double p)
+    cdef bind(self, double p, Storage storage, dict arrays)
+    cdef dict dtypes(self, double p, dtype)
     cdef check_synced(self)
+    cdef gathered(self, made)
     cdef one_a_row(self, Py_ssize_t n_rows, kept)

@@ -37,6 +37,7 @@ from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale
 from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
+from sparsemargin._engine._storage cimport Storage, place_of
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 
@@ -66,12 +67,13 @@ cdef void sync(Space* space, const state_t* g, state_t* acc, Py_ssize_t l) noexc
     """Let every coordinate of acc take in what is pending."""
     cdef Py_ssize_t i, j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
+    cdef uint16_t* synced = synced_of(space, l)
     if space.of.flushes[l] == 0:
         return
     for j in range(space.n_coordinates):
-        i = j * space.n_labels + l
-        acc[i] += <state_t> (pending[space.synced[i]] * g[i])
-        space.synced[i] = 0
+        i = place_of(&space.at, j, l)
+        acc[i] += <state_t> (pending[synced[i]] * g[i])
+        synced[i] = 0
     for j in range(space.of.flushes[l]):
         pending[j] = 0.0
     space.of.flushes[l] = 0
@@ -97,7 +99,7 @@ cdef void sum_afresh(Space* space, const state_t* t, const state_t* g,
     cdef int64_t nonzero = 0
     cdef Sum total = Sum(0.0, 0.0, 0.0)
     for j in range(space.n_coordinates):
-        i = j * space.n_labels + l
+        i = place_of(&space.at, j, l)
         if t[i] != 0:
             nonzero += 1
             add(&total, <double> t[i] * g[i])
@@ -117,7 +119,7 @@ cdef void rescale(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t
         flush(space, g, acc, l)
         sync(space, g, acc, l)
     for j in range(space.n_coordinates):
-        i = j * space.n_labels + l
+        i = place_of(&space.at, j, l)
         if t[i] != 0:
             t[i] = <state_t> (t[i] * factor)
             if space.p.exponent != 2.0:
@@ -139,7 +141,7 @@ cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
         flush(space, g, acc, l)
         sync(space, g, acc, l)
     for j in range(space.n_coordinates):
-        i = j * space.n_labels + l
+        i = place_of(&space.at, j, l)
         t[i] = g[i] = 0
     for j in range(space.n_slack):
         space.slack_t[j * space.n_labels + l] = 0.0
@@ -167,9 +169,10 @@ cdef void take_over(Space* space, state_t* t, Py_ssize_t l, Py_ssize_t n_rows,
         if multipliers[i] == 0.0:
             continue
         for a in range(indptr[i], indptr[i + 1]):
-            t[indices[a] * K + l] += <state_t> (multipliers[i] * data[a])
+            t[place_of(&space.at, indices[a], l)] += <state_t> (multipliers[i] * data[a])
         if space.bias:
-            t[(space.n_coordinates - 1) * K + l] += <state_t> (multipliers[i] * space.bias)
+            t[place_of(&space.at, space.n_coordinates - 1, l)] += (
+                <state_t> (multipliers[i] * space.bias))
         if space.slack:
             space.slack_t[i * K + l] += multipliers[i] * space.slack
     sum_afresh(space, t, t, l)
@@ -183,7 +186,7 @@ cdef double largest_coordinate(const Space* space, const state_t* t,
     cdef Py_ssize_t i, j
     cdef double peak = 0.0
     for j in range(space.n_coordinates):
-        i = j * space.n_labels + l
+        i = place_of(&space.at, j, l)
         if fabs(<double> t[i]) > peak:
             peak = fabs(<double> t[i])
     return peak
@@ -276,12 +279,13 @@ cdef inline void store(Space* space, state_t* g, state_t* acc, Py_ssize_t l,
     cdef double Z = space.of.Z[l]
     cdef int64_t flushes = space.of.flushes[l]
     cdef const double* pending = space.pending + l * (FLUSHES + 1)
+    cdef uint16_t* synced = synced_of(space, l)
     for j in range(n_entries(space, nnz)):
         i = coordinate(space, columns, nnz, j, l)
         if space.averaged:
-            if flushes and space.synced[i] != flushes:
-                acc[i] += <state_t> (pending[space.synced[i]] * g[i])
-                space.synced[i] = <uint16_t> flushes
+            if flushes and synced[i] != flushes:
+                acc[i] += <state_t> (pending[synced[i]] * g[i])
+                synced[i] = <uint16_t> flushes
             acc[i] -= <state_t> (Z * (new_g[j] - g[i]))
         g[i] = <state_t> new_g[j]
 
@@ -442,45 +446,61 @@ cdef class LinearSpace(FirstOrderSpace):
         self.c.normalized = normalized
         if self.c.n_coordinates > MOST_NUMBERS // n_labels:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
-        arrays = {name: np.zeros(*layout) for name, layout in self.layout(dtype).items()}
-        arrays["g"] = arrays["t"] if p == 2.0 else np.zeros(len(arrays["t"]))
+        storage = Storage(self.c.n_coordinates, n_labels, self.dtypes(p, dtype))
         self.log = log
-        self.bind(p, arrays)
+        self.bind(p, storage,
+                  {name: np.zeros(*layout) for name, layout in self.label_layout().items()})
         self.set_out()
 
-    cdef dict layout(self, dtype):
-        """Shape and type of the arrays of the state, but for g, which is as t or t itself, and
-        what is pending."""
-        cdef Py_ssize_t n = self.c.n_labels, size = self.c.n_coordinates * n
-        cdef Py_ssize_t kept = size if self.c.averaged else 0
-        return {
-            "t": ((size,), dtype),
-            "acc": ((kept,), dtype),
-            "synced": ((kept,), np.uint16),
-            **self.label_layout(),
-        }
+    cdef dict dtypes(self, double p, dtype):
+        """Types of what there is of each coordinate; g is t itself for p = 2."""
+        kept = {"t": dtype, **({} if p == 2.0 else {"g": np.dtype(np.float64)})}
+        if self.c.averaged:
+            kept.update(acc=dtype, synced=np.dtype(np.uint16))
+        return kept
 
-    cdef bind(self, double p, dict arrays):
-        """Take these arrays for the state."""
-        self.t, self.g, self.acc = arrays["t"], arrays["g"], arrays["acc"]
-        self.synced = arrays["synced"]
+    cdef bind(self, double p, Storage storage, dict arrays):
+        """Take this for the state."""
+        self.storage, self.c.at = storage, storage.places
         self.bind_labels(p, arrays)
         self.pending = np.zeros((self.c.n_labels, FLUSHES + 1 if self.c.averaged else 0))
         self.c.window = 600 if self.t.dtype == np.float64 else 100
-        cdef uint16_t[::1] synced = self.synced
         cdef double[:, ::1] pending = self.pending
-        self.c.synced = &synced[0] if self.c.averaged else NULL
         self.c.pending = &pending[0, 0] if self.c.averaged else NULL
 
+    # Of the first block of labels, of many where weights are held in tiles.
+
+    @property
+    def t(self):
+        return self.storage.arrays["t"][0]
+
+    @property
+    def g(self):
+        return self.storage.arrays.get("g", self.storage.arrays["t"])[0]
+
+    @property
+    def acc(self):
+        return self.storage.arrays["acc"][0] if self.c.averaged else self.t[:0]
+
+    @property
+    def nbytes(self):
+        """Bytes that the coordinates take."""
+        return self.storage.nbytes
+
+    @property
+    def is_tiled(self):
+        """Whether the coordinates are held sparsely, in tiles."""
+        return self.storage.tiles is not None
+
     def __getstate__(self):
-        state = {"g": None if self.g is self.t else self.g,
+        state = {"floats": self.floats, "sums": self.sums, "counts": self.counts,
                  "pending": self.pending[:, :self.per_label("flushes").max()],
                  "log": None if self.log is None else self.log.__getstate__(),
                  "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
                  "n_coordinates": self.c.n_coordinates, "bias": self.c.bias,
                  "slack": self.c.slack, "averaged": self.c.averaged,
                  "normalized": self.c.normalized}
-        return {**{name: getattr(self, name) for name in self.layout(self.t.dtype)}, **state}
+        return {**self.storage.state(), **state}
 
     def __reduce__(self):
         return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
@@ -494,7 +514,13 @@ cdef class LinearSpace(FirstOrderSpace):
         self.c.averaged = flag(state, "averaged")
         self.c.normalized = flag(state, "normalized")
         self.trials = whole(state, "trials", 0, MAX_TRIALS)
-        self.bind(p, self.checked_arrays(state, p))
+        dtype = getattr(part(state, "t"), "dtype", None)
+        require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
+                "'t' is not of a type that coordinates have")
+        storage = Storage.restored(
+            state, self.c.n_coordinates, self.c.n_labels, self.dtypes(p, dtype))
+        self.bind(p, storage, {name: writable(array_of(state, name, kind, shape))
+                               for name, (shape, kind) in self.label_layout().items()})
         require_within("counts", self.counts.reshape(-1), -MAX_TRIALS, MAX_TRIALS)
         require_within("flushes", self.per_label("flushes"), 0,
                        FLUSHES if self.c.averaged else 0)
@@ -508,24 +534,15 @@ cdef class LinearSpace(FirstOrderSpace):
             require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
 
-    cdef dict checked_arrays(self, state, double p):
-        """The arrays of a state, of the types and shapes they must have."""
-        dtype = getattr(part(state, "t"), "dtype", None)
-        require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
-                "'t' is not of a type that coordinates have")
-        layout = self.layout(dtype)
-        if p != 2.0:
-            layout["g"] = layout["t"]
-        arrays = {name: writable(array_of(state, name, kind, shape))
-                  for name, (shape, kind) in layout.items()}
-        return {"g": arrays["t"], **arrays}
-
     cdef check_synced(self):
-        cdef Py_ssize_t i, n = self.c.n_labels
-        cdef const uint16_t[::1] synced = self.synced
-        for i in range(synced.shape[0]):
-            if synced[i] > self.c.of.flushes[i % n]:
-                require(False, f"'synced' holds {synced[i]}, more flushes than there were")
+        if not self.c.averaged:
+            return
+        flushes = self.per_label("flushes")
+        for _, labels, numbers in self.storage.parts():
+            ahead = numbers["synced"] > flushes[labels]
+            if ahead.any():
+                most = numbers["synced"][ahead].max()
+                require(False, f"'synced' holds {most}, more flushes than there were")
 
     @property
     def n_features(self):
@@ -538,24 +555,9 @@ cdef class LinearSpace(FirstOrderSpace):
         """
         cdef Py_ssize_t bias = 1 if self.c.bias else 0
         cdef Py_ssize_t kept = min(n_features, self.n_features - first)
-        cdef uint16_t[::1] places
-        shape = self.c.n_coordinates, self.c.n_labels
-
-        def moved(array):
-            fresh = np.zeros((n_features + bias, shape[1]), array.dtype)
-            fresh[:kept] = array.reshape(shape)[first:first + kept]
-            if bias:
-                fresh[n_features] = array.reshape(shape)[shape[0] - 1]
-            return fresh.ravel()
-
-        self.t, self.g = moved(self.t), (None if self.g is self.t else moved(self.g))
-        if self.g is None:
-            self.g = self.t
+        self.storage = self.storage.moved(n_features + bias, first, kept, bias)
+        self.c.at = self.storage.places
         self.c.n_coordinates = n_features + bias
-        if self.c.averaged:
-            self.acc, self.synced = moved(self.acc), moved(self.synced)
-            places = self.synced
-            self.c.synced = &places[0]
 
     cdef one_a_row(self, Py_ssize_t n_rows, kept):
         """A number for each row and label, 0 to begin with, or the kept ones."""
@@ -601,24 +603,59 @@ cdef class LinearSpace(FirstOrderSpace):
         return row_slack
 
     def weights(self):
-        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""
+        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last: an
+        array, or CSR where the coordinates are held in tiles."""
         a, b = self.mixture()
-        shape = (self.c.n_coordinates, self.c.n_labels)
-        result = np.multiply(self.g.reshape(shape), a).astype(self.t.dtype, copy=False)
-        if self.c.averaged:
-            result += np.multiply(self.acc.reshape(shape), b).astype(self.t.dtype, copy=False)
-            for l in np.flatnonzero(self.per_label("flushes")):
-                pending = self.pending[l] * b[l]
-                synced = self.synced.reshape(shape)[:, l]
-                result[:, l] += pending[synced] * self.g.reshape(shape)[:, l]
-        if not np.isfinite(result).all():
-            raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
-        return np.ascontiguousarray(result.T)
+
+        def mixed(labels, numbers):
+            g = numbers.get("g", numbers["t"])
+            result = np.multiply(g, a[labels]).astype(self.t.dtype, copy=False)
+            if self.c.averaged:
+                result += np.multiply(numbers["acc"], b[labels]).astype(self.t.dtype, copy=False)
+                for l in np.flatnonzero(self.per_label("flushes")[labels]):
+                    pending = self.pending[labels][l] * b[labels][l]
+                    result[:, l] += pending[numbers["synced"][:, l]] * g[:, l]
+            if not np.isfinite(result).all():
+                raise ValueError(
+                    f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
+            return result
+
+        return self.gathered(mixed)
+
+    def current_acc(self, Py_ssize_t nnz):
+        """What acc comes to with all that is pending, where that is worth its making for rows
+        of so many nonzeros and no digit is lost by it; else None."""
+        flushed = np.flatnonzero(self.per_label("flushes"))
+        if (not self.c.averaged or len(flushed) == 0 or nnz < self.c.n_coordinates
+                or self.is_tiled or self.t.dtype != np.float64):
+            return None
+        acc = self.acc.copy()
+        (_, _, numbers), = self.storage.parts()
+        by_label = acc.reshape(self.c.n_coordinates, self.c.at.width)
+        for l in flushed:
+            g = numbers.get("g", numbers["t"])[:, l]
+            by_label[:, l] += self.pending[l][numbers["synced"][:, l]] * g
+        return acc
 
     def theta(self):
-        """The dual vectors, shape (n_labels, n_coordinates)."""
-        shape = (self.c.n_coordinates, self.c.n_labels)
-        return np.ascontiguousarray((self.t.reshape(shape) * self.per_label("scale")).T)
+        """The dual vectors, shape (n_labels, n_coordinates), as `weights`."""
+        scale = self.per_label("scale")
+        return self.gathered(lambda labels, numbers: numbers["t"] * scale[labels])
+
+    cdef gathered(self, made):
+        """What is made of the numbers of some labels, of all: by label."""
+        if self.storage.tiles is None:
+            (_, labels, numbers), = self.storage.parts()
+            return np.ascontiguousarray(made(labels, numbers).T)
+        from scipy.sparse import csr_array, vstack
+
+        blocks = []
+        for coordinates, labels, numbers in self.storage.parts():
+            values = made(labels, numbers).T
+            row, place = np.nonzero(values)
+            blocks.append(csr_array((values[row, place], (row, coordinates[place])),
+                                    shape=(len(values), self.c.n_coordinates)))
+        return vstack(blocks, format="csr")
 
     def visible_norm(self):
         """``||theta||_p`` of each label without the soft-margin coordinates."""

@@ -6,11 +6,7 @@ number of lanes, so any width gives the same bits.
 
 cdef extern from *:
     """
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-    #define SM_ALL_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
-    #else
-    #define SM_ALL_WIDTHS
-    #endif
+    #include "widths.hpp"
     SM_ALL_WIDTHS
     static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
         for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
@@ -48,6 +44,29 @@ cdef extern from *:
         while (i < n && !SM_DUE(i)) ++i;
         return i;
     }
+    // Whether the test of a label fires, or its score may have lost terms.
+    static inline bool sm_may_fire(const double *scores, const double *y, const double *sigma,
+                                   const double *bar, double measured, Py_ssize_t l) {
+        double size = scores[l] < 0 ? -scores[l] : scores[l];
+        return !(y[l] * sigma[l] * scores[l] > bar[l] * measured) | !(size > 1e-270) |
+               !(size < 1e270);
+    }
+    // The next label for which that holds; the comparisons of 16 labels are made at once.
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_first_firing(const double *scores, const double *y, const double *sigma,
+                                      const double *bar, double measured, Py_ssize_t l,
+                                      Py_ssize_t n) {
+        for (; l + 16 <= n; l += 16) {
+            int64_t any = 0;
+            for (Py_ssize_t b = 0; b < 16; ++b) {
+                bool may_fire = sm_may_fire(scores, y, sigma, bar, measured, l + b);
+                any |= may_fire ? -1 : 0;
+            }
+            if (any) break;
+        }
+        while (l < n && !sm_may_fire(scores, y, sigma, bar, measured, l)) ++l;
+        return l;
+    }
     """
     void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
                                         Py_ssize_t n) noexcept nogil
@@ -57,3 +76,9 @@ cdef extern from *:
     Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
                                         const double* measured, double sigma, double bar,
                                         Py_ssize_t i, Py_ssize_t n) noexcept nogil
+    bint may_fire "sm_may_fire"(const double* scores, const double* y, const double* sigma,
+                                const double* bar, double measured, Py_ssize_t l) noexcept nogil
+    Py_ssize_t first_firing "sm_first_firing"(const double* scores, const double* y,
+                                              const double* sigma, const double* bar,
+                                              double measured, Py_ssize_t l,
+                                              Py_ssize_t n) noexcept nogil

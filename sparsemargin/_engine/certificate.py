@@ -59,9 +59,7 @@ class Certificate:
     def _signed(self, block, result):
         """Outputs of the rows of a block times their labels."""
         task = self.task
-        first = 1 if self.space.n_labels == 1 else 0
-        labels = np.arange(first, first + self.space.n_labels)
-        positive = task.codes[block, np.newaxis] == labels
+        positive = task.own(block, self.space.n_labels)
         result *= np.where(positive, 1.0, -1.0)
         idle = (self.norms[block] == 0)[:, np.newaxis]
         if task.weights is not None:
@@ -142,7 +140,7 @@ class LinearCertificate(Certificate):
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result, _ = outputs(
-                space, space.g, space.acc, rows.data, rows.indices,
+                space, space.t, rows.data, rows.indices,
                 rows.indptr[block.start : block.stop + 1], False,
             )  # fmt: skip
             yield block, self._signed(block, result)

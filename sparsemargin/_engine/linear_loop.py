@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsemargin._engine import kernels
 from sparsemargin._engine._loop import set_bars
+from sparsemargin._engine._storage import TILE_LABELS
 from sparsemargin._engine.certificate import LinearCertificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
@@ -27,8 +28,7 @@ class LinearLoop(Loop):
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
-        cuts = [space.n_labels * i // n_threads for i in range(n_threads + 1)]
-        self.slices = list(pairwise(cuts))
+        self.slices = cut_labels(space, n_threads)
 
     @cached_property
     def gram_suits(self):
@@ -37,17 +37,17 @@ class LinearLoop(Loop):
     def _run_labels(self, labels, order, seed, start, stop, n_passes, trials, check):
         space, task, rows = self.space, self.task, self.task.rows
         return self.train(
-            space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
-            task.codes, task.weights, task.class_weight, order, seed or 0, seed is not None, start,
-            stop, n_passes,
-            *labels, trials, check, self.place,
+            space, self.rule, space.t, rows.data, rows.indices, rows.indptr, task.codes,
+            *(task.positives or (None, None)), task.weights, task.class_weight, order, seed or 0,
+            seed is not None, start, stop, n_passes, *labels, trials, check, self.place,
         )  # fmt: skip
 
     @property
     def mistakes(self):
-        """Rows predicted wrongly just before they were learned from; None where the labels are
-        split over threads, none of which sees all outputs."""
-        return self.n_mistakes if len(self.slices) == 1 else None
+        """Rows whose class was predicted wrongly just before they were learned from; None where
+        the labels are split over threads, none of which sees all outputs."""
+        counted = len(self.slices) == 1 and self.task.positives is None
+        return self.n_mistakes if counted else None
 
     def certificate(self):
         """Margins of the vectors as they are."""
@@ -84,6 +84,15 @@ class LinearLoop(Loop):
                 raise kernels.BadRow(status, row)
         learning = any(end[0] == kernels.OK for end in ends)
         return learning, max(end[3] for end in ends), all(end[4] for end in ends)
+
+
+def cut_labels(space, n_threads):
+    """Labels from and to, for each thread; those held in one tile stay together."""
+    least = TILE_LABELS if space.is_tiled else 1
+    n_groups = -(-space.n_labels // least)
+    n_threads = min(n_threads, n_groups)
+    cuts = [min(n_groups * i // n_threads * least, space.n_labels) for i in range(n_threads + 1)]
+    return list(pairwise(cuts))
 
 
 @contextmanager

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
+
+
+class Positives(NamedTuple):
+    """The labels of each row, where a row may have any number of them.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_rows + 1,), int64
+    labels : ndarray of shape (n_positives,), int64
+        Those of row r are ``labels[starts[r]:starts[r + 1]]``, sorted and without repeats.
+    """
+
+    starts: np.ndarray
+    labels: np.ndarray
+
+    def of(self, rows, n_labels):
+        """Which labels a slice of rows has, shape (n_rows, n_labels), bool."""
+        starts = self.starts[rows.start : rows.stop + 1]
+        result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
+        row = np.repeat(np.arange(len(result)), np.diff(starts))
+        result[row, self.labels[starts[0] : starts[-1]]] = True
+        return result
 
 
 @dataclass
@@ -20,6 +42,7 @@ class Task:
     ----------
     rows : Rows
     codes : ndarray of shape (n_rows,), int64
+        The class of each row; zeros where rows have `positives`.
     weights : ndarray of shape (n_rows,) or None
     class_weight : ndarray of shape (2, n_labels)
     check : bool
@@ -33,6 +56,8 @@ class Task:
     kept : tuple or None
         What the rows have besides: their soft-margin coordinates and their multipliers, or None
         for either. Left behind by one fit, they let another go on with the same rows.
+    positives : Positives or None
+        The labels of each row, each a problem of its own; None: rows have a class.
     """
 
     rows: Any
@@ -44,15 +69,29 @@ class Task:
     n_threads: int = 1
     first_row: int | None = None
     kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
+    positives: Positives | None = None
 
     @property
     def n_trials(self) -> int:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
+    def own(self, rows, n_labels):
+        """Which rows of a slice are which label's own, shape (n_rows, n_labels), bool."""
+        if self.positives is not None:
+            return self.positives.of(rows, n_labels)
+        first = 1 if n_labels == 1 else 0
+        return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
+
     def shares(self, label, n_labels, rows=slice(None)):
         """Which of the rows are the label's own, and what multiplies their steps."""
-        positive = self.codes[rows] == (label if n_labels > 1 else 1)
+        if self.positives is not None:
+            positive = np.zeros(len(self.codes), dtype=bool)
+            at = np.flatnonzero(self.positives.labels == label)
+            positive[np.searchsorted(self.positives.starts, at, side="right") - 1] = True
+            positive = positive[rows]
+        else:
+            positive = self.codes[rows] == (label if n_labels > 1 else 1)
         shares = self.class_weight[positive.astype(np.intp), label]
         return positive, shares if self.weights is None else shares * self.weights[rows]
 

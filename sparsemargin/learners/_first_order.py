@@ -317,7 +317,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             outputs = hypothesis_outputs(space, rows, self._n_threads())
             return outputs, bool(np.isfinite(outputs).all())
         return kernels.for_state(rows, space).outputs(
-            space, space.g, space.acc, rows.data, rows.indices, rows.indptr, relative
+            space, space.t, rows.data, rows.indices, rows.indptr, relative
         )
 
     # ------------------------------------------------------------------------ fitted attributes

@@ -1,0 +1,99 @@
+# distutils: extra_compile_args = -O3 -ffp-contract=off
+"""Dot products of a row with the weights of labels, one or many side by side.
+
+A label is summed in one order, however many are summed side by side and however wide the
+machine's vectors are, so that labels learned together score to the bit as they would alone.
+Where rows and weights are float32, eight products at a time (four, two and one at the end) are
+summed as such: that halves the work, and loses no more than a rounding of the weights does. A
+score near the ends of that type's range is summed again in double.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp cimport bool as cpp_bool
+
+from sparsemargin._engine._power cimport BLOCK
+from sparsemargin._engine._rows cimport check_row, prefetch, prefetch_span
+from sparsemargin._engine._storage cimport TILE, Block, Places, place_of
+from sparsemargin._engine._types cimport OK, index_t, state_t, value_t
+
+cdef enum:
+    NEAR_CACHE = 1 << 20  # bytes
+
+cdef extern from "scores.hpp" namespace "sparsemargin" nogil:
+    void score_dense[S, V, I](double* out, const S* weights, int64_t width, int64_t n_labels,
+                              cpp_bool far, const V* values, const I* columns, int64_t n)
+    void score_tiled[S, V, I](double* out, const S* const* of_block, int64_t stride,
+                              const int32_t* places, int64_t n_blocks, int64_t first,
+                              int64_t last, const V* values, const I* columns, int64_t n)
+    double add_alone[S, V, I](double total, const S* weights, const V* values, const I* columns,
+                              int64_t n)
+    double save_alone[S, V, I](double total, const S* weights, const V* values, const I* columns,
+                               int64_t n)
+
+
+cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize_t first,
+                 Py_ssize_t last, const value_t* values, const index_t* columns,
+                 Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil:
+    """Dot products of the augmented row with labels first..last-1 of weights of that width."""
+    cdef Py_ssize_t l
+    cdef const state_t* of_bias = weights + bias_column * width
+    score_dense(out + first, weights + first, width, last - first,
+                bias_column * width * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE, values, columns,
+                nnz)
+    if bias:
+        for l in range(first, last):
+            out[l] += bias * of_bias[l]
+
+
+cdef void label_scores(double* out, const state_t* like, const Places* at, bint of_acc,
+                       Py_ssize_t first, Py_ssize_t last, const value_t* values,
+                       const index_t* columns, Py_ssize_t nnz, double bias,
+                       Py_ssize_t bias_column) noexcept nogil:
+    """The same of g, or of acc, wherever they stand; of type `like`. Labels held in tiles begin
+    with a block, and `out` has room for whole ones."""
+    cdef const Block* block = at.blocks
+    cdef const state_t* weights = <const state_t*> (block.acc if of_acc else block.g)
+    cdef Py_ssize_t b, l
+    if at.tiles == NULL:
+        scores(out, weights, at.width, first, last, values, columns, nnz, bias, bias_column)
+        return
+    score_tiled(out + first, <const state_t* const*> (&block.acc if of_acc else &block.g),
+                sizeof(Block), at.tiles, at.n_blocks, first // TILE, (last + TILE - 1) // TILE,
+                values, columns, nnz)
+    if bias:
+        for l in range(first, last):
+            block = at.blocks + l // TILE
+            weights = <const state_t*> (block.acc if of_acc else block.g)
+            out[l] += bias * weights[place_of(at, bias_column, l)]
+
+
+cdef int score_alone(double* out, const state_t* weights, const value_t* values,
+                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
+                     bint check, const value_t* next_values, const index_t* next_columns,
+                     Py_ssize_t next_nnz) noexcept nogil:
+    """`check_row` if asked for, and `scores` for a lone label, by the block.
+
+    Between short blocks the processor can fetch the weights of one, check the next, and send for
+    the same part of a row to come, without one of the three waiting for another. Weights that
+    no near cache holds are sent for a block ahead too: columns out of range do no harm there.
+    """
+    cdef double total = 0.0
+    cdef Py_ssize_t b, j, start, n, ahead
+    cdef bint far = n_features * sizeof(state_t) > NEAR_CACHE
+    for b in range((nnz + BLOCK - 1) // BLOCK):
+        start = b * BLOCK
+        n = min(<Py_ssize_t> BLOCK, nnz - start)
+        if start < next_nnz:
+            ahead = min(<Py_ssize_t> BLOCK, next_nnz - start)
+            prefetch_span(next_values + start, next_values + start + ahead)
+            prefetch_span(next_columns + start, next_columns + start + ahead)
+        if far:
+            for j in range(start + BLOCK, min(start + 2 * BLOCK, nnz)):
+                prefetch(weights + columns[j])
+        if check and ((start and columns[start] <= columns[start - 1])
+                      or check_row(values + start, columns + start, n, n_features) != OK):
+            return check_row(values, columns, nnz, n_features)
+        total = add_alone(total, weights, values + start, columns + start, n)
+    total = save_alone(total, weights, values, columns, nnz)
+    out[0] = total + bias * weights[n_features] if bias else total
+    return OK

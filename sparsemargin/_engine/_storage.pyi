@@ -1,0 +1,2 @@
+DENSE_BYTES: int
+TILE_LABELS: int

@@ -1,0 +1,213 @@
+// Dot products of a row with the weights of many labels side by side, compiled for the vector
+// widths there are.
+//
+// A label is summed in the same order whatever the width, and however many labels there are.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "widths.hpp"
+
+namespace sparsemargin {
+
+// Labels side by side where weights are held sparsely; for floats, a cache line.
+constexpr int TILE = 16;
+
+// Products are added to a short sum, one after the other. Where both factors are floats it is a
+// float of its own, which is then added to the total; otherwise it is the total.
+template <class S, class V>
+using ShortSum = std::conditional_t<std::is_same_v<S, float> && std::is_same_v<V, float>, float,
+                                    double>;
+SM_INLINE double open_sum(double total, double) { return total; }
+SM_INLINE float open_sum(double, float) { return 0; }
+SM_INLINE double close_sum(double, double sum) { return sum; }
+SM_INLINE double close_sum(double total, float sum) { return total + sum; }
+
+template <class T>
+SM_INLINE void send_for_entries(const T *entries, int64_t n) {
+    sm_prefetch_span(entries, entries + n);
+}
+
+template <int N, class S, class V>
+SM_INLINE void add_entries(double *out, const S *const *of, const V *values, int64_t n_labels) {
+    using Sum = ShortSum<S, V>;
+    Sum x[N];
+    for (int i = 0; i < N; ++i) x[i] = static_cast<Sum>(values[i]);
+    SM_INDEPENDENT
+    for (int64_t l = 0; l < n_labels; ++l) {
+        Sum sum = open_sum(out[l], Sum());
+        for (int i = 0; i < N; ++i) sum += x[i] * of[i][l];
+        out[l] = close_sum(out[l], sum);
+    }
+}
+
+// A total of short float sums that may have lost terms to under- or overflow.
+template <class S, class V>
+SM_INLINE bool is_lossy(double total) {
+    return std::is_same_v<ShortSum<S, V>, float> &&
+           !(1e-30 < std::fabs(total) && std::fabs(total) < 1e30);
+}
+
+// The weights of all labels of a feature stand side by side.
+template <class S>
+struct Dense {
+    using Weight = S;
+    const S *weights;
+    int64_t width, n_labels;
+    bool far;  // too many for the near caches
+
+    template <int N, class V, class I>
+    SM_ALWAYS_INLINE void add(double *out, const V *values, const I *columns) const {
+        const S *of[N];
+        for (int i = 0; i < N; ++i) of[i] = weights + width * static_cast<int64_t>(columns[i]);
+        add_entries<N>(out, of, values, n_labels);
+    }
+
+    template <class I>
+    SM_ALWAYS_INLINE double weight(I column, int64_t l) const {
+        return weights[width * static_cast<int64_t>(column) + l];
+    }
+
+    template <class I>
+    SM_ALWAYS_INLINE void send_for(I column) const {
+        if (far) send_for_entries(weights + width * static_cast<int64_t>(column), n_labels);
+    }
+};
+
+// The weights of a feature stand in tiles, each of some labels; tile 0 of a block of labels is
+// that of all features for which none of them has learned anything.
+template <class S>
+struct Tiled {
+    using Weight = S;
+    const char *blocks;  // each has a pointer to its tiles
+    int64_t stride;
+    const int32_t *places;  // of a feature's tiles, by block
+    int64_t n_blocks, first, last;
+
+    SM_ALWAYS_INLINE const S *tiles(int64_t b) const {
+        return *reinterpret_cast<const S *const *>(blocks + b * stride);
+    }
+
+    template <int N, class V, class I>
+    SM_ALWAYS_INLINE void add(double *out, const V *values, const I *columns) const {
+        const int32_t *at[N];
+        for (int i = 0; i < N; ++i) at[i] = places + n_blocks * static_cast<int64_t>(columns[i]);
+        for (int64_t b = first; b < last; ++b) {
+            const S *of[N];
+            int32_t any = 0;
+            for (int i = 0; i < N; ++i) {
+                any |= at[i][b];
+                of[i] = tiles(b) + static_cast<int64_t>(at[i][b]) * TILE;
+            }
+            if (any) add_entries<N>(out + (b - first) * TILE, of, values, TILE);
+        }
+    }
+
+    template <class I>
+    SM_ALWAYS_INLINE double weight(I column, int64_t l) const {
+        int64_t b = first + l / TILE;
+        int64_t place = places[n_blocks * static_cast<int64_t>(column) + b];
+        return tiles(b)[place * TILE + l % TILE];
+    }
+
+    template <class I>
+    SM_ALWAYS_INLINE void send_for(I column) const {
+        send_for_entries(places + n_blocks * static_cast<int64_t>(column) + first, last - first);
+    }
+};
+
+template <class W, class V, class I>
+SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const V *values,
+                     const I *columns, int64_t n) {
+    int64_t j = 0;
+    for (int64_t l = 0; l < n_labels; ++l) out[l] = 0;
+    for (; j + 8 <= n; j += 8) {
+        for (int64_t ahead = j + 8; ahead < n && ahead < j + 16; ++ahead)
+            weights.send_for(columns[ahead]);
+        weights.template add<8>(out, values + j, columns + j);
+    }
+    if (n - j >= 4) {
+        weights.template add<4>(out, values + j, columns + j);
+        j += 4;
+    }
+    if (n - j >= 2) {
+        weights.template add<2>(out, values + j, columns + j);
+        j += 2;
+    }
+    if (n - j >= 1) weights.template add<1>(out, values + j, columns + j);
+    for (int64_t l = 0; l < n_labels; ++l) {
+        if (!is_lossy<typename W::Weight, V>(out[l])) continue;
+        out[l] = 0;
+        for (j = 0; j < n; ++j) out[l] += values[j] * weights.weight(columns[j], l);
+    }
+}
+
+// Compilers make the widths of functions, not of templates.
+#define SM_SCORE_BY(W, V, I)                                                                    \
+    SM_ALL_WIDTHS static void score_at_width(double *out, int64_t n_labels, const W &weights,   \
+                                             const V *values, const I *columns, int64_t n) {    \
+        score(out, n_labels, weights, values, columns, n);                                      \
+    }
+#define SM_SCORES_BY(W)                                                                         \
+    SM_SCORE_BY(W, float, int32_t)                                                              \
+    SM_SCORE_BY(W, float, int64_t)                                                              \
+    SM_SCORE_BY(W, double, int32_t)                                                             \
+    SM_SCORE_BY(W, double, int64_t)
+SM_SCORES_BY(Dense<float>)
+SM_SCORES_BY(Dense<double>)
+SM_SCORES_BY(Tiled<float>)
+SM_SCORES_BY(Tiled<double>)
+
+template <class S, class V, class I>
+void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, bool far,
+                 const V *values, const I *columns, int64_t n) {
+    score_at_width(out, n_labels, Dense<S>{weights, width, n_labels, far}, values, columns, n);
+}
+
+// Labels are those of whole blocks.
+template <class S, class V, class I>
+void score_tiled(double *out, const S *const *of_block, int64_t stride, const int32_t *places,
+                 int64_t n_blocks, int64_t first, int64_t last, const V *values,
+                 const I *columns, int64_t n) {
+    Tiled<S> weights{reinterpret_cast<const char *>(of_block), stride, places, n_blocks, first,
+                     last};
+    score_at_width(out, (last - first) * TILE, weights, values, columns, n);
+}
+
+// A label alone: the same sums, without the loop over labels.
+
+template <int N, class S, class V, class I>
+SM_INLINE double add_alone(double total, const S *weights, const V *values, const I *columns) {
+    using Sum = ShortSum<S, V>;
+    Sum sum = open_sum(total, Sum());
+    for (int i = 0; i < N; ++i) sum += static_cast<Sum>(values[i]) * weights[columns[i]];
+    return close_sum(total, sum);
+}
+
+template <class S, class V, class I>
+double add_alone(double total, const S *weights, const V *values, const I *columns, int64_t n) {
+    int64_t j = 0;
+    for (; j + 8 <= n; j += 8) total = add_alone<8>(total, weights, values + j, columns + j);
+    if (n - j >= 4) {
+        total = add_alone<4>(total, weights, values + j, columns + j);
+        j += 4;
+    }
+    if (n - j >= 2) {
+        total = add_alone<2>(total, weights, values + j, columns + j);
+        j += 2;
+    }
+    return n - j >= 1 ? add_alone<1>(total, weights, values + j, columns + j) : total;
+}
+
+template <class S, class V, class I>
+double save_alone(double total, const S *weights, const V *values, const I *columns, int64_t n) {
+    if (!is_lossy<S, V>(total)) return total;
+    total = 0;
+    for (int64_t j = 0; j < n; ++j)
+        total += values[j] * static_cast<double>(weights[columns[j]]);
+    return total;
+}
+
+}  // namespace sparsemargin

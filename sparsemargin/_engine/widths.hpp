@@ -1,0 +1,32 @@
+// What loops over contiguous numbers need to be compiled for the vector widths there are, of which
+// the machine's is chosen at run time.
+#pragma once
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#define SM_ALL_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
+#else
+#define SM_ALL_WIDTHS
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define SM_ALWAYS_INLINE inline __attribute__((always_inline, unused))
+#define SM_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define SM_ALWAYS_INLINE inline
+#define SM_PREFETCH(p) ((void)0)
+#endif
+#define SM_INLINE static SM_ALWAYS_INLINE
+
+// No entry of the loop that follows writes what another one reads.
+#if defined(__clang__)
+#define SM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define SM_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define SM_INDEPENDENT
+#endif
+
+static inline void sm_prefetch_span(const void *from, const void *to) {
+    const char *line = (const char *)from;
+    for (; line < (const char *)to; line += 64) SM_PREFETCH(line);
+}
