@@ -83,6 +83,11 @@ def _floor(report: Any) -> Iterator[Aim]:
 
 def _files(report: Any) -> Iterator[Aim]:
     yield from (Aim(**aim) for aim in report["aims"])
+    seconds = {entry["contestant"]: entry["seconds"]["min"] for entry in report.get("load", [])}
+    if seconds:
+        one, two = (seconds[f"load_svmlight, {n}"] for n in ("1 thread", "2 threads"))
+        what = "load_svmlight, two threads: times one"
+        yield Aim(what, f">= {THREADS_TIMES}", f"{one / two:.2f}", one / two >= THREADS_TIMES)
 
 
 def _ho(report: Any) -> Iterator[Aim]:

@@ -41,7 +41,7 @@ class Part:
     report: str | None = None
 
     def command(self, quick: bool, out: Path) -> list[str]:
-        script = str(Path(__file__).with_name(self.script))
+        script = str(Path(__file__).parent / self.script)
         return [sys.executable, script, *(self.quick if quick else self.full), "--out", str(out)]
 
 

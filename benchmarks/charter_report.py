@@ -25,6 +25,8 @@ CAPTIONS = {
     "labels": "103 labels, RCV1 shape, float32, five epochs",
     "topics": "The topics of the RCV1 sample",
     "growth": "How time grows",
+    "growth-mistakes": "How the time of a mistake grows",
+    "growth-kernels": "How kernels grow with rows",
     "threads": "Two threads against one",
     "files": "From svmlight text",
     "kernels": "Kernels on MNIST",

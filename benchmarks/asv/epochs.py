@@ -5,7 +5,7 @@ import numpy as np
 from sparsemargin import PNormPerceptron
 from sparsemargin.datasets import make_zipf_text
 
-HYPOTHESES = (["last", "average"],)
+HYPOTHESES = [["last", "average"]]
 
 
 class Epoch:
@@ -53,8 +53,7 @@ class ManyLabels(Epoch):
 class OneRow:
     """A row a call, classes known."""
 
-    n_features = (47_236, 1_355_191)
-    params, param_names = n_features, ["n_features"]
+    params, param_names = [[47_236, 1_355_191]], ["n_features"]
 
     def setup(self, n_features):
         X, y = make_zipf_text(200, n_features, random_state=0)

@@ -8,7 +8,7 @@ class HigherOrder:
     """One epoch over text."""
 
     n_rows = 5000
-    params, param_names = (2, 7), ["p"]
+    params, param_names = [[2, 7]], ["p"]
 
     def setup(self, p):
         self.X, self.y = make_zipf_text(self.n_rows, random_state=0)
