@@ -350,7 +350,8 @@ def test_more_weights_than_can_be_addressed_are_refused(n_classes, n_features):
     [
         (np.arange(N_ROWS - 1) % 2, [str(N_ROWS), str(N_ROWS - 1)]),
         (np.arange(N_ROWS + 1) % 2, [str(N_ROWS), str(N_ROWS + 1)]),
-        (np.zeros((N_ROWS, 2)), ["y", "1d"]),
+        (np.zeros((N_ROWS, 2, 2)), ["y", "1d"]),
+        (np.arange(2 * N_ROWS).reshape(-1, 2), ["y[1, 0] = 2", "neither 0 nor 1"]),
         (np.array(1), ["y", "1d"]),
         (None, ["y"]),
         (np.linspace(0, 1, N_ROWS), ["continuous"]),

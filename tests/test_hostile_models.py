@@ -209,7 +209,7 @@ CHANGES = [
     (average, (*LINEAR, "bias"), 1.0, "is not a whole number from 24 to 24"),
     (average, (*LINEAR, "trials"), -1, "'trials' is not a whole number"),
     (average, (*LINEAR, "trials"), 2**63, "'trials' is not a whole number"),
-    (average, (*LINEAR, "averaged"), False, "'acc' is not an array"),
+    (average, (*LINEAR, "averaged"), False, "'acc' is not of a model like this"),
     (average, (*LINEAR, "averaged"), 1, "'averaged' is not True or False"),
     (average, (*LINEAR, "log"), {"dict": {}}, "it has no 'columns'"),
     (average, "_space.t", lambda t: t[1:], "'t' is not an array"),

@@ -27,7 +27,7 @@ from sparsemargin._engine._types cimport (
     ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
 )
 from sparsemargin._engine._units cimport answer, raise_bar, settle
-from sparsemargin._engine._vectors cimport first_firing, may_fire
+from sparsemargin._engine._vectors cimport first_firing, is_outscored, may_fire
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
@@ -108,8 +108,8 @@ cdef inline int read_row(double* out, const state_t* like, const Space* space,
     if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
         status = OK
     if status == OK:
-        label_scores(out, like, &space.at, False, first_label, last_label, values, columns, nnz,
-                     space.bias, n_features)
+        label_scores(out, like, &space.at, False, space.n_labels, first_label, last_label, values,
+                     columns, nnz, space.bias, n_features)
     return status
 
 
@@ -203,17 +203,18 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
     return OK
 
 
-cdef inline bint errs(const Space* space, const double* out, int64_t positive_label) noexcept nogil:
-    """Whether the last vectors, as they are before the trial, predict another class."""
-    cdef Py_ssize_t l, best = 0
-    cdef double score, highest = -INFINITY
+cdef inline bint errs(const Space* space, const double* out, int64_t positive_label,
+                      double* units) noexcept nogil:
+    """Whether the last vectors, as they are before the trial, predict another class; `units` is
+    scratch."""
+    cdef Py_ssize_t l
     if space.n_labels == 1:
         return (out[0] >= 0.0) != (positive_label == 0)
+    if not space.normalized:
+        return is_outscored(out, space.of.sigma, positive_label, space.n_labels)
     for l in range(space.n_labels):
-        score = (unit(space, l) if space.normalized else space.of.sigma[l]) * out[l]
-        if score > highest:
-            highest, best = score, l
-    return best != positive_label
+        units[l] = unit(space, l)
+    return is_outscored(out, units, positive_label, space.n_labels)
 
 
 cdef inline int64_t corrections_of(const Space* space, Py_ssize_t first_label,
@@ -334,10 +335,11 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
     cdef const int64_t* start_of = &starts[0] if starts is not None else NULL
     cdef const int64_t* label_of = &labels[0] if starts is not None else NULL
     cdef Own own
-    cdef vector[double] out, signs, scratch
+    cdef vector[double] out, signs, units, scratch
     cdef vector[int64_t] table
     out.resize(space.c.at.n_blocks * space.c.at.width)
     signs.assign(K, -1.0)
+    units.resize(K)
     with nogil:
         while passes < n_passes and not converged and status == OK:
             if passes > 0 and shuffles:
@@ -375,7 +377,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                     add_slack(out.data(), c, slack_t, first_label, last_label)
                 find_own(&own, row, K, &codes[0], start_of, label_of)
                 if counts:
-                    mistakes += errs(c, out.data(), own.single)
+                    mistakes += errs(c, out.data(), own.single, units.data())
                 if normed:
                     bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
                 set_signs(signs.data(), 1.0, &own)

@@ -55,8 +55,8 @@ cdef void fill(double* part, const Space* space, const state_t* like, const Plac
     """The scores of all labels by g, or by acc."""
     cdef Py_ssize_t l
     cdef RowScale unscaled = RowScale(0, 1.0, 0.0, 0.0)
-    label_scores(part, like, at, of_acc, 0, space.n_labels, values, columns, nnz, space.bias,
-                 space.n_coordinates - 1)
+    label_scores(part, like, at, of_acc, space.n_labels, 0, space.n_labels, values, columns, nnz,
+                 space.bias, space.n_coordinates - 1)
     if of_acc and at.blocks[0].synced != NULL:
         for l in range(space.n_labels):
             if space.of.flushes[l]:

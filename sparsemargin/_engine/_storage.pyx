@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsemargin._engine._types cimport index_t
 
-from sparsemargin._engine._states import array_of, part, require_within, writable
+from sparsemargin._engine._states import array_of, require, require_within, writable
 
 #: Bytes that the state of all labels may take before it is held in tiles.
 DENSE_BYTES = 1 << 29
@@ -222,7 +222,10 @@ cdef class Storage:
         """
         cdef Storage fresh = Storage.__new__(Storage)
         fresh.n_coordinates, fresh.n_labels = n_coordinates, n_labels
-        if part(state, "tiles") is None:
+        for name in ("g", "acc", "synced"):
+            require(name in dtypes or state.get(name) is None or len(state[name]) == 0,
+                    f"{name!r} is not of a model like this")
+        if state.get("tiles") is None:
             arrays = {name: [padded_array(array_of(state, name, dtype,
                                                    (n_coordinates * n_labels,)), n_labels)]
                       for name, dtype in dtypes.items()}
@@ -232,8 +235,9 @@ cdef class Storage:
         used = array_of(state, "used", np.int64, (n_blocks,))
         require_within("used", used, 1, n_coordinates + 1)
         tiles = writable(array_of(state, "tiles", np.int32, (n_coordinates * n_blocks,)))
-        for b in range(n_blocks):
-            require_within("tiles", tiles[b::n_blocks], 0, used[b] - 1)
+        by_block = tiles.reshape(n_coordinates, n_blocks)
+        require((by_block >= 0).all() and (by_block < used).all(),
+                "'tiles' holds what is none of the tiles")
         cuts = np.cumsum(used[:n_blocks - 1]) * TILE
         arrays = {}
         for name, dtype in dtypes.items():

@@ -67,6 +67,16 @@ cdef extern from *:
         while (l < n && !sm_may_fire(scores, y, sigma, bar, measured, l)) ++l;
         return l;
     }
+    // Whether the largest score, of equal ones the first, is another label's.
+    SM_ALL_WIDTHS
+    static bool sm_is_outscored(const double *scores, const double *units, Py_ssize_t own,
+                                Py_ssize_t n) {
+        double score = units[own] * scores[own];
+        int64_t any = 0;
+        for (Py_ssize_t l = 0; l < own; ++l) any |= units[l] * scores[l] >= score ? -1 : 0;
+        for (Py_ssize_t l = own + 1; l < n; ++l) any |= units[l] * scores[l] > score ? -1 : 0;
+        return any != 0;
+    }
     """
     void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
                                         Py_ssize_t n) noexcept nogil
@@ -76,6 +86,8 @@ cdef extern from *:
     Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
                                         const double* measured, double sigma, double bar,
                                         Py_ssize_t i, Py_ssize_t n) noexcept nogil
+    bint is_outscored "sm_is_outscored"(const double* scores, const double* units, Py_ssize_t own,
+                                        Py_ssize_t n) noexcept nogil
     bint may_fire "sm_may_fire"(const double* scores, const double* y, const double* sigma,
                                 const double* bar, double measured, Py_ssize_t l) noexcept nogil
     Py_ssize_t first_firing "sm_first_firing"(const double* scores, const double* y,

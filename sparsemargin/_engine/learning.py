@@ -14,8 +14,9 @@ from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.progress import Progress
 from sparsemargin._engine.task import PRODUCTS_PER_CALL
 
-# Once the plain loop has cost so many times what the matrix of dot products would, it is made:
-# the two together never cost more than twice what the better one would have alone.
+# Once the plain loop has cost each label so many times what the matrix of dot products would, it
+# is made: at the same epoch however many labels are learned together, and for one label the two
+# never cost more than twice what the better one would have alone.
 PATIENCE = 1
 
 # A certificate takes a pass over the rows; towards `tol` one is made when the passes since the
@@ -225,11 +226,13 @@ class _Fit:
     def _passes_before_choice(self):
         if not self.loop.gram_suits:
             return np.inf
-        return max(1, -(-PATIENCE * GramLoop.cost_of_matrix(self.task) // self.loop.products))
+        patience = PATIENCE * self.space.n_labels
+        return max(1, -(-patience * GramLoop.cost_of_matrix(self.task) // self.loop.products))
 
     def _choose(self):
         """Take the loop that costs less at this rate of corrections, for as long again."""
-        plain = self.loop.products * (1 + 2 * self.rate / self.n_rows)
+        rate = self.rate / self.space.n_labels
+        plain = self.loop.products * (1 + 2 * rate / self.n_rows)
         by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
         if by_gram >= plain:
             self.gram = None

@@ -87,8 +87,8 @@ class LinearLoop(Loop):
 
 
 def cut_labels(space, n_threads):
-    """Labels from and to, for each thread; those held in one tile stay together."""
-    least = TILE_LABELS if space.is_tiled else 1
+    """Labels from and to, for each thread: whole vectors, and whole tiles where there are."""
+    least = TILE_LABELS if space.is_tiled else 8 if space.n_labels > TILE_LABELS else 1
     n_groups = -(-space.n_labels // least)
     n_threads = min(n_threads, n_groups)
     cuts = [min(n_groups * i // n_threads * least, space.n_labels) for i in range(n_threads + 1)]

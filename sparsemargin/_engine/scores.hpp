@@ -47,7 +47,7 @@ SM_INLINE void add_entries(double *out, const S *const *of, const V *values, int
 template <class S, class V>
 SM_INLINE bool is_lossy(double total) {
     return std::is_same_v<ShortSum<S, V>, float> &&
-           !(1e-30 < std::fabs(total) && std::fabs(total) < 1e30);
+           (!(1e-30 < std::fabs(total)) | !(std::fabs(total) < 1e30));
 }
 
 // The weights of all labels of a feature stand side by side.
@@ -55,14 +55,16 @@ template <class S>
 struct Dense {
     using Weight = S;
     const S *weights;
-    int64_t width, n_labels;
+    int64_t width, n_summed;
     bool far;  // too many for the near caches
+
+    SM_ALWAYS_INLINE int64_t summed() const { return n_summed; }
 
     template <int N, class V, class I>
     SM_ALWAYS_INLINE void add(double *out, const V *values, const I *columns) const {
         const S *of[N];
         for (int i = 0; i < N; ++i) of[i] = weights + width * static_cast<int64_t>(columns[i]);
-        add_entries<N>(out, of, values, n_labels);
+        add_entries<N>(out, of, values, n_summed);
     }
 
     template <class I>
@@ -72,7 +74,7 @@ struct Dense {
 
     template <class I>
     SM_ALWAYS_INLINE void send_for(I column) const {
-        if (far) send_for_entries(weights + width * static_cast<int64_t>(column), n_labels);
+        if (far) send_for_entries(weights + width * static_cast<int64_t>(column), n_summed);
     }
 };
 
@@ -85,6 +87,8 @@ struct Tiled {
     int64_t stride;
     const int32_t *places;  // of a feature's tiles, by block
     int64_t n_blocks, first, last;
+
+    SM_ALWAYS_INLINE int64_t summed() const { return (last - first) * TILE; }
 
     SM_ALWAYS_INLINE const S *tiles(int64_t b) const {
         return *reinterpret_cast<const S *const *>(blocks + b * stride);
@@ -122,7 +126,7 @@ template <class W, class V, class I>
 SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const V *values,
                      const I *columns, int64_t n) {
     int64_t j = 0;
-    for (int64_t l = 0; l < n_labels; ++l) out[l] = 0;
+    for (int64_t l = 0; l < weights.summed(); ++l) out[l] = 0;
     for (; j + 8 <= n; j += 8) {
         for (int64_t ahead = j + 8; ahead < n && ahead < j + 16; ++ahead)
             weights.send_for(columns[ahead]);
@@ -137,7 +141,9 @@ SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const V *v
         j += 2;
     }
     if (n - j >= 1) weights.template add<1>(out, values + j, columns + j);
-    for (int64_t l = 0; l < n_labels; ++l) {
+    int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+    for (int64_t l = 0; l < n_labels; ++l) any |= is_lossy<typename W::Weight, V>(out[l]) ? -1 : 0;
+    for (int64_t l = 0; any && l < n_labels; ++l) {
         if (!is_lossy<typename W::Weight, V>(out[l])) continue;
         out[l] = 0;
         for (j = 0; j < n; ++j) out[l] += values[j] * weights.weight(columns[j], l);
@@ -160,20 +166,20 @@ SM_SCORES_BY(Dense<double>)
 SM_SCORES_BY(Tiled<float>)
 SM_SCORES_BY(Tiled<double>)
 
+// Of `n_summed` labels, the first `n_labels` are no padding.
 template <class S, class V, class I>
-void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, bool far,
-                 const V *values, const I *columns, int64_t n) {
-    score_at_width(out, n_labels, Dense<S>{weights, width, n_labels, far}, values, columns, n);
+void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, int64_t n_summed,
+                 bool far, const V *values, const I *columns, int64_t n) {
+    score_at_width(out, n_labels, Dense<S>{weights, width, n_summed, far}, values, columns, n);
 }
 
-// Labels are those of whole blocks.
 template <class S, class V, class I>
 void score_tiled(double *out, const S *const *of_block, int64_t stride, const int32_t *places,
-                 int64_t n_blocks, int64_t first, int64_t last, const V *values,
-                 const I *columns, int64_t n) {
+                 int64_t n_blocks, int64_t first, int64_t last, int64_t n_labels,
+                 const V *values, const I *columns, int64_t n) {
     Tiled<S> weights{reinterpret_cast<const char *>(of_block), stride, places, n_blocks, first,
                      last};
-    score_at_width(out, (last - first) * TILE, weights, values, columns, n);
+    score_at_width(out, n_labels, weights, values, columns, n);
 }
 
 // A label alone: the same sums, without the loop over labels.

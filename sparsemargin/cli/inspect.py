@@ -17,6 +17,7 @@ from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, 
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.learners import Learner
+from sparsemargin.learners._rows import vectors_of
 
 _EXAMPLES = """
 sparsemargin inspect news.model
@@ -69,9 +70,13 @@ def _summary(learner: Learner) -> dict[str, Any]:
     return {
         **told,
         "classes": [label_text(label) for label in told["classes"]],
-        "n_nonzero": None if weights is None else int(np.count_nonzero(weights)),
+        "n_nonzero": None if weights is None else _count_nonzero(weights),
         "intercepts": None if weights is None else learner.intercept_.tolist(),
     }
+
+
+def _count_nonzero(weights: Any) -> int:
+    return sum(int(np.count_nonzero(vector)) for vector in vectors_of(weights))
 
 
 def _certificate(learner: Learner) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[st
                 {**entry, "weight": -entry["weight"]} for entry in _largest(-of_label, names, top)
             ],
         }
-        for label, of_label in zip(labels[-len(weights) :], weights, strict=True)
+        for label, of_label in zip(labels[-weights.shape[0] :], vectors_of(weights), strict=True)
     ]
 
 

@@ -96,8 +96,10 @@ _PARAMETERS = {
 """,
     "class_weight": """\
     class_weight : dict, "balanced" or None, default={class_weight}
-        Multiplies the step for rows of each class. With more than two classes each label's
-        positive rows are so weighted, its negative ones weigh 1.
+        Multiplies the step for rows of each class. With more than two classes, and where rows may
+        have several, each label's positive rows are so weighted, its negative ones weigh 1; in the
+        latter case ``"balanced"`` makes both sides of each label weigh the same, but for a label
+        that no row has, or every row.
 """,
     "warm_start": """\
     warm_start : bool, default={warm_start}

@@ -12,15 +12,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin._engine.task import Task
 from sparsemargin.estimators import _validation as given
+from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
 from sparsemargin.learners import _rows as border
-from sparsemargin.learners._learner import LARGEST_SEED, Learner
+from sparsemargin.learners._learner import LARGEST_SEED, Learner, Targets
+from sparsemargin.learners._many_labels import Choice
 
 
 def _has_weights(model: OnlineClassifier) -> bool:
     """Whether a model has, or will have, `coef_`."""
     return bool(getattr(model, "kernel", "linear") == "linear")
+
+
+def _takes_many_labels(model: OnlineClassifier) -> bool:
+    return model._takes_many_labels
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
@@ -38,8 +43,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
             and memory-mapped included; anything else is converted to it.
-        y : array-like of shape (n_samples,)
-            Class labels, numbers or strings.
+        y : array-like of shape (n_samples,), or of labels a row
+            Class labels, numbers or strings; or, for classifiers of first order without a kernel,
+            any number of labels a row, each a problem of its own: an indicator, dense or sparse,
+            of shape (n_samples, n_labels) with entries 0 and 1, or a list of labels for each row.
+            Lists of 0 and 1, two or more and all of one length, are the rows of an indicator; a
+            dense column is one class a row.
 
         Returns
         -------
@@ -67,17 +76,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             seed = random.randint(LARGEST_SEED) if self.shuffle else None
             if resumed:
                 self._check_structure("warm_start")
-                codes = border.codes_of(y, self.classes_)
-                return self._learn_on(X, codes, weights, seed)
-            classes, codes = given.find_classes(y)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y has one class only, {classes.tolist()}; at least 2 are needed."
-                )
+                targets = self._targets_among(y, self.classes_)
+                return self._learn_on(X, targets, weights, seed)
+            targets = self._find_targets(y)
             # What was learned from files is gone, and with it what their columns were.
             self.__dict__.pop("_reading", None)
-            self.classes_, self._slice_seed = classes, random.randint(LARGEST_SEED)
-            return self._learn_afresh(X, codes, weights, seed)
+            self._slice_seed = random.randint(LARGEST_SEED)
+            return self._learn_afresh(X, targets, weights, seed)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -103,10 +108,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             As for `fit`.
-        y : array-like of shape (n_samples,)
-            Labels, all among `classes`.
+        y : array-like of shape (n_samples,), or of labels a row
+            Labels, all among `classes`; or, as for `fit`, any number of labels a row.
         classes : array-like of shape (n_classes,), default=None
-            All classes there will ever be; needed in the first call, optional later.
+            All classes there will ever be; needed in the first call, optional later, and for an
+            indicator, whose columns they are.
 
         Returns
         -------
@@ -132,26 +138,58 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "classes_")
         X, y = self._check_input(X, y, reset=first)
-        known = self._check_classes(classes)
-        codes = border.codes_of(y, known)
+        known = self._check_classes(classes, y)
+        targets = self._targets_among(y, known)
         weights = given.check_weights(sample_weight, X.shape[0])
         rows = border.check_rows(X, border.open_rows(X))
         if first:
             slice_seed = self._random().randint(LARGEST_SEED)
+            self._keep_form(y)
             self._open_stream(rows, known, slice_seed)
-        task = Task(rows, codes, weights, self._class_weight, n_threads=self._n_threads())
+        task = self._stream_task(rows, targets, weights, n_threads=self._n_threads())
         with border.refusing(rows):
             self._learn_stream(task)
         return self
 
     # ------------------------------------------------------------------------------ validation
 
-    def _check_input(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+    def _check_input(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray | ManyLabels]:
         X = self._check_X(X, reset=reset)
-        y = given.check_labels(y)
-        if len(y) != X.shape[0]:
+        many = read_many_labels(y)
+        y = given.check_labels(y) if many is None else many
+        if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
+        if many is not None and not self._takes_many_labels:
+            self._refuse_many_labels()
         return X, y
+
+    def _find_targets(self, y: np.ndarray | ManyLabels) -> Targets:
+        """What a fit from scratch learns; the classes are those of y."""
+        self._keep_form(y)
+        if isinstance(y, ManyLabels):
+            self.classes_, positives = y.find_classes()
+            return positives
+        classes, codes = given.find_classes(y)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
+        self.classes_ = classes
+        return codes
+
+    def _keep_form(self, y: np.ndarray | ManyLabels) -> None:
+        """Remember whether rows may have several labels, and how those are given."""
+        self.__dict__.pop("_label_form", None)
+        if isinstance(y, ManyLabels):
+            self._label_form = y.form
+
+    def _targets_among(self, y: np.ndarray | ManyLabels, classes: np.ndarray) -> Targets:
+        """What is learned next, among known classes."""
+        many = isinstance(y, ManyLabels)
+        if hasattr(self, "classes_") and many != self._has_many_labels:
+            form = "one class a row, but y may have several labels a row"
+            if not many:
+                form = "any number of labels a row, but y has one class a row"
+            raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
+        return y.among(classes) if isinstance(y, ManyLabels) else border.codes_of(y, classes)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
@@ -169,14 +207,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         )  # fmt: skip
         return X if issparse(X) else csr_matrix(X)
 
-    def _check_classes(self, classes: Any) -> np.ndarray:
+    def _check_classes(self, classes: Any, y: np.ndarray | ManyLabels) -> np.ndarray:
         fitted = getattr(self, "classes_", None)
         if classes is None:
-            if fitted is None:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            return fitted
+            if fitted is not None:
+                return fitted
+            if isinstance(y, Indicator):
+                return y.find_classes()[0]
+            raise ValueError("classes must be passed on the first call to partial_fit.")
         wanted = np.unique(given.check_labels(classes))
-        if len(wanted) < 2:
+        if isinstance(y, Indicator) and not np.array_equal(wanted, y.find_classes()[0]):
+            raise ValueError(
+                f"classes={wanted.tolist()} are not the columns of y, an indicator of "
+                f"{y.shape[1]} labels. Leave classes out."
+            )
+        if len(wanted) < 2 and not isinstance(y, ManyLabels):
             raise ValueError(
                 f"classes has one class only, {wanted.tolist()}; at least 2 are needed."
             )
@@ -198,17 +243,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, and \
+where rows may have several
             ``w.x``, intercept included, x as it is (not normalised). ``hypothesis="average"``:
             divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
             [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
             `random_state` and the row's content, one for all classes.
         """
         scores = self._outputs(X, relative=False)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Class of every row: the sign of the output, 0 being positive, or the largest one.
+    def predict(self, X: Any) -> Any:
+        """Class of every row: the sign of the output, 0 being positive, or the largest one; where
+        rows may have several labels, those whose outputs are not negative.
 
         Parameters
         ----------
@@ -216,10 +263,66 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or labels in the form in which y was given to `fit`
+            An indicator, dense or CSR, or a list of tuples.
         """
+        if self._has_many_labels:
+            return self.predict_labels(X)
         scores = self._outputs(X, relative=True)
         return self.classes_[self._codes_of_outputs(scores)]
+
+    @available_if(_takes_many_labels)
+    def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
+        """Labels of every row, by a model whose rows may have several.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        threshold : float or array-like of shape (n_labels,), default=None
+            What the output of a label must reach. None: 0, or anything where `top_k` is given.
+        top_k : int, default=None
+            Only so many labels, of largest output; of equal ones those that come first.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
+            In the form in which y was given to `fit`.
+
+        Raises
+        ------
+        ValueError
+            If rows have one class each, or an argument can't be used.
+        """
+        rows = self._check_test_rows(X)
+        if not self._has_many_labels:
+            raise ValueError(
+                "predict_labels is of models fitted to any number of labels a row; this one has "
+                "learned one class a row. Call predict."
+            )
+        chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
+        return in_form(chosen, self.classes_, self._label_form)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose class is predicted, or, where rows may have several, whose very
+        set of labels is.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or of labels a row
+            As for `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        many = read_many_labels(y) if self._has_many_labels else None
+        if many is None:
+            return float(super().score(X, y, sample_weight))
+        check_consistent_length(X, many, sample_weight)
+        told = self._choose_labels(self._check_test_rows(X), Choice(len(self.classes_)))
+        return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
         """Outputs, shape (n_samples, n_labels); relative: up to a power of two for each row."""
@@ -239,10 +342,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     def coef_(self) -> np.ndarray | csr_matrix:
         """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
 
-        Built when asked for; the average is divided by the trials. CSR after `sparsify`.
+        Built when asked for; the average is divided by the trials. CSR after `sparsify`, and
+        where the weights of so many labels and features are held sparsely from the first: where
+        they would take more than half a gigabyte.
         """
         coef = self._weights()[:, : self.n_features_in_]
-        return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
+        sparse = getattr(self, "_sparse_coef", False) or issparse(coef)
+        return csr_matrix(coef) if sparse else coef
 
     @available_if(_has_weights)
     def sparsify(self) -> Self:
@@ -253,7 +359,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     @available_if(_has_weights)
     def densify(self) -> Self:
-        """Give `coef_` as a dense array again."""
+        """Give `coef_` as a dense array again, unless the weights are held sparsely."""
         check_is_fitted(self)
         self._sparse_coef = False
         return self
@@ -261,6 +367,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self._takes_many_labels
         # Cross-validation then takes the columns of the rows it takes.
         tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
         # A hyperplane through the origin can't favour one class of blobs that lie around it, as

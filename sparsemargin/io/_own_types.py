@@ -57,11 +57,13 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 
 
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
-    arrays = {name: ByCoordinate(state[name]) for name in names if state[name] is not None}
+    arrays = {name: ByCoordinate(state[name]) for name in names if state.get(name) is not None}
     return {**state, **arrays}
 
 
 def _linear_state(space: LinearSpace) -> dict[str, Any]:
+    if space.is_tiled:
+        return _by_coordinate(space.__getstate__(), "tiles")
     return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
 
 

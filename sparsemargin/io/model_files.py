@@ -28,6 +28,8 @@ from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
 from sparsemargin.learners import LEARNERS, Learner
+from sparsemargin.learners._learner import count_labels
+from sparsemargin.learners._many_labels import FORMS
 
 _FORMAT, _VERSION = "sparsemargin model", 1
 
@@ -264,7 +266,7 @@ def _read(path: str | os.PathLike[str]) -> Contents:
         decoder = Decoder(archive)
         n_features = whole(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
-        decoder.most = (n_features + 1) * _n_labels(classes)
+        decoder.most = (n_features + 1) * _n_labels(classes, state)
         del state["classes_"]
         state = {"classes_": classes, **decoder.decode_named(state)}
         _check(name, state)
@@ -283,17 +285,18 @@ def _check_version(document: Any) -> None:
         )
 
 
-def _n_labels(classes: Any) -> int:
-    """Vectors learned side by side: one for two classes, else one for each."""
+def _n_labels(classes: Any, state: dict[str, Any]) -> int:
+    """Vectors learned side by side, by the classes of a model with that state."""
     require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes_' are no classes")
-    require(len(classes) >= 2, "'classes_' are fewer than two")
-    return 1 if len(classes) == 2 else len(classes)
+    many = "_label_form" in state
+    require(len(classes) >= (1 if many else 2), "'classes_' are too few")
+    return count_labels(classes, many)
 
 
 def _check(name: str, state: dict[str, Any]) -> None:
     """Refuse a state whose parts, each sound by itself, don't go together."""
     classes, space = part(state, "classes_"), part(state, "_space")
-    n_labels = _n_labels(classes)
+    n_labels = _n_labels(classes, state)
     require(isinstance(space, _SPACES[name]), f"'_space' is none of {name}")
     require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
     n_features = whole(state, "n_features_in_", space.n_features, space.n_features)
@@ -305,6 +308,10 @@ def _check(name: str, state: dict[str, Any]) -> None:
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
     if "feature_names_in_" in state:
         array_of(state, "feature_names_in_", object, (n_features,))
+    if "_label_form" in state:
+        form = state["_label_form"]
+        require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
+        require(isinstance(space, LinearSpace), "'_space' is of rows with one class each")
     if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     _check_hypothesis(space, state["_structure"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
+from sparsemargin.learners._rows import vectors_of
 
 _INTERCEPT = "(intercept)"
 # A line of a dictionary, by whether it has a tab.
@@ -72,11 +73,12 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
 
 
 def _written(
-    model: Any, weights: np.ndarray, intercepts: np.ndarray, names: Sequence[str] | None
+    model: Any, weights: Any, intercepts: np.ndarray, names: Sequence[str] | None
 ) -> Iterator[str]:
     yield from _header(model)
-    for label, (of_label, intercept) in enumerate(zip(weights, intercepts, strict=True)):
-        before = f"{_escaped(str(model.classes_[label]))}\t" if len(weights) > 1 else ""
+    vectors = vectors_of(weights)
+    for label, (of_label, intercept) in enumerate(zip(vectors, intercepts, strict=True)):
+        before = f"{_escaped(str(model.classes_[label]))}\t" if len(intercepts) > 1 else ""
         if intercept:
             yield f"{before}{_INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)

@@ -18,9 +18,6 @@ class CertifiedLearner(Learner):
     _space: LinearSpace | KernelSpace
     _outcome: Outcome | None
 
-    def _by_label(self, values: np.ndarray) -> float | np.ndarray:
-        return float(values[0]) if len(values) == 1 else values.copy()
-
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:
         """What no vector's margin can exceed on the rows learned from: a float for two classes,
@@ -91,7 +88,8 @@ class CertifiedLearner(Learner):
             raise AttributeError("history_ needs fit with keep_history=True.")
         names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
         columns = (np.array(column) for column in zip(*history, strict=True))
+        lone = not self._has_many_labels
         return {
-            name: column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+            name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
         }

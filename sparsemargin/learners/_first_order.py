@@ -28,7 +28,7 @@ from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
 from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
-from sparsemargin.learners._learner import Learner
+from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
 from sparsemargin.learners._replays import random_outputs, votes
 
@@ -83,6 +83,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     # Of the last fit.
     _trials_per_epoch: int
 
+    @property
+    def _takes_many_labels(self) -> bool:
+        return self._is_linear
+
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         """The engine's rule; `sample` is None in a stream."""
@@ -112,7 +116,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             if getattr(self, name):
                 self._refuse_to_stream(name, "needs passes over all rows", "None")
 
-    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
@@ -121,10 +125,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             rows = border.check_rows(X, rows)
         try:
             self._open_fit(rows, X, weights)
-            return self._learn_rows(rows, codes, weights, seed, check=as_used)
+            return self._learn_rows(rows, targets, weights, seed, check=as_used)
         except BadRow as bad:
             if bad.status == kernels.NOT_CANONICAL:
-                return self._learn_afresh(border.canonical(X), codes, weights, seed)
+                return self._learn_afresh(border.canonical(X), targets, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
@@ -140,7 +144,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             self._space = pools.open_space(self, kernel, rows.n_features)
         self._structure = self._get_structure()
 
-    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
         rows = border.check_rows(X, border.open_rows(X))
         try:
@@ -148,16 +152,16 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             if isinstance(kernel, PrecomputedKernel):
                 kernel.check(rows)
             self._rule = self._open_rule(rows, X, weights, kernel)
-            return self._learn_rows(rows, codes, weights, seed, check=False)
+            return self._learn_rows(rows, targets, weights, seed, check=False)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
 
     def _learn_rows(
-        self, rows: border.Rows, codes: Any, weights: Any, seed: int | None, *, check: bool
+        self, rows: border.Rows, targets: Targets, weights: Any, seed: int | None, *, check: bool
     ) -> Self:
-        task = self._task(rows, codes, weights, check=check)
+        task = self._task(rows, targets, weights, check=check)
         self._trials_per_epoch = task.n_trials
         provable = self._recall_rows(task)
         if isinstance(self._space, KernelSpace):
@@ -187,7 +191,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
             rows = task.rows
             what = (
-                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight
+                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight,
+                *(task.positives or ()),
             )  # fmt: skip
             self._learned = joblib.hash(what), None
         if self._space.trials == 0:
@@ -327,8 +332,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
         two classes, else an array of shape (n_classes,)."""
         self._with_kernel("n_passed_over_")
-        counts = self._space.passed_over  # type: ignore[union-attr]
-        return int(counts[0]) if len(counts) == 1 else counts.copy()
+        return self._by_label(self._space.passed_over)  # type: ignore[union-attr]
 
     @property
     def theta_(self) -> np.ndarray:

@@ -208,8 +208,7 @@ class KernelLearner(Learner):
         """Rows that a label's hypothesis is made of: an int for two classes, else an array of
         shape (n_classes,)."""
         self._with_kernel("n_support_")
-        counts = self._space.count_support()
-        return int(counts[0]) if len(counts) == 1 else counts
+        return self._by_label(self._space.count_support())
 
     @property
     def pool_bytes_(self) -> int:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
 from sparsemargin._engine._space import MAX_P
 from sparsemargin._engine.learning import learn_once
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.task import Positives, Task
 from sparsemargin.learners._limits import (
     FLAG,
     NONE,
@@ -28,12 +28,21 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._rows import Rows, norm, refusing, row_norms
+from sparsemargin.learners._many_labels import Choice, Form, joined, positives_of, rows_per_block
+from sparsemargin.learners._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
 
 Hypothesis = Literal["last", "average", "vote", "random"]
+
+#: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
+Targets = np.ndarray | Positives
+
+
+def count_labels(classes: np.ndarray, many: bool) -> int:
+    """Vectors learned side by side: one for each class; one for two, unless rows may have many."""
+    return 1 if len(classes) == 2 and not many else len(classes)
 
 
 class Learner:
@@ -84,10 +93,12 @@ class Learner:
     _slice_seed: int
     _structure: dict[str, Any]
     _class_weight: np.ndarray
-    _coef: np.ndarray | None
+    _coef: Any
     # What files are read with for their columns to be the features; only where it was learned
     # from files.
     _reading: dict[str, Any]
+    # How the labels were given; only where rows may have several.
+    _label_form: Form
 
     # ----------------------------------------------------------------------------- parameters
 
@@ -139,11 +150,30 @@ class Learner:
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
+        return count_labels(self.classes_, self._has_many_labels)
 
-    def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
-        """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
-        in a stream."""
+    @property
+    def _has_many_labels(self) -> bool:
+        """Whether rows may have several of the classes, or none."""
+        return hasattr(self, "_label_form")
+
+    @property
+    def _takes_many_labels(self) -> bool:
+        """Whether rows may have them with these parameters."""
+        return False
+
+    def _refuse_many_labels(self) -> NoReturn:
+        kernel = getattr(self, "kernel", "linear")
+        how = "" if kernel == "linear" else f" with kernel={kernel!r}"
+        raise ValueError(
+            f"{self.classifier}{how} learns from rows of one class each, and y may have several "
+            "labels a row. Fit a model for each: "
+            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator."
+        )
+
+    def _expand_class_weight(self, targets: Targets | None) -> np.ndarray:
+        """Weights of each label's negative and positive rows, shape (2, n_labels); targets is
+        None in a stream."""
         return np.ones((2, self._n_labels()))
 
     def _n_threads(self) -> int:
@@ -167,11 +197,11 @@ class Learner:
         """The loop over a task."""
 
     @abstractmethod
-    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Open a space and learn."""
 
     @abstractmethod
-    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
 
     def _check_streams(self, *, grows: bool) -> None:
@@ -224,13 +254,20 @@ class Learner:
         wrongly before they were learned from, where known."""
         return learn_once(self._loop(task), order)
 
-    def _task(self, rows: Rows, codes: Any, weights: Any, *, check: bool = False) -> Task:
+    def _task(self, rows: Rows, targets: Targets, weights: Any, *, check: bool = False) -> Task:
         """What a fit learns from."""
-        self._class_weight = self._expand_class_weight(codes)
-        return Task(
-            rows, codes, weights, self._class_weight, check=check,
+        self._class_weight = self._expand_class_weight(targets)
+        return self._stream_task(
+            rows, targets, weights, check=check,
             max_corrections=self.max_corrections, n_threads=self._n_threads(),
         )  # fmt: skip
+
+    def _stream_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
+        """What a stream learns from next, with the class weights it was opened with."""
+        if isinstance(targets, Positives):
+            how["positives"] = targets
+            targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
+        return Task(rows, targets, weights, self._class_weight, **how)
 
     # ------------------------------------------------------------------------------ prediction
 
@@ -239,11 +276,12 @@ class Learner:
         """Outputs of checked rows, shape (n_rows, n_labels), and whether all are finite; relative:
         up to a power of two for each row."""
 
-    def _finite_outputs(self, rows: Rows, *, relative: bool) -> np.ndarray:
+    def _finite_outputs(self, rows: Rows, *, relative: bool, first_row: int = 0) -> np.ndarray:
+        """Outputs of checked rows, shape (n_rows, n_labels), numbered from `first_row` on."""
         with refusing(rows):
             result, finite = self._outputs_of_rows(rows, relative=relative)
         if not finite:
-            row = int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
+            row = first_row + int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
             raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
         return result
 
@@ -253,6 +291,16 @@ class Learner:
         if outputs.shape[1] == 1:
             return (outputs[:, 0] >= 0).astype(np.intp)
         return outputs.argmax(axis=1)
+
+    def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
+        """The labels predicted for checked rows, which may be several."""
+        n_rows, step = len(rows.indptr) - 1, rows_per_block(self._n_labels())
+        parts = []
+        for start in range(0, n_rows, step):
+            block = part_of(rows, start, min(start + step, n_rows))
+            outputs = self._finite_outputs(block, relative=choice.relative, first_row=start)
+            parts.append(positives_of(choice.of(outputs)))
+        return joined(parts)
 
     def _points(self, rows: Rows, which: Any = slice(None)) -> tuple[Any, np.ndarray]:
         """Those of the rows as test points: float64, with the intercept's column, repeats summed,
@@ -292,7 +340,9 @@ class Learner:
                 "Fit with hypothesis='average' or 'last'."
             )
 
-    def _weights(self) -> np.ndarray:
+    def _weights(self) -> Any:
+        """Weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR where the
+        space holds them sparsely."""
         self._check_fitted()
         self._check_has_weights()
         coef = self._space.weights() if self._coef is None else self._coef
@@ -302,7 +352,7 @@ class Learner:
     def _hypothesis_norms(self) -> np.ndarray:
         """Dual norm of each label's hypothesis, shape (n_labels,)."""
         q = self._space.p / (self._space.p - 1.0)
-        return np.array([norm(weights, q) for weights in self._weights()])
+        return np.array([norm(weights, q) for weights in vectors_of(self._weights())])
 
     def _row_lengths(self, rows: Rows) -> np.ndarray:
         """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
@@ -313,8 +363,11 @@ class Learner:
         """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
         weights = self._weights()
         if not self._space.bias:
-            return np.zeros(len(weights), dtype=weights.dtype)
-        return weights[:, -1] * weights.dtype.type(self._space.bias)
+            return np.zeros(weights.shape[0], dtype=weights.dtype)
+        column = weights[:, -1:]
+        if not isinstance(column, np.ndarray):
+            column = column.toarray()
+        return column.ravel() * weights.dtype.type(self._space.bias)
 
     @property
     def n_corrections_(self) -> int | np.ndarray:
@@ -323,8 +376,12 @@ class Learner:
 
     def _counts(self, name: str) -> int | np.ndarray:
         self._check_fitted()
-        counts = self._space.per_label(name)
-        return int(counts[0]) if len(counts) == 1 else counts.copy()
+        return self._by_label(self._space.per_label(name))
+
+    def _by_label(self, values: np.ndarray) -> Any:
+        """What each label has: a number for two classes, else an array of shape (n_labels,)."""
+        scalar = len(values) == 1 and not self._has_many_labels
+        return values[0].item() if scalar else values.copy()
 
     @property
     def p_(self) -> float:

@@ -20,7 +20,7 @@ from sparsemargin._engine.task import Task
 from sparsemargin.learners import _duals as duals
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._kernels import KernelLearner
-from sparsemargin.learners._learner import Learner
+from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import NONE, Limit, one_of, whole
 from sparsemargin.learners._weighted import WeightedLearner
 
@@ -149,22 +149,24 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             return dual_loop(self._space, task)
         return seen_loop(self._space, task, ahead=True)
 
-    def _learn_afresh(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
         with border.refusing(rows):
             self._open_space(rows, streams=False)
             self._structure = self._get_structure()
-            self._learn_rows(rows, codes, weights, seed)
+            self._learn_rows(rows, targets, weights, seed)
         return self
 
-    def _learn_on(self, X: Any, codes: Any, weights: Any, seed: int | None) -> Self:
+    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
         with border.refusing(rows):
-            self._learn_rows(rows, codes, weights, seed)
+            self._learn_rows(rows, targets, weights, seed)
         return self
 
-    def _learn_rows(self, rows: border.Rows, codes: Any, weights: Any, seed: int | None) -> Self:
-        task = self._task(rows, codes, weights)
+    def _learn_rows(
+        self, rows: border.Rows, targets: Targets, weights: Any, seed: int | None
+    ) -> Self:
+        task = self._task(rows, targets, weights)
         _check_steps(task)
         if isinstance(self._space, DualSpaces):
             duals.recall_rows(self, self._space, task)
@@ -240,7 +242,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         (n_classes,)."""
         return self._counts("updates")
 
-    def _by_label(self, values: list) -> Any:
+    def _listed(self, values: list) -> Any:
         return values[0] if len(values) == 1 else values
 
     @property
@@ -249,7 +251,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
         call to call."""
         self._check_fitted()
-        return self._by_label([space.mistaken_rows for space in self._space.spaces])
+        return self._listed([space.mistaken_rows for space in self._space.spaces])
 
     @property
     def solver_(self) -> str | list[str]:
@@ -257,6 +259,6 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         list."""
         self._check_fitted()
         if isinstance(self._space, DualSpaces):
-            return self._by_label(["dual"] * self._space.n_labels)
+            return self._listed(["dual"] * self._space.n_labels)
         primal = self._space.per_label("primal")
-        return self._by_label(["primal" if is_so else "implicit" for is_so in primal])
+        return self._listed(["primal" if is_so else "implicit" for is_so in primal])

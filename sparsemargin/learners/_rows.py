@@ -47,6 +47,13 @@ def open_rows(X: Any) -> Rows:
     return rows
 
 
+def part_of(rows: Rows, start: int, stop: int) -> Rows:
+    """The rows from `start` to before `stop`."""
+    indptr = rows.indptr[start : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    return Rows(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
+
+
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
@@ -142,6 +149,12 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
     return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, bias)
+
+
+def vectors_of(weights: Any) -> Iterator[np.ndarray]:
+    """The rows of an array, or of a CSR array of which one at a time is made dense."""
+    for i in range(weights.shape[0]):
+        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
 
 
 def norm(v: np.ndarray, q: float) -> float:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin.learners._learner import Learner
+from sparsemargin._engine.task import Positives
+from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import MAPPING, NONE, Limit, one_of
 
 
@@ -19,19 +20,22 @@ class WeightedLearner(Learner):
 
     class_weight: Any
 
-    def _expand_class_weight(self, codes: np.ndarray | None) -> np.ndarray:
-        """Weights of each label's negative and positive rows, shape (2, n_labels); codes is None
-        in a stream.
+    def _expand_class_weight(self, targets: Targets | None) -> np.ndarray:
+        """Weights of each label's negative and positive rows, shape (2, n_labels); targets is
+        None in a stream.
 
-        With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest.
+        With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest; where
+        rows may have many, "balanced" makes its two sides weigh the same.
         """
         classes = self.classes_
         if self.class_weight is None:
             return np.ones((2, self._n_labels()))
         if self.class_weight != "balanced":
             weight = _named(self.class_weight, classes)
-        elif codes is not None:
-            weight = _balanced(codes, classes)
+        elif isinstance(targets, Positives):
+            return _balanced_sides(targets, len(classes))
+        elif targets is not None:
+            weight = _balanced(targets, classes)
         else:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once and can't be used with "
@@ -39,7 +43,7 @@ class WeightedLearner(Learner):
             )
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
-        if len(classes) == 2:
+        if len(classes) == 2 and not self._has_many_labels:
             return weight[:, np.newaxis]
         return np.vstack([np.ones_like(weight), weight])
 
@@ -53,6 +57,16 @@ def _balanced(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
             f"class_weight='balanced' needs rows of every class; there are none of {missing}."
         )
     return counts.sum() / (len(classes) * counts)
+
+
+def _balanced_sides(targets: Positives, n_labels: int) -> np.ndarray:
+    """Weights with which each label's positive rows weigh as much as its negative ones; 1 where it
+    has no others."""
+    n_rows = len(targets.starts) - 1
+    positive = np.bincount(targets.labels, minlength=n_labels)
+    counts = np.vstack([n_rows - positive, positive])
+    weights = np.ones(counts.shape)
+    return np.divide(n_rows, 2 * counts, out=weights, where=counts.all(axis=0))
 
 
 def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:

@@ -1,0 +1,82 @@
+"""Labels of rows that may have several: those chosen by their outputs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from sparsemargin._engine.task import Positives
+
+#: What labels came as, and predictions are given back as.
+Form = Literal["dense", "sparse", "lists"]
+FORMS = get_args(Form)
+
+# Outputs that are held at once.
+_OUTPUTS_PER_BLOCK = 1 << 22
+
+
+class Choice:
+    """Which labels are predicted.
+
+    Parameters
+    ----------
+    n_labels : int
+    threshold : float, array-like of shape (n_labels,) or None
+        What an output must reach; None: 0, or nothing where `top_k` is given.
+    top_k : int or None
+        Only so many labels of largest output, the lowest of those that are equal.
+
+    Attributes
+    ----------
+    relative : bool
+        Whether outputs of a row need be right up to a power of two only.
+
+    Raises
+    ------
+    ValueError
+        If `threshold` or `top_k` can't be used.
+    """
+
+    def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
+        if top_k is not None and not (isinstance(top_k, int | np.integer) and top_k >= 1):
+            raise ValueError(f"top_k must be None or an int from 1, got {top_k!r}.")
+        if threshold is None:
+            threshold = 0.0 if top_k is None else -np.inf
+        self.threshold = np.asarray(threshold, dtype=np.float64)
+        if self.threshold.shape not in ((), (n_labels,)) or np.isnan(self.threshold).any():
+            raise ValueError(
+                f"threshold must be a number, or one for each of the {n_labels} labels, got "
+                f"{threshold!r}."
+            )
+        self.top_k = None if top_k is None or top_k >= n_labels else int(top_k)
+        self.relative = bool((np.isinf(self.threshold) | (self.threshold == 0)).all())
+
+    def of(self, outputs: np.ndarray) -> np.ndarray:
+        """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""
+        reached: np.ndarray = outputs >= self.threshold
+        if self.top_k is None:
+            return reached
+        least = np.partition(outputs, -self.top_k, axis=1)[:, -self.top_k, np.newaxis]
+        above, equal = outputs > least, outputs == least
+        room = self.top_k - above.sum(axis=1, keepdims=True)
+        return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+
+def positives_of(chosen: np.ndarray) -> Positives:
+    """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
+    starts = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum(np.count_nonzero(chosen, axis=1), out=starts[1:])
+    return Positives(starts, np.ascontiguousarray(np.nonzero(chosen)[1], dtype=np.int64))
+
+
+def joined(parts: list[Positives]) -> Positives:
+    """The labels of rows that follow upon each other."""
+    counts = [np.diff(part.starts) for part in parts]
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    return Positives(starts, np.concatenate([part.labels for part in parts]))
+
+
+def rows_per_block(n_labels: int) -> int:
+    """Rows whose outputs fit into memory at once."""
+    return max(1, _OUTPUTS_PER_BLOCK // n_labels)
