@@ -42,7 +42,7 @@ readme-tables: $(VENV)/installed
 # The core ones over the commits; see benchmarks/asv.
 asv: $(VENV)/installed peers
 	$(VENV)/bin/asv machine --yes
-	$(VENV)/bin/asv run --python=$(abspath $(RUN)) --set-commit-hash=$$(git rev-parse HEAD)
+	$(VENV)/bin/asv run --python=same --set-commit-hash=$$(git rev-parse HEAD)
 
 peers: $(VENV)/installed
 	$(RUN) -m pip install -q -e ".[bench]" || echo "vw can't be installed here: it is left out" >&2

@@ -82,17 +82,26 @@ def _tables(parts: dict[str, Any]) -> Iterator[str]:
 
 
 def _what_stands_between(parts: dict[str, Any]) -> Iterator[str]:
-    """Say, by the counts, what an epoch does more than the C loop."""
-    entries = parts.get("counters", {}).get("report", {}).get("further epoch", [])
-    if not entries:
-        return
-    yield "## Between an epoch and the C loop\n"
-    yield (
-        "Counted by callgrind in a further epoch, per nonzero (with many labels: and label). A fit "
-        "of one epoch also checks every value and column number before it is used, which the C "
-        "loop leaves out: that is the difference between its first and its further epochs.\n"
-    )
-    for floor, ours in zip(entries[::2], entries[1::2], strict=True):
+    """Say what an epoch does more than the C loop, by the times and by the counts."""
+    epochs = parts.get("floor", {}).get("report", {}).get("epochs", [])
+    counts = parts.get("counters", {}).get("report", {}).get("further epoch", [])
+    if epochs or counts:
+        yield "## Between an epoch and the C loop\n"
+    if epochs:
+        yield (
+            "A fit of one epoch has, beyond a further epoch, what a fit of two rows takes as well, "
+            "and the checking of every row before its first use, in ns per nonzero:\n"
+        )
+    for entry in epochs:
+        order, beyond = "shuffled" if entry["shuffled"] else "in order", entry["beyond_ns"]
+        yield (
+            f"- {entry['shape']}, {entry['dtype']}, {order}: {entry['ours_ns']['first']:.2f} = "
+            f"{entry['ours_ns']['further']:.2f} + {beyond['fixed']:.2f} + {beyond['checks']:.2f}; "
+            f"the C loop {entry['floor_ns']['first']:.2f}, then {entry['floor_ns']['further']:.2f}."
+        )
+    if counts:
+        yield "\nA further epoch by callgrind, per nonzero (with many labels: and label):\n"
+    for floor, ours in zip(counts[::2], counts[1::2], strict=True):
         order = "shuffled" if ours["shuffled"] else "in order"
         told = (
             f"{ours[name]:.2f} {name} where the C loop has {floor[name]:.2f}"
