@@ -42,6 +42,12 @@ MODELS = {
     "Second-order, n x n": partial(SecondOrderPerceptron, solver="primal"),
 }
 
+# Of more than two classes, and of hypotheses that have weights.
+JOINT = {
+    "joint": partial(ALMAClassifier, multi_class="joint"),
+    "joint, p = 6": partial(PNormPerceptron, p=6.0, multi_class="joint"),
+}
+
 
 def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):
     """Rows with some 5 entries each, and labels that only in part follow from them."""

@@ -10,7 +10,7 @@ import pytest
 from hostile import at, opened, rewritten, sealed, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
-from models import MODELS, fit, make_problem, widened
+from models import JOINT, MODELS, fit, make_problem, widened
 from strategies import examples
 
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron
@@ -177,10 +177,12 @@ def test_arrays_that_are_none_are_refused(contents, name, path):
 
 # What is changed: the model, the place in the document or the name of an array, and the new value.
 LINEAR = ("state", "_space", "LinearSpace")
+TOGETHER = ("state", "_space", "JointSpace")
 SPACE = ("state", "_space", "LabelSpaces", "spaces", 0, "dict")
 SETTINGS = (*SPACE, "settings", "dict")
 average = ALMAClassifier(random_state=0)
 vote = ALMAClassifier(hypothesis="vote", random_state=0)
+joint = ALMAClassifier(multi_class="joint", random_state=0)
 ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", random_state=0)
 so = SecondOrderPerceptron(solver="implicit", random_state=0)
 primal = SecondOrderPerceptron(solver="primal", random_state=0)
@@ -246,6 +248,18 @@ CHANGES = [
     (vote, "_space.log.row_start", put(-1, 7), "'row_start' does not lead from 0"),
     (vote, "_space.log.row_start", put(0, 1), "'row_start' does not lead from 0"),
     (vote, "_space.log.row_start", lambda start: start[:0], "'row_start' does not lead from 0"),
+    (joint, (*TOGETHER, "n_classes"), 2, "'n_classes' is not a whole number from 3"),
+    (joint, (*TOGETHER, "n_classes"), 4, "'n_coordinates' are not as many for each class"),
+    (joint, (*TOGETHER, "n_classes"), 5, "'_space' is not of 3 labels"),
+    (joint, (*TOGETHER, "n_classes"), 2**40, "'n_classes' is not a whole number"),
+    (joint, (*TOGETHER, "n_labels"), 3, "is not an array of float32|is not an array of float64"),
+    (joint, (*TOGETHER, "bias"), 1.0, "it is not of a joint machine"),
+    (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
+    (joint, (*TOGETHER, "rho"), 1.0, "is not a whole number from 24 to 24"),
+    (joint, (*TOGETHER, "rho"), -1.0, "'rho' is not a number"),
+    (joint, "_space.synced", put(3, 1), "'synced' holds 1, more flushes than there were"),
+    (joint, "_space.t", lambda t: t[1:], "'t' is not an array"),
+    (joint, ("class",), "MarginPerceptron", "'_space' is none of MarginPerceptron"),
     (ho, (*SETTINGS, "n_features"), 26, "'n_features' is not a whole number"),
     (ho, (*SETTINGS, "bias"), 1.0, "its spaces are not alike|'place_of' is not an array"),
     (ho, (*SETTINGS, "p"), 1e300, "its settings are out of range|not alike"),
@@ -358,7 +372,7 @@ VICTIMS = [
                  "Second-order, n x n")
     for hypothesis in ("average", "vote", "random", "last")
     for n_classes in (2, 3)
-]  # fmt: skip
+] + [(name, hypothesis, 3) for name in JOINT for hypothesis in ("average", "last")]  # fmt: skip
 SAVED = {}
 
 
@@ -372,7 +386,7 @@ def contents_of(victim, path):
     if victim not in SAVED:
         name, hypothesis, _ = victim
         rows, labels = rows_for(victim)
-        model = MODELS[name](
+        model = {**MODELS, **JOINT}[name](
             hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
             **({"soft_margin": 1.0} if name == "ALMA" else {}),
         )  # fmt: skip

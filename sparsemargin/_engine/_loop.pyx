@@ -14,7 +14,7 @@ from sparsemargin._engine._log cimport FORGET, Correction
 from sparsemargin._engine._power cimport link
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport (
-    RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, two_norm
+    AHEAD, RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, two_norm
 )
 from sparsemargin._engine._rules cimport (
     BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
@@ -29,10 +29,7 @@ from sparsemargin._engine._types cimport (
 from sparsemargin._engine._units cimport answer, raise_bar, settle
 from sparsemargin._engine._vectors cimport first_firing, is_outscored, may_fire
 
-# A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
-# time, and shuffled epochs cost little more than epochs in order.
 cdef enum:
-    AHEAD = 4
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
 
 

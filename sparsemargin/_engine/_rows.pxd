@@ -7,6 +7,11 @@ from libcpp.vector cimport vector
 from sparsemargin._engine._power cimport Power
 from sparsemargin._engine._types cimport index_t, value_t
 
+# A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
+# time, and shuffled epochs cost little more than epochs in order.
+cdef enum:
+    AHEAD = 4
+
 cdef struct RowScale:
     int exponent  # 2**exponent <= largest magnitude of the row < 2**(exponent + 1)
     double factor  # 2**-exponent: exact, so scaling a row changes no digit

@@ -54,5 +54,6 @@ cdef class LinearSpace(FirstOrderSpace):
     cdef bind(self, double p, Storage storage, dict arrays)
     cdef dict dtypes(self, double p, dtype)
     cdef check_synced(self)
+    cdef move_into(self, Storage storage)
     cdef gathered(self, made)
     cdef one_a_row(self, Py_ssize_t n_rows, kept)

@@ -555,9 +555,12 @@ cdef class LinearSpace(FirstOrderSpace):
         """
         cdef Py_ssize_t bias = 1 if self.c.bias else 0
         cdef Py_ssize_t kept = min(n_features, self.n_features - first)
-        self.storage = self.storage.moved(n_features + bias, first, kept, bias)
-        self.c.at = self.storage.places
-        self.c.n_coordinates = n_features + bias
+        self.move_into(self.storage.moved(n_features + bias, first, kept, bias))
+
+    cdef move_into(self, Storage storage):
+        """Have the same numbers elsewhere."""
+        self.storage, self.c.at = storage, storage.places
+        self.c.n_coordinates = storage.n_coordinates
 
     cdef one_a_row(self, Py_ssize_t n_rows, kept):
         """A number for each row and label, 0 to begin with, or the kept ones."""

@@ -86,7 +86,8 @@ cdef class Storage:
             view = tiles
             self.places.tiles = &view[0]
         self.places.n_blocks = len(arrays["t"])
-        self.places.width = padded(self.n_labels) if tiles is None else TILE
+        self.places.width = (len(arrays["t"][0]) // self.n_coordinates if tiles is None
+                             else TILE)
         self.blocks.resize(self.places.n_blocks)
         self.places.blocks = self.blocks.data()
         for block in range(self.places.n_blocks):
@@ -169,17 +170,25 @@ cdef class Storage:
                 for name, arrays in self.arrays.items()
             }
 
-    def moved(self, Py_ssize_t n_coordinates, Py_ssize_t first, Py_ssize_t kept, bint bias):
-        """The numbers of `kept` coordinates from `first` on, and of the last one if it is the
-        intercept's, and zeros between; what is left out must be 0."""
+    def seen_as(self, Py_ssize_t n_coordinates, Py_ssize_t n_labels):
+        """The same arrays, which are dense and without padding, as those of so many coordinates
+        and labels."""
+        cdef Storage other = Storage.__new__(Storage)
+        other.n_coordinates, other.n_labels = n_coordinates, n_labels
+        other.take(self.arrays, None)
+        return other
+
+    def moved(self, Py_ssize_t n_coordinates, Py_ssize_t first, Py_ssize_t kept,
+              Py_ssize_t n_last):
+        """The numbers of `kept` coordinates from `first` on, and of the `n_last` last ones, and
+        zeros between; what is left out must be 0."""
         cdef Storage fresh = Storage.__new__(Storage)
         fresh.n_coordinates, fresh.n_labels = n_coordinates, self.n_labels
 
         def table(old):
             new = zeros(n_coordinates * old.shape[1], old.dtype).reshape(n_coordinates, -1)
             new[:kept] = old[first:first + kept]
-            if bias:
-                new[n_coordinates - 1] = old[self.n_coordinates - 1]
+            new[n_coordinates - n_last:] = old[self.n_coordinates - n_last:]
             return new
 
         if self.tiles is not None:

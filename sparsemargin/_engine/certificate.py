@@ -61,11 +61,14 @@ class Certificate:
         task = self.task
         positive = task.own(block, self.space.n_labels)
         result *= np.where(positive, 1.0, -1.0)
-        idle = (self.norms[block] == 0)[:, np.newaxis]
-        if task.weights is not None:
-            idle = idle | (task.weights[block] == 0)[:, np.newaxis]
+        idle = self._idle(block)[:, np.newaxis]
         result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
         return result
+
+    def _idle(self, block):
+        """Which rows of a block count for no label, shape (n_rows,)."""
+        idle = self.norms[block] == 0
+        return idle if self.task.weights is None else idle | (self.task.weights[block] == 0)
 
     def margin(self):
         """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
@@ -75,15 +78,14 @@ class Certificate:
         ndarray of shape (n_labels,)
             Zero for a zero vector.
         """
-        space = self.space
-        least = np.full(space.n_labels, np.inf)
+        norm = self.space.theta_norm()
+        least = np.full_like(norm, np.inf)
         for block, result in self._signed_outputs():
             result += self._slack_outputs(block)
             result /= self.measured[block, np.newaxis]
             if self.outputs is not None:
                 self.outputs[block] = result
             least = np.minimum(least, result.min(axis=0))
-        norm = space.theta_norm()
         return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore")
@@ -135,7 +137,7 @@ class LinearCertificate(Certificate):
             self.outputs = np.empty((len(self.norms), space.n_labels))
 
     def _signed_outputs(self):
-        space, rows = self.space, self.task.rows
+        space, rows = self._labels(), self.task.rows
         outputs = kernels.for_state(rows, space).outputs
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
@@ -144,6 +146,10 @@ class LinearCertificate(Certificate):
                 rows.indptr[block.start : block.stop + 1], False,
             )  # fmt: skip
             yield block, self._signed(block, result)
+
+    def _labels(self):
+        """What the outputs are of."""
+        return self.space
 
     def _slack_outputs(self, block):
         return self.space.slack_outputs(block.start, block.stop)
@@ -161,6 +167,27 @@ class LinearCertificate(Certificate):
         near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
         active = near.any(axis=1)
         return None if active.all() or not active.any() else active
+
+
+class JointCertificate(LinearCertificate):
+    """Margins of a joint space: the output of the true class less the largest other one."""
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, rule, task)
+        if rule.measures_rows:
+            # The instance is the row, and its opposite in another place.
+            self.measured = self.measured * 2.0 ** (1.0 / space.p)
+
+    def _labels(self):
+        return self.space.side_by_side()
+
+    def _signed(self, block, result):
+        codes = self.task.codes[block]
+        true = codes[:, np.newaxis] == np.arange(result.shape[1])
+        rival = np.where(true, -np.inf, result).max(axis=1)
+        lead = result[true] - rival
+        lead[self._idle(block) | (self.task.class_weight[1, codes] == 0)] = np.inf
+        return lead[:, np.newaxis]
 
 
 class KernelCertificate(Certificate):

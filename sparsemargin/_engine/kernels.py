@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsemargin._engine._dual import own_products
 from sparsemargin._engine._gram import fill_gram, run_passes
+from sparsemargin._engine._joint_loop import train as train_joint
 from sparsemargin._engine._kernel_rows import (
     fill_dense,
     raise_powers,
@@ -56,6 +57,7 @@ _BY_VALUES = {
 _BY_STATE = {
     (value, index, state): SimpleNamespace(
         train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
+        train_joint=train_joint[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         run_passes=run_passes[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
     )

@@ -58,6 +58,8 @@ _HELP = {
     "max_iter": "Passes over the rows; until: until one makes no correction.",
     "max_support": "Rows that the pool of a kernel may hold; needed, as it bounds the memory.",
     "max_updates": "Mistakes that change the matrix; needed, as it bounds the memory.",
+    "multi_class": "More than two classes: ovr: each against the rest; joint: the true one against "
+    "its strongest rival.",
     "normalize": "What rows are divided by: yes: their own norm; no: nothing.",
     "normalize_hypotheses": "Average weight vectors of norm 1.",
     "p": "p of the norm that rows are measured with, from 2; log: 2 ln n.",

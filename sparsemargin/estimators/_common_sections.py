@@ -94,6 +94,19 @@ _PARAMETERS = {
         What is done where a row would join a full pool: the fit ends in an error; or the trial is
         passed over, and a warning at the end says how many were.
 """,
+    "multi_class": """\
+    multi_class : {"ovr", "joint"}, default={multi_class}
+        How more than two classes are learned. ``"ovr"``: a vector for each, that tells its rows
+        from the rest. ``"joint"``: one vector made of one for each class, and a correction moves
+        those of the true class and of its strongest rival alone (Gentile 2001, section 5, item
+        4): the instance is x at the place of the one and -x at that of the other, its p-norm
+        ``2**(1/p)`` times that of x, its output the difference of theirs, and `n_corrections_`,
+        `margin_` and `margin_upper_bound_` are single numbers; `class_weight` weighs the true
+        class. For the average and the last vector, without kernel and soft margin; `n_jobs` has
+        no effect. Two classes are learned by the lone vector either way: w at one place and -w at
+        the other is the joint one, up to a factor, and for rows divided by their norms they make
+        the same corrections.
+""",
     "class_weight": """\
     class_weight : dict, "balanced" or None, default={class_weight}
         Multiplies the step for rows of each class. With more than two classes, and where rows may

@@ -31,10 +31,12 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     With two classes it is :math:`y\, w \cdot \hat x / \|w\|_q`, y being +1 for ``classes_[1]``
     and :math:`\hat x = x / \|x\|_p`, in [-1, 1]; with more the output of the row's own class less
     the largest other one, every class's w divided by its own q-norm, in [-2, 2]: Gentile (2001),
-    sections 2 and 4. It is positive where the row is classified correctly with such weights. The
-    intercept is one more coordinate, of weight ``intercept_ / intercept_scaling`` and value
-    `intercept_scaling` (1 where the model has no such parameter); soft-margin coordinates are no
-    part of it. With a kernel all norms are those in feature space.
+    sections 2 and 4. Under ``multi_class="joint"`` the vectors of all classes are one, and the
+    instance is x in one place and -x in another: the margin is in [-1, 1]. It is positive where
+    the row is classified correctly with such weights. The intercept is one more coordinate, of
+    weight ``intercept_ / intercept_scaling`` and value `intercept_scaling` (1 where the model has
+    no such parameter); soft-margin coordinates are no part of it. With a kernel all norms are
+    those in feature space.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine._higher_order import HigherOrderSpace
+from sparsemargin._engine._joint_space import JointSpace
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._second_order import SecondOrderSpace
@@ -156,6 +157,7 @@ OWN_TYPES = {
     own.kind.__name__: own
     for own in (
         OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+        OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
         OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
         OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
         OwnType(LabelSpaces, _spaces_state, _restore_spaces),

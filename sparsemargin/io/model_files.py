@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine._joint_space import JointSpace
 from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._labels import FirstOrderSpace
 from sparsemargin._engine._rules import FirstOrderRule
@@ -35,12 +36,12 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 
 # What each model learns in.
 _SPACES: dict[str, tuple[type, ...]] = {
-    "ALMAClassifier": (LinearSpace, KernelSpace),
+    "ALMAClassifier": (LinearSpace, KernelSpace, JointSpace),
     "CRAMMAClassifier": (LinearSpace, KernelSpace),
     "HigherOrderPerceptron": (LabelSpaces, DualSpaces),
     "MarginPerceptron": (LinearSpace, KernelSpace),
     "MaxMarginClassifier": (LinearSpace,),
-    "PNormPerceptron": (LinearSpace, KernelSpace),
+    "PNormPerceptron": (LinearSpace, KernelSpace, JointSpace),
     "ROMMAClassifier": (LinearSpace, KernelSpace),
     "SecondOrderPerceptron": (LabelSpaces, DualSpaces),
 }
@@ -219,8 +220,8 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
         ``n_features``; ``n_iter``, epochs of the last `fit`, None after `partial_fit`;
-        ``n_trials``; ``n_corrections``, an int for two classes, else a list with one a class;
-        ``n_support``, rows of the pool, for a model with a kernel only;
+        ``n_trials``; ``n_corrections``, an int for two classes and for a joint machine, else a list
+        with one a class; ``n_support``, rows of the pool, for a model with a kernel only;
         ``library``, the version that wrote the file; ``n_bytes``, what the arrays take in memory.
 
     Raises
@@ -297,7 +298,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
     """Refuse a state whose parts, each sound by itself, don't go together."""
     classes, space = part(state, "classes_"), part(state, "_space")
     n_labels = _n_labels(classes, state)
-    require(isinstance(space, _SPACES[name]), f"'_space' is none of {name}")
+    require(type(space) in _SPACES[name], f"'_space' is none of {name}")
     require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
     n_features = whole(state, "n_features_in_", space.n_features, space.n_features)
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")

@@ -21,7 +21,7 @@ class CertifiedLearner(Learner):
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:
         """What no vector's margin can exceed on the rows learned from: a float for two classes,
-        else an array of shape (n_classes,).
+        and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
 
         The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
         made. With the last hypothesis only. Units are those of `margin_`. After `partial_fit`,
@@ -49,10 +49,13 @@ class CertifiedLearner(Learner):
     @property
     def margin_(self) -> float | np.ndarray:
         """The least ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
-        classes, else an array of shape (n_classes,).
+        classes, and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
 
         Rows are divided by their own p-norm where the algorithm does so; otherwise the margin is
-        in the units of X. With `soft_margin`, rows have their own coordinates. Rows that are zero
+        in the units of X. Under ``multi_class="joint"`` it is the least output of a row's class
+        less the largest other one, over the norm of all vectors as one; where rows are divided by
+        their norm, by ``2**(1/p) ||x||_p``, that of x in one place and -x in another. With
+        `soft_margin`, rows have their own coordinates. Rows that are zero
         or of weight 0 are left out.
         """
         return self._by_label(self._certified().margin)

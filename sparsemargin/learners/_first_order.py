@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sparsemargin._engine import kernels
 from sparsemargin._engine._kernel_space import KernelSpace
@@ -283,21 +284,28 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             norms = kernels.for_rows(checked).row_norms(
                 checked.data, checked.indptr, p, self._bias(), float(self.soft_margin)
             )
+            norms *= self._stretch(p)
             return float(norms.max() if weights is None else norms[weights > 0].max())
 
         n_rows = X.shape[0] if weights is None else int(np.count_nonzero(weights))
         return self._make_rule(p, Sample(n_rows, largest_norm))
 
+    def _stretch(self, p: float) -> float:
+        """The p-norm of an instance over that of its row."""
+        return 1.0
+
     def _open_space(self, rows: border.Rows) -> LinearSpace:
         """An empty space."""
         return LinearSpace(
-            rows.n_features, self._n_labels(), self._p(rows.n_features),
-            # A proof takes theta for the very sum of what was added to it.
-            np.float64 if self._is_certified() else rows.data.dtype,
+            rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
             bias=self._bias(), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
+
+    def _state_type(self, rows: border.Rows) -> DTypeLike:
+        # A proof takes theta for the very sum of what was added to it.
+        return np.float64 if self._is_certified() else rows.data.dtype
 
     def _bytes_per_weight(self, dtype: np.dtype) -> int:
         if not self._is_linear:
@@ -321,6 +329,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if isinstance(space, KernelSpace):
             outputs = hypothesis_outputs(space, rows, self._n_threads())
             return outputs, bool(np.isfinite(outputs).all())
+        return self._outputs_of_labels(space, rows, relative=relative)
+
+    def _outputs_of_labels(
+        self, space: LinearSpace, rows: border.Rows, *, relative: bool
+    ) -> tuple[np.ndarray, bool]:
         return kernels.for_state(rows, space).outputs(
             space, space.t, rows.data, rows.indices, rows.indptr, relative
         )
@@ -337,13 +350,15 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     @property
     def theta_(self) -> np.ndarray:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
-        if there is one: ``w = link_p(theta)`` for the last hypothesis."""
+        if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
+        under ``multi_class="joint"``."""
         self._check_linear("theta_")
         return self._space.theta()  # type: ignore[union-attr]
 
     @property
     def theta_norm_(self) -> np.ndarray:
         """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
-        coordinates included."""
+        coordinates included. Of all labels as one vector, shape (1,), under
+        ``multi_class="joint"``."""
         self._check_fitted()
         return self._space.theta_norm()

@@ -371,7 +371,8 @@ class Learner:
 
     @property
     def n_corrections_(self) -> int | np.ndarray:
-        """Corrections made: an int for two classes, else an array of shape (n_classes,)."""
+        """Corrections made: an int for two classes and under ``multi_class="joint"``, else an array
+        of shape (n_classes,)."""
         return self._counts("corrections")
 
     def _counts(self, name: str) -> int | np.ndarray:

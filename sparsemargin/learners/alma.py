@@ -8,19 +8,20 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine.kernel_functions import KernelName
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
+from sparsemargin.learners._first_order import Sample
+from sparsemargin.learners._joint import JointLearner, MultiClass
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real
 from sparsemargin.learners._weighted import WeightedLearner
 
 
-class ALMALearner(WeightedLearner, FirstOrderLearner):
+class ALMALearner(WeightedLearner, JointLearner):
     """What `ALMAClassifier` learns by."""
 
     classifier = "ALMAClassifier"
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **FirstOrderLearner._limits,
+        **JointLearner._limits,
         **WeightedLearner._limits,
         "alpha": (real(0, 1, "right"),),
         "B": (real(0), NONE),
@@ -57,6 +58,7 @@ class ALMALearner(WeightedLearner, FirstOrderLearner):
         coef0: float = 0.0,
         max_support: int | None = None,
         when_full: Literal["error", "skip"] = "error",
+        multi_class: MultiClass = "ovr",
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,

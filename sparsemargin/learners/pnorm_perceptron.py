@@ -7,19 +7,20 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine.kernel_functions import KernelName
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
+from sparsemargin.learners._first_order import Sample
+from sparsemargin.learners._joint import JointLearner, MultiClass
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit
 from sparsemargin.learners._weighted import WeightedLearner
 
 
-class PNormLearner(WeightedLearner, FirstOrderLearner):
+class PNormLearner(WeightedLearner, JointLearner):
     """What `PNormPerceptron` learns by."""
 
     classifier = "PNormPerceptron"
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **FirstOrderLearner._limits,
+        **JointLearner._limits,
         **WeightedLearner._limits,
         "normalize": (FLAG,),
     }
@@ -47,6 +48,7 @@ class PNormLearner(WeightedLearner, FirstOrderLearner):
         coef0: float = 0.0,
         max_support: int | None = None,
         when_full: Literal["error", "skip"] = "error",
+        multi_class: MultiClass = "ovr",
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,

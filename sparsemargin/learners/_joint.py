@@ -1,0 +1,105 @@
+"""What the learners share whose classes can be learned jointly."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import ClassVar, Literal, NoReturn, get_args
+
+import numpy as np
+
+from sparsemargin._engine._joint_space import JointSpace
+from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine.joint_loop import joint_loop
+from sparsemargin._engine.task import Task
+from sparsemargin.learners import _rows as border
+from sparsemargin.learners._first_order import FirstOrderLearner
+from sparsemargin.learners._limits import Limit, one_of
+from sparsemargin.learners._rows import norm
+
+MultiClass = Literal["ovr", "joint"]
+
+
+class JointLearner(FirstOrderLearner):
+    """Base of the learners with `multi_class`; not for use by itself."""
+
+    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
+        **FirstOrderLearner._limits,
+        "multi_class": (one_of(get_args(MultiClass)),),
+    }
+
+    _structural = (*FirstOrderLearner._structural, "multi_class")
+
+    multi_class: MultiClass
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multi_class != "joint":
+            return
+        if self.hypothesis in ("vote", "random"):
+            self._refuse_joint("hypothesis", "'average' or 'last'")
+        if not self._is_linear:
+            self._refuse_joint("kernel", "'linear'")
+        if self.soft_margin:
+            self._refuse_joint("soft_margin", "0")
+
+    def _refuse_joint(self, name: str, instead: str) -> None:
+        raise ValueError(
+            f"multi_class='joint' learns all classes as one vector of weights and has no {name}="
+            f"{getattr(self, name)!r}. Pass {name}={instead}, or multi_class='ovr'."
+        )
+
+    # ------------------------------------------------------------------------------- learning
+
+    def _is_joint(self) -> bool:
+        """Whether what is opened now is a joint machine: two classes have no need of one."""
+        return self.multi_class == "joint" and self._n_labels() > 1
+
+    @property
+    def _takes_many_labels(self) -> bool:
+        return super()._takes_many_labels and self.multi_class != "joint"
+
+    def _refuse_many_labels(self) -> NoReturn:
+        if self.multi_class == "joint":
+            raise ValueError(
+                "multi_class='joint' tells classes apart of which each row has one, and y may "
+                "have several labels a row. Pass multi_class='ovr'."
+            )
+        super()._refuse_many_labels()
+
+    def _stretch(self, p: float) -> float:
+        return 2.0 ** (1.0 / p) if self._is_joint() else 1.0
+
+    def _open_space(self, rows: border.Rows) -> LinearSpace:
+        if not self._is_joint():
+            return super()._open_space(rows)
+        return JointSpace(
+            rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
+            bias=self._bias(), averaged=self.hypothesis == "average",
+            normalized=self.normalize_hypotheses,
+        )  # fmt: skip
+
+    def _loop(self, task: Task) -> AbstractContextManager:
+        if isinstance(self._space, JointSpace):
+            return joint_loop(self._space, self._rule, task)
+        return super()._loop(task)
+
+    # ------------------------------------------------------------------------------ prediction
+
+    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+        if isinstance(self._space, JointSpace):
+            return self._outputs_of_labels(self._space.side_by_side(), rows, relative=relative)
+        return super()._outputs_of_rows(rows, relative=relative)
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    def _hypothesis_norms(self) -> np.ndarray:
+        if not isinstance(self._space, JointSpace):
+            return super()._hypothesis_norms()
+        weights = self._weights()
+        return np.full(len(weights), norm(weights.ravel(), self._space.p / (self._space.p - 1.0)))
+
+    def _row_lengths(self, rows: border.Rows) -> np.ndarray:
+        lengths = super()._row_lengths(rows)
+        if isinstance(self._space, JointSpace):
+            lengths *= 2.0 ** (1.0 / self._space.p)
+        return lengths
