@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from growth_fit import exponent
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 # Okabe & Ito's colours, which the colour-blind can tell apart; marks and dashes do so in print.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933",
 )  # fmt: skip
 MARKS = "osD^vP*X"
+MOST_TICKS = 8
 DOTS_PER_INCH = 130
 
 
@@ -25,7 +28,7 @@ class Line(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture, as it is named and labelled; `steps`: one line for each power of its kind."""
+    """A picture: its file's name, what stands above it and beside its axes, and its lines."""
 
     name: str
     title: str
@@ -99,7 +102,7 @@ def draw(picture: Picture, path: Path) -> None:
     """Draw the lines of a picture and write them as SVG."""
     style = {"font.size": 10, "svg.hashsalt": picture.name, "svg.fonttype": "path"}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(10, 5.5), layout="constrained")
+        figure = Figure(figsize=(9, 7), layout="constrained")
         axes = figure.subplots()
         for i, line in enumerate(picture.lines):
             axes.loglog(
@@ -110,10 +113,25 @@ def draw(picture: Picture, path: Path) -> None:
         axes.set_xlabel(picture.x_label)
         axes.set_ylabel(picture.y_label)
         axes.set_title(picture.title)
+        _tick_sizes(axes, picture.lines)
         axes.grid(which="major", alpha=0.4)
         axes.grid(which="minor", alpha=0.15)
-        figure.legend(loc="outside right upper", title="exponent ± standard error")
+        figure.legend(loc="outside lower center", ncols=2, title="exponent ± standard error")
         figure.savefig(path, metadata={"Date": None}, dpi=DOTS_PER_INCH)
+
+
+def _tick_sizes(axes: Axes, lines: list[Line]) -> None:
+    """Name the sizes that were measured, where all lines have the same few."""
+    sizes = set(lines[0].x)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if len(sizes) <= MOST_TICKS and all(set(line.x) == sizes for line in lines):
+        axes.set_xticks(sorted(sizes))
+        axes.xaxis.set_major_formatter(FuncFormatter(_in_thousands))
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _in_thousands(size: float, _: int) -> str:
+    return f"{size:,.0f}" if size < 10_000 else f"{size / 1000:,.0f}k"
 
 
 def draw_all(parts: dict[str, Any], folder: Path) -> dict[str, Path]:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 DTYPE = np.float32
 GROWING = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average")
+RANDOM = ", random labels"
 PEERS = (FLOOR, LAST_BASELINE)
 ONE = "Perceptron, last"
 # From a 32nd of them on: in fewer rows a fit's fixed cost, some 0.3 ms, would tell.
@@ -46,8 +47,8 @@ def nonzeros(quick: bool) -> Iterator[Point]:
         part = X[:n_part]
         for contestant in _named(GROWING + PEERS):
             yield _point(contestant, part.nnz, part, y[:n_part])
-        for contestant in _named(GROWING[:2]):
-            curve = f"{contestant.name}, random labels"
+        for contestant in _named(GROWING):
+            curve = f"{contestant.name}{RANDOM}"
             yield _point(contestant, part.nnz, part, coin[:n_part], curve)
 
 
