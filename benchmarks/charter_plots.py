@@ -8,7 +8,7 @@ import matplotlib
 from growth_fit import exponent
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 # Okabe & Ito's colours, which the colour-blind can tell apart; marks and dashes do so in print.
 COLOURS = (
@@ -123,7 +123,6 @@ def draw(picture: Picture, path: Path) -> None:
 def _tick_sizes(axes: Axes, lines: list[Line]) -> None:
     """Name the sizes that were measured, where all lines have the same few."""
     sizes = set(lines[0].x)
-    axes.xaxis.set_minor_formatter(NullFormatter())
     if len(sizes) <= MOST_TICKS and all(set(line.x) == sizes for line in lines):
         axes.set_xticks(sorted(sizes))
         axes.xaxis.set_major_formatter(FuncFormatter(_in_thousands))

@@ -42,7 +42,8 @@ GROWTHS = {
     ),
     "labels": Growth("One epoch with ever more labels", "labels", growth_labels.labels),
     "corrections": Growth(
-        "One epoch with ever more labels flipped", "corrections", growth_rows.corrections
+        "One epoch with ever more labels flipped (exponents: of what further corrections add)",
+        "corrections", growth_rows.corrections,
     ),
     "threads": Growth("One epoch on one thread and on two", "labels", growth_labels.threads),
 }  # fmt: skip
