@@ -10,6 +10,7 @@ thread saves in scanning a file by files.py.
 """
 
 import argparse
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 
 class Growth(NamedTuple):
-    """What grows: `points(quick)` draws the rows of all curves."""
+    """What grows: `points(quick)` draws the rows of all curves, and its docstring says how."""
 
     title: str
     size_name: str
@@ -73,13 +74,18 @@ def measure(name: str, quick: bool, n_rounds: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``title``, ``size_name`` and ``curves``; for threads their ``speed_ups`` too.
+        ``title``, ``note``, ``size_name`` and ``curves``; for threads their ``speed_ups`` too.
     """
     growth = GROWTHS[name]
     curves = growth_curves.measure(list(growth.points(quick)), n_rounds, growth.size_name)
     as_json = _against_corrections if name == "corrections" else Curve.as_json
     told = [as_json(curve) for curve in curves]
-    report = {"title": growth.title, "size_name": growth.size_name, "curves": told}
+    report = {
+        "title": growth.title,
+        "note": inspect.getdoc(growth.points),
+        "size_name": growth.size_name,
+        "curves": told,
+    }
     if name == "threads":
         report["speed_ups"] = growth_labels.speed_ups(told)
     return report
@@ -87,7 +93,8 @@ def measure(name: str, quick: bool, n_rounds: int) -> dict[str, Any]:
 
 def show(report: dict[str, Any]) -> None:
     """Print the points and the exponents of one growth."""
-    growth_curves.show(report["curves"], report["title"], report["size_name"])
+    print(f"\n{report['title']}\n\n{report['note']}\n")
+    growth_curves.show(report["curves"], report["size_name"])
     for curve in report["curves"]:
         if "seconds_each" in curve:
             each, error = (1e6 * curve[key] for key in ("seconds_each", "seconds_each_error"))

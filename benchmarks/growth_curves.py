@@ -77,9 +77,8 @@ def _curve(name: str, points: list[Point], seconds: dict, counts: dict) -> Curve
     )
 
 
-def show(curves: list[dict[str, Any]], title: str, size_name: str) -> None:
+def show(curves: list[dict[str, Any]], size_name: str) -> None:
     """Print the points, and the exponents under them."""
-    print(f"\n{title}\n")
     columns = [("", ""), (size_name, ",.6g"), ("ms", ".3f"), ("ns per unit", ".3f")]
     rows = [
         (curve["name"], size, seconds / MILLISECOND, ns)

@@ -56,9 +56,10 @@ def features(quick: bool) -> Iterator[Point]:
     """The same number of nonzeros among ever more features.
 
     Three ways to lay them out. Words drawn from all features meet ever more weights, which leave
-    one cache after the other. The words of the narrowest text, scattered at random over all
-    features, keep their number, but lie in cache lines and pages of their own. The same words side
-    by side leave what the library itself does with n: to make one vector of zeros.
+    one cache after the other: that bends the curve, the C loop's too. The words of the narrowest
+    text, scattered at random over all features, keep their number, but lie in cache lines and pages
+    of their own. The same words side by side leave what the library itself does with n: to make one
+    vector of zeros, for p > 2 and the average three and a quarter, of float64.
     """
     n_rows = 4000 if quick else RCV1_SMALL.n_train
     sizes = MORE_FEATURES[:-2] if quick else MORE_FEATURES

@@ -14,13 +14,15 @@ import charter
 import charter_aims
 import charter_plots
 import charter_tables
+import counters
+import floor_ratio
 import growth
 import growth_labels
 import growth_rows
 import label_race
 import readme_tables
 from charter_parts import Part
-from corpora import RCV1_SMALL
+from corpora import RCV1_SMALL, draw_corpus
 from floor import FloorLabels, FloorPerceptron, row_orders
 from growth_fit import exponent, share
 from label_data import LABELS_A_ROW, draw_labelled, shares
@@ -115,6 +117,38 @@ def test_many_labels_are_raced_with_their_errors(tiny, capsys):
     assert by_name["Perceptron, last"]["hamming_error"] == pytest.approx(
         by_name[label_race.OVR]["hamming_error"], abs=0.1
     )
+
+
+def test_an_epoch_beside_the_loop_is_told_in_parts(capsys):
+    entries = list(floor_ratio.measure(draw_corpus(TINY), 2))
+    floor_ratio.show(entries, 2)
+    assert "checks" in capsys.readouterr().out
+    assert [entry["shuffled"] for entry in entries] == [False, True]
+    for entry in entries:
+        ours, beyond = entry["ours_ns"], entry["beyond_ns"]
+        assert ours["first"] == pytest.approx(ours["further"] + sum(beyond.values()))
+        assert entry["ratio"]["first"] == ours["first"] / entry["floor_ns"]["first"]
+    # In order, both make the same corrections.
+    assert entries[0]["test_error"] == entries[0]["floor_error"]
+
+
+def test_counts_are_those_that_two_more_epochs_add(tmp_path):
+    (tmp_path / "rows.npz").touch()
+    fits = list(counters._fits(tmp_path))
+    for number, (_, _, _, n_epochs) in enumerate(fits):
+        counted = " ".join(str(7 + n_epochs * events) for events in range(1, 6))
+        (tmp_path / f"callgrind.{number}").write_text(
+            f"desc: Trigger: dump {number}\nevents: Ir Dr Dw D1mr D1mw\nsummary: {counted}\n"
+        )
+    (tmp_path / "callgrind").write_text("desc: Trigger: Program termination\n")
+    dumps = counters._read_dumps(tmp_path)
+    assert set(dumps) == set(fits)
+    few, many = (dumps["rows", "C loop", True, n_epochs] for n_epochs in counters.EPOCHS)
+    for events in few, many:
+        events.update(DLmr=0, DLmw=0)
+    per_epoch = counters._per_epoch(few, many, unit=10)
+    assert per_epoch["instructions"] == pytest.approx(0.1)
+    assert per_epoch["first-level misses"] == pytest.approx(0.9)
 
 
 # ---------------------------------------------------------------------------- gathering
