@@ -70,7 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
         status = INTERRUPTED
     if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
         status = status or 1
-    print(f"\nwritten: {options.out / 'charter.json'}, {options.out / 'charter.md'}")
+    for path in (options.out / "charter.json", options.out / "charter.md"):
+        if path.exists():
+            print(f"written: {path}")
     return status
 
 
