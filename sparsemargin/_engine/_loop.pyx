@@ -88,25 +88,27 @@ cdef int move(LinearSpace whole, const state_t* like, Py_ssize_t l, const Step* 
 cdef inline int read_row(double* out, const state_t* like, const Space* space,
                          Py_ssize_t first_label, Py_ssize_t last_label, const value_t* values,
                          const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, bint check,
-                         vector[int64_t]& table, const value_t* next_values,
-                         const index_t* next_columns, Py_ssize_t next_nnz) except -1 nogil:
-    """Check the row and score it, and send for the next one."""
+                         vector[int64_t]& table, const index_t* next_columns, Py_ssize_t next_nnz,
+                         const value_t* later_values, const index_t* later_columns,
+                         Py_ssize_t later_nnz) except -1 nogil:
+    """Check the row and score it, and send for a later one, and for the weights of the next."""
     cdef int status = OK
     if space.n_labels == 1:
         status = score_alone(out, <const state_t*> space.at.blocks[0].g, values, columns, nnz,
-                             n_features, space.bias, check, next_values, next_columns, next_nnz)
+                             n_features, space.bias, check, later_values, later_columns,
+                             later_nnz)
         if status == OK:
             return OK
     else:
-        prefetch_span(next_values, next_values + next_nnz)
-        prefetch_span(next_columns, next_columns + next_nnz)
+        prefetch_span(later_values, later_values + later_nnz)
+        prefetch_span(later_columns, later_columns + later_nnz)
         if check:
             status = check_row(values, columns, nnz, n_features)
     if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
         status = OK
     if status == OK:
         label_scores(out, like, &space.at, False, space.n_labels, first_label, last_label, values,
-                     columns, nnz, space.bias, n_features)
+                     columns, nnz, space.bias, n_features, next_columns, next_nnz)
     return status
 
 
@@ -317,7 +319,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
     cdef Space* c = &space.c
     cdef const Rule* r = &rule.rule
     cdef Py_ssize_t K = c.n_labels, n_features = space.n_features
-    cdef Py_ssize_t i, j, row = -1, next_row, passes = 0
+    cdef Py_ssize_t i, j, row = -1, next_row, later_row, passes = 0
     cdef int64_t before
     cdef int status = OK
     cdef int64_t mistakes = 0
@@ -347,23 +349,25 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                     status = ALL_STOPPED
                     break
                 row = rows[i] if rows != NULL else i
-                next_row = min(i + AHEAD, stop - 1)
+                next_row, later_row = min(i + 1, stop - 1), min(i + AHEAD, stop - 1)
                 if rows != NULL:
                     prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
-                    next_row = rows[next_row]
-                prefetch(start_of + next_row if start_of != NULL else &codes[0] + next_row)
+                    next_row, later_row = rows[next_row], rows[later_row]
+                prefetch(start_of + later_row if start_of != NULL else &codes[0] + later_row)
                 if row_weight != NULL:
-                    prefetch(row_weight + next_row)
+                    prefetch(row_weight + later_row)
                 if c.slack:
-                    prefetch(c.slack_t + next_row * K)
+                    prefetch(c.slack_t + later_row * K)
                 if c.multipliers != NULL:
-                    prefetch(c.multipliers + next_row * K)
-                    prefetch(c.measured + next_row)
+                    prefetch(c.multipliers + later_row * K)
+                    prefetch(c.measured + later_row)
                 j = indptr[row]
                 status = read_row(
                     out.data(), kind, c, first_label, last_label, &data[0] + j, &indices[0] + j,
-                    indptr[row + 1] - j, n_features, check, table, &data[0] + indptr[next_row],
+                    indptr[row + 1] - j, n_features, check, table,
                     &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
+                    &data[0] + indptr[later_row], &indices[0] + indptr[later_row],
+                    indptr[later_row + 1] - indptr[later_row],
                 )
                 if status != OK:
                     break

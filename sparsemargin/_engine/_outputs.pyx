@@ -50,13 +50,13 @@ cdef bint are_sound(const double* part, const Space* space, const state_t* like,
 
 
 cdef void fill(double* part, const Space* space, const state_t* like, const Places* at,
-               bint of_acc, const value_t* values, const index_t* columns,
-               Py_ssize_t nnz) noexcept nogil:
-    """The scores of all labels by g, or by acc."""
+               bint of_acc, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+               Py_ssize_t next_nnz) noexcept nogil:
+    """The scores of all labels by g, or by acc; the next row follows in memory."""
     cdef Py_ssize_t l
     cdef RowScale unscaled = RowScale(0, 1.0, 0.0, 0.0)
     label_scores(part, like, at, of_acc, space.n_labels, 0, space.n_labels, values, columns, nnz,
-                 space.bias, space.n_coordinates - 1)
+                 space.bias, space.n_coordinates - 1, columns + nnz, next_nnz)
     if of_acc and at.blocks[0].synced != NULL:
         for l in range(space.n_labels):
             if space.of.flushes[l]:
@@ -83,7 +83,7 @@ def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
     """
     cdef const Space* c = &space.c
     cdef const state_t* kind = &like[0]
-    cdef Py_ssize_t r, l, nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
+    cdef Py_ssize_t r, l, nnz, next_nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
     cdef Py_ssize_t width = c.at.n_blocks * c.at.width
     cdef const value_t* values
     cdef const index_t* columns
@@ -111,9 +111,10 @@ def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
             values = &data[0] + indptr[r]
             columns = &indices[0] + indptr[r]
             nnz = indptr[r + 1] - indptr[r]
-            fill(part, c, kind, &at, False, values, columns, nnz)
+            next_nnz = indptr[min(r + 2, n_rows)] - indptr[r + 1]
+            fill(part, c, kind, &at, False, values, columns, nnz, next_nnz)
             if c.averaged:
-                fill(part + width, c, kind, &at, True, values, columns, nnz)
+                fill(part + width, c, kind, &at, True, values, columns, nnz, next_nnz)
             row.exponent = 0
             row.factor = 1.0
             extreme = False

@@ -13,4 +13,5 @@ cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize
 cdef void label_scores(double* out, const state_t* like, const Places* at, bint of_acc,
                        Py_ssize_t n_labels, Py_ssize_t first, Py_ssize_t last,
                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                       double bias, Py_ssize_t bias_column) noexcept nogil
+                       double bias, Py_ssize_t bias_column, const index_t* next_columns,
+                       Py_ssize_t next_nnz) noexcept nogil

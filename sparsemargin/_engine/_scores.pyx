@@ -22,11 +22,13 @@ cdef enum:
 cdef extern from "scores.hpp" namespace "sparsemargin" nogil:
     void score_dense[S, V, I](double* out, const S* weights, int64_t width, int64_t n_labels,
                               int64_t n_summed, cpp_bool far, const V* values,
-                              const I* columns, int64_t n)
+                              const I* columns, int64_t n, const I* next_columns,
+                              int64_t n_next)
     void score_tiled[S, V, I](double* out, const S* const* of_block, int64_t stride,
                               const int32_t* places, int64_t n_blocks, int64_t first,
                               int64_t last, int64_t n_labels, const V* values,
-                              const I* columns, int64_t n)
+                              const I* columns, int64_t n, const I* next_columns,
+                              int64_t n_next)
     double add_alone[S, V, I](double total, const S* weights, const V* values, const I* columns,
                               int64_t n)
     double save_alone[S, V, I](double total, const S* weights, const V* values, const I* columns,
@@ -36,12 +38,13 @@ cdef extern from "scores.hpp" namespace "sparsemargin" nogil:
 cdef inline void score_side_by_side(
         double* out, const state_t* weights, Py_ssize_t width, Py_ssize_t n_labels,
         Py_ssize_t n_summed, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-        double bias, Py_ssize_t bias_column) noexcept nogil:
+        double bias, Py_ssize_t bias_column, const index_t* next_columns,
+        Py_ssize_t next_nnz) noexcept nogil:
     cdef Py_ssize_t l
     cdef const state_t* of_bias = weights + bias_column * width
     score_dense(out, weights, width, n_labels, n_summed,
                 bias_column * width * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE, values, columns,
-                nnz)
+                nnz, next_columns, next_nnz)
     if bias:
         for l in range(n_labels):
             out[l] += bias * of_bias[l]
@@ -52,15 +55,17 @@ cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize
                  Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil:
     """Dot products of the augmented row with labels first..last-1 of weights of that width."""
     score_side_by_side(out + first, weights + first, width, last - first, last - first, values,
-                       columns, nnz, bias, bias_column)
+                       columns, nnz, bias, bias_column, columns, 0)
 
 
 cdef void label_scores(double* out, const state_t* like, const Places* at, bint of_acc,
                        Py_ssize_t n_labels, Py_ssize_t first, Py_ssize_t last,
                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                       double bias, Py_ssize_t bias_column) noexcept nogil:
+                       double bias, Py_ssize_t bias_column, const index_t* next_columns,
+                       Py_ssize_t next_nnz) noexcept nogil:
     """The same of g, or of acc, wherever they stand; of type `like`. Labels held in tiles begin
-    with a block, and `out` has room for the padding."""
+    with a block, and `out` has room for the padding. The weights that the next row needs first
+    are sent for."""
     cdef const Block* block = at.blocks
     cdef const state_t* weights = <const state_t*> (block.acc if of_acc else block.g)
     cdef Py_ssize_t l
@@ -68,11 +73,11 @@ cdef void label_scores(double* out, const state_t* like, const Places* at, bint 
         # Whole vectors are faster than their parts, and what is padding stays 0.
         score_side_by_side(out + first, weights + first, at.width, last - first,
                            (at.width if last == n_labels else last) - first, values, columns, nnz,
-                           bias, bias_column)
+                           bias, bias_column, next_columns, next_nnz)
         return
     score_tiled(out + first, <const state_t* const*> (&block.acc if of_acc else &block.g),
                 sizeof(Block), at.tiles, at.n_blocks, first // TILE, (last + TILE - 1) // TILE,
-                last - first, values, columns, nnz)
+                last - first, values, columns, nnz, next_columns, next_nnz)
     if bias:
         for l in range(first, last):
             block = at.blocks + l // TILE

@@ -122,16 +122,40 @@ struct Tiled {
     }
 };
 
+// Weights are sent for so many entries before they are needed.
+constexpr int64_t ENTRIES_AHEAD = 16;
+
+// A row's entries, and the columns of the one that comes next.
+template <class V, class I>
+struct Row {
+    const V *values;
+    const I *columns;
+    int64_t n;
+    const I *next_columns;
+    int64_t n_next;
+
+    template <class W>
+    SM_ALWAYS_INLINE void send_from(const W &weights, int64_t j) const {
+        for (int64_t stop = j + 8; j < stop; ++j) {
+            if (j < n)
+                weights.send_for(columns[j]);
+            else if (j - n < n_next)
+                weights.send_for(next_columns[j - n]);
+        }
+    }
+};
+
 template <class W, class V, class I>
-SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const V *values,
-                     const I *columns, int64_t n) {
-    int64_t j = 0;
+SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const Row<V, I> &row) {
+    const V *values = row.values;
+    const I *columns = row.columns;
+    int64_t j = 0, n = row.n;
     for (int64_t l = 0; l < weights.summed(); ++l) out[l] = 0;
     for (; j + 8 <= n; j += 8) {
-        for (int64_t ahead = j + 8; ahead < n && ahead < j + 16; ++ahead)
-            weights.send_for(columns[ahead]);
+        row.send_from(weights, j + ENTRIES_AHEAD);
         weights.template add<8>(out, values + j, columns + j);
     }
+    for (int64_t ahead = j; ahead < n; ahead += 8) row.send_from(weights, ahead + ENTRIES_AHEAD);
     if (n - j >= 4) {
         weights.template add<4>(out, values + j, columns + j);
         j += 4;
@@ -153,8 +177,8 @@ SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const V *v
 // Compilers make the widths of functions, not of templates.
 #define SM_SCORE_BY(W, V, I)                                                                    \
     SM_ALL_WIDTHS static void score_at_width(double *out, int64_t n_labels, const W &weights,   \
-                                             const V *values, const I *columns, int64_t n) {    \
-        score(out, n_labels, weights, values, columns, n);                                      \
+                                             const Row<V, I> &row) {                            \
+        score(out, n_labels, weights, row);                                                     \
     }
 #define SM_SCORES_BY(W)                                                                         \
     SM_SCORE_BY(W, float, int32_t)                                                              \
@@ -169,17 +193,20 @@ SM_SCORES_BY(Tiled<double>)
 // Of `n_summed` labels, the first `n_labels` are no padding.
 template <class S, class V, class I>
 void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, int64_t n_summed,
-                 bool far, const V *values, const I *columns, int64_t n) {
-    score_at_width(out, n_labels, Dense<S>{weights, width, n_summed, far}, values, columns, n);
+                 bool far, const V *values, const I *columns, int64_t n, const I *next_columns,
+                 int64_t n_next) {
+    score_at_width(out, n_labels, Dense<S>{weights, width, n_summed, far},
+                   Row<V, I>{values, columns, n, next_columns, n_next});
 }
 
 template <class S, class V, class I>
 void score_tiled(double *out, const S *const *of_block, int64_t stride, const int32_t *places,
                  int64_t n_blocks, int64_t first, int64_t last, int64_t n_labels,
-                 const V *values, const I *columns, int64_t n) {
+                 const V *values, const I *columns, int64_t n, const I *next_columns,
+                 int64_t n_next) {
     Tiled<S> weights{reinterpret_cast<const char *>(of_block), stride, places, n_blocks, first,
                      last};
-    score_at_width(out, n_labels, weights, values, columns, n);
+    score_at_width(out, n_labels, weights, Row<V, I>{values, columns, n, next_columns, n_next});
 }
 
 // A label alone: the same sums, without the loop over labels.
