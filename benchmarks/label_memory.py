@@ -17,26 +17,21 @@ from label_data import draw_labelled
 from label_race import RAW, errors
 from measure import timed
 from peak_memory import MEGABYTE, STATUS, resident_peak
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from sparsemargin import PNormPerceptron
 
-ARRAYS = ("data", "indices", "indptr")
 WARM_UP_ROWS, WARM_UP_FEATURES = 50, 200
 AIM_BYTES = 4 * 2**30
 
 
 def _save(folder: Path, name: str, X: csr_matrix, Y: np.ndarray) -> None:
-    for array in ARRAYS:
-        np.save(folder / f"{name}_{array}.npy", getattr(X, array))
-    np.save(folder / f"{name}_shape.npy", X.shape)
-    np.save(folder / f"{name}_Y.npy", Y)
+    save_npz(folder / f"{name}.npz", X, compressed=False)
+    np.save(folder / f"{name}.npy", Y)
 
 
 def _load(folder: Path, name: str) -> tuple[csr_matrix, np.ndarray]:
-    arrays = [np.load(folder / f"{name}_{array}.npy") for array in ARRAYS]
-    X = csr_matrix(tuple(arrays), shape=tuple(np.load(folder / f"{name}_shape.npy")), copy=False)
-    return X, np.load(folder / f"{name}_Y.npy")
+    return load_npz(folder / f"{name}.npz"), np.load(folder / f"{name}.npy")
 
 
 def _fit(folder: Path) -> dict[str, Any]:
