@@ -32,13 +32,18 @@ def _earlier(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text())["parts"] if path.exists() else {}
 
 
-def _write(folder: Path, parts: dict[str, Any]) -> None:
-    """Write what there is: JSON, pictures and the report that shows them."""
+def _keep(folder: Path, parts: dict[str, Any]) -> dict[str, Any]:
+    """Write what was measured, and return it in the order of the parts."""
     ordered = {name: parts[name] for name in PARTS if name in parts}
     charter = json.dumps({"machine": machine(), "parts": ordered}, indent=1)
     replace_text(folder / "charter.json", charter + "\n")
-    pictures = charter_plots.draw_all(ordered, folder)
-    replace_text(folder / "charter.md", charter_report.report(ordered, pictures))
+    return ordered
+
+
+def _tell(folder: Path, parts: dict[str, Any]) -> None:
+    """Draw the pictures, and write the report that shows them."""
+    pictures = charter_plots.draw_all(parts, folder)
+    replace_text(folder / "charter.md", charter_report.report(parts, pictures))
 
 
 def _measure(name: str, quick: bool, folder: Path) -> dict[str, Any]:
@@ -64,15 +69,14 @@ def main(arguments: list[str] | None = None) -> int:
         for number, name in enumerate(options.only, start=1):
             print(f"\n[{number}/{len(options.only)}] {PARTS[name].title}", flush=True)
             parts[name] = _measure(name, options.quick, options.out)
-            _write(options.out, parts)
+            parts = _keep(options.out, parts)
     except KeyboardInterrupt:
         print("\ninterrupted: what was measured before is kept", file=sys.stderr)
         status = INTERRUPTED
+    _tell(options.out, parts)
     if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
         status = status or 1
-    for path in (options.out / "charter.json", options.out / "charter.md"):
-        if path.exists():
-            print(f"written: {path}")
+    print(f"\nwritten: {options.out / 'charter.json'}, {options.out / 'charter.md'}")
     return status
 
 
