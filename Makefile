@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -26,12 +26,39 @@ fuzz-coverage:
 planted-bugs:
 	fuzz/planted_bugs
 
-bench: $(VENV)/installed
+# Everything the README says about speed and memory, in some forty minutes; parts of it again by
+# .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, liblinear
+# (Debian's package liblinear-tools), valgrind, and data that SPARSEMARGIN_DATA does not name.
+bench: $(VENV)/installed peers
+	$(RUN) benchmarks/charter.py
+
+bench-quick: $(VENV)/installed peers
+	$(RUN) benchmarks/charter.py --quick --out results/quick
+
+# The README's tables, from results/charter.json where it is there.
+readme-tables: $(VENV)/installed
+	$(RUN) benchmarks/readme_tables.py
+
+# The core ones over the commits; see benchmarks/asv.
+asv: $(VENV)/installed peers
+	$(VENV)/bin/asv machine --yes
+	$(VENV)/bin/asv run --python=same --set-commit-hash=$$(git rev-parse HEAD)
+
+peers: $(VENV)/installed
+	$(RUN) -m pip install -q -e ".[bench]" || echo "vw can't be installed here: it is left out" >&2
+
+bench-epoch: $(VENV)/installed
 	$(RUN) benchmarks/epoch.py
+	$(RUN) benchmarks/floor_ratio.py
+
+bench-labels: $(VENV)/installed
+	$(RUN) benchmarks/many_labels.py
+
+bench-growth: $(VENV)/installed
+	$(RUN) benchmarks/growth.py
 
 # liblinear takes part where Debian's package liblinear-tools is installed.
-bench-files: $(VENV)/installed
-	$(RUN) -m pip install -q -e ".[bench]" || echo "vw can't be installed here: it is left out" >&2
+bench-files: $(VENV)/installed peers
 	$(RUN) benchmarks/files.py
 
 bench-margin: $(VENV)/installed

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from floor import FloorPerceptron
+from floor import FloorPerceptron, row_orders
 from sklearn.linear_model import Perceptron, SGDClassifier
-from sklearn.utils import check_random_state
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
@@ -41,9 +40,7 @@ def _prepare_estimator(estimator_class, params, X, y, seed):
 
 
 def _prepare_floor(shuffle, X, y, seed):
-    rows = np.arange(X.shape[0], dtype=np.int32)
-    order = check_random_state(seed).permutation(rows) if shuffle else rows
-    return FloorPerceptron(X, y, order).run
+    return FloorPerceptron(X, y, row_orders(X.shape[0], 1, shuffle, seed)).run
 
 
 FLOOR = "C loop, shuffled"

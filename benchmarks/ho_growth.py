@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+from growth_fit import Exponent, exponent
 from matplotlib.figure import Figure
 from measure import garbage_collection_off, in_turn, text_table, timed
 from scipy.sparse import csr_matrix
@@ -60,16 +61,15 @@ class Growth(NamedTuple):
     seconds: np.ndarray
 
     @property
-    def exponent(self) -> float:
-        """The slope of log time against log nonzeros, by least squares."""
+    def exponent(self) -> Exponent:
+        """With what power of the nonzeros the time grows."""
         late = self.mistakes >= FITTED_FROM
-        slope, _ = np.polyfit(np.log(self.nonzeros[late]), np.log(self.seconds[late]), 1)
-        return float(slope)
+        return exponent(self.nonzeros[late], self.seconds[late])
 
     def as_json(self) -> dict[str, Any]:
         """Return the calls as they are written to the report."""
         calls = {name: values.tolist() for name, values in self._asdict().items()}
-        return {"exponent": self.exponent} | calls
+        return {"exponent": self.exponent._asdict()} | calls
 
 
 def flip(y: np.ndarray) -> np.ndarray:
@@ -132,7 +132,7 @@ def show(growths: dict[str, Growth], n_shown: int = 6) -> None:
             )
     print(text_table(COLUMNS, rows) + "\n")
     for name, growth in growths.items():
-        print(f"{name}: time per mistake grows as nonzeros^{growth.exponent:.2f}")
+        print(f"{name}: time per mistake grows as nonzeros^{growth.exponent}")
     print(f"(least squares on logarithms, from {FITTED_FROM} mistakes on; aim for HO_p: <= 1)")
 
 
@@ -142,7 +142,7 @@ def plot(growths: dict[str, Growth], path: Path) -> None:
         figure = Figure(figsize=(7, 5), layout="constrained")
         axes = figure.subplots()
         for name, growth in growths.items():
-            label = f"{name}: exponent {growth.exponent:.2f}"
+            label = f"{name}: exponent {growth.exponent}"
             axes.loglog(growth.nonzeros, 1e6 * growth.seconds, ".", label=label)
         axes.set_xlabel("stored nonzeros")
         axes.set_ylabel("microseconds per mistake")

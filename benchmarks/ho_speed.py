@@ -20,6 +20,7 @@ import ho_growth
 import ho_shapes
 import numpy as np
 from measure import (
+    cannot_run,
     describe_machine,
     garbage_collection_off,
     in_turn,
@@ -162,7 +163,7 @@ def main() -> None:
         with threadpool_limits(1):
             report = {name: MEASUREMENTS[name](options) for name in options.only}
     except FileNotFoundError as error:
-        parser.error(str(error))
+        cannot_run(error)
     write_json(options.out, report)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from margin_problems import SOURCES
 from margin_race import ENOUGH, N_ROUNDS, race
-from measure import describe_machine, markdown_table, text_table, write_json
+from measure import cannot_run, describe_machine, markdown_table, text_table, write_json
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -103,7 +103,10 @@ def main() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Interrupted")
-        entries = measure(arguments.data, arguments.limit)
+        try:
+            entries = measure(arguments.data, arguments.limit)
+        except FileNotFoundError as error:
+            cannot_run(error)
     summary = summarise(entries)
     print(__doc__)
     print(

@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -11,8 +12,12 @@ from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
+from sparsemargin.io.files import replacing
+
+# Status of a benchmark that this machine can't run.
+CANNOT_RUN = 2
 PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
 
@@ -105,8 +110,20 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def cannot_run(why: object) -> NoReturn:
+    """End the benchmark: what it needs is not at hand. The reason is one line."""
+    print(" ".join(str(why).split()), file=sys.stderr)
+    sys.exit(CANNOT_RUN)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text whole, or leave what was there."""
+    with replacing(path) as out:
+        out.write(text.encode())
+
+
 def write_json(path: Path, report: dict[str, Any]) -> None:
     """Write a report beside the facts of the machine it was measured on."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": machine(), **report}, indent=1) + "\n")
+    replace_text(path, json.dumps({"machine": machine(), **report}, indent=1) + "\n")
     print(f"\nwritten: {path}")
