@@ -40,13 +40,15 @@ cdef void weigh_row(state_t* weights, const Space* space, const double* a, const
     """The weights of all labels for the entries of an augmented row, entry by entry."""
     cdef Py_ssize_t j, l, i, K = space.n_labels
     cdef const Block* block
+    cdef double g, acc
     for j in range(n_entries(space, nnz)):
         for l in range(K):
             i = coordinate(space, columns, nnz, j, l)
             block = space.at.blocks + block_of(&space.at, l)
-            weights[j * K + l] = <state_t> mixed(
-                (<const state_t*> block.g)[i], (<const state_t*> block.acc)[i],
-                space.pending[l * (FLUSHES + 1) + block.synced[i]], a[l], b[l])
+            g = (<const state_t*> block.g)[i]
+            acc = (<const state_t*> block.acc)[i]
+            acc += space.pending[l * (FLUSHES + 1) + block.synced[i]] * g
+            weights[j * K + l] = <state_t> mixed(g, acc, a[l], b[l])
 
 
 cdef bint rescue(double* out, const Space* space, const state_t* like, const double* a,
@@ -82,25 +84,26 @@ cdef double scaled_output(const Space* space, const state_t* like, Py_ssize_t l,
     return output
 
 
-def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
-            const index_t[::1] indices, const index_t[::1] indptr, bint relative):
+def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] weights,
+            const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
+            bint relative, double[:, ::1] out):
     """``w.x`` of every row for every label.
-
-    An average is weighed coordinate by coordinate before rows are multiplied by it: once for all
-    of them, or for the entries of a row where these are fewer.
 
     Parameters
     ----------
     like : ndarray
         Of the type of the coordinates of `space`.
+    weights : ndarray of shape (n_coordinates, n_labels) or None
+        Of the averaged hypothesis; None: weighed for the entries of each row.
     relative : bool
         Whether the outputs of a row may be multiplied by a common power of two where they
         would not fit a double; signs and the order of the labels are then kept.
+    out : ndarray of shape (n_rows, n_labels)
+        Takes the outputs.
 
     Returns
     -------
-    outputs : ndarray of shape (n_rows, n_labels), float64
-    finite : bool
+    bool
         Whether all of them fit a double.
     """
     cdef const Space* c = &space.c
@@ -113,15 +116,11 @@ def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
     cdef bint extreme, rescued, finite = True, weighed = not c.averaged
     a_array, b_array = space.mixture()
     cdef const double[::1] a = a_array, b = b_array
-    result = np.empty((n_rows, K))
-    cdef double[:, ::1] out = result
     cdef Places at = c.at
     cdef Block block = at.blocks[0]
-    cdef state_t[:, ::1] weights
-    if c.averaged and not space.is_tiled and indptr[n_rows] - indptr[0] >= c.n_coordinates:
-        weights = space.weights_by_coordinate()
+    if weights is not None:
         weighed = True
-        block.g = &weights[0, 0]
+        block.g = <void*> &weights[0, 0]
         at.blocks, at.width = &block, K
     cdef vector[double] parts, of_row
     cdef vector[int64_t] places
@@ -156,4 +155,4 @@ def outputs(LinearSpace space, const state_t[::1] like, const value_t[::1] data,
                 if rescued and not relative:
                     out[r, l] = ldexp(out[r, l], exponent)
                 finite &= isfinite(out[r, l])
-    return result, finite
+    return finite

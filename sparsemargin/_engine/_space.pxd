@@ -19,9 +19,9 @@ cdef inline Py_ssize_t coordinate(const Space* space, const index_t* columns, Py
     return place_of(&space.at, columns[j] if j < nnz else space.n_coordinates - 1, l)
 
 
-cdef inline double mixed(double g, double acc, double pending, double a, double b) noexcept nogil:
+cdef inline double mixed(double g, double acc, double a, double b) noexcept nogil:
     """A weight of the averaged hypothesis; see `FirstOrderSpace.mixture`."""
-    return a * g + b * (acc + pending * g)
+    return a * g + b * acc
 
 
 cdef inline uint16_t* synced_of(const Space* space, Py_ssize_t l) noexcept nogil:

@@ -367,16 +367,29 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
 
 # ---------------------------------------------------------------------------------------- weights
 
+cdef void mix_entry(state_t* weights, const state_t* g, const state_t* acc, const double* a,
+                    const double* b, Py_ssize_t n_labels) noexcept nogil:
+    """The weights of a coordinate where acc is up to date."""
+    cdef Py_ssize_t l
+    for l in range(n_labels):
+        weights[l] = <state_t> mixed(g[l], acc[l], a[l], b[l])
+
+
 def mix(state_t[::1] weights, const state_t[::1] g, const state_t[::1] acc,
         const uint16_t[::1] synced, const double[:, ::1] pending, const double[::1] a,
         const double[::1] b):
     """The averaged hypothesis of labels side by side, coordinate by coordinate."""
-    cdef Py_ssize_t i = 0, j, l, n_labels = a.shape[0]
+    cdef Py_ssize_t i = 0, l, n_labels = a.shape[0]
+    cdef bint flushed = np.any(pending)
     with nogil:
-        for j in range(weights.shape[0] // n_labels):
-            for l in range(n_labels):
-                weights[i] = <state_t> mixed(g[i], acc[i], pending[l, synced[i]], a[l], b[l])
-                i += 1
+        while i < weights.shape[0]:
+            if flushed:
+                for l in range(n_labels):
+                    weights[i + l] = <state_t> mixed(
+                        g[i + l], acc[i + l] + pending[l, synced[i + l]] * g[i + l], a[l], b[l])
+            else:
+                mix_entry(&weights[i], &g[i], &acc[i], &a[0], &b[0], n_labels)
+            i += n_labels
 
 
 # ----------------------------------------------------------------------------- outputs in extremis

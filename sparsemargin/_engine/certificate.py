@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsemargin._engine import kernels
+from sparsemargin._engine.linear_outputs import LinearOutputs
 
 # How far above 1 an output must be, relative to how far the worst is below, for its row to be
 # left out of the next passes.
@@ -137,14 +138,10 @@ class LinearCertificate(Certificate):
             self.outputs = np.empty((len(self.norms), space.n_labels))
 
     def _signed_outputs(self):
-        space, rows = self._labels(), self.task.rows
-        outputs = kernels.for_state(rows, space).outputs
+        outputs = LinearOutputs(self._labels(), self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
-            result, _ = outputs(
-                space, space.t, rows.data, rows.indices,
-                rows.indptr[block.start : block.stop + 1], False,
-            )  # fmt: skip
+            result, _ = outputs.part(block.start, block.stop)
             yield block, self._signed(block, result)
 
     def _labels(self):

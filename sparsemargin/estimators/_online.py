@@ -268,8 +268,8 @@ where rows may have several
         """
         if self._has_many_labels:
             return self.predict_labels(X)
-        scores = self._outputs(X, relative=True)
-        return self.classes_[self._codes_of_outputs(scores)]
+        codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs, relative=True)
+        return self.classes_[np.concatenate(codes)]
 
     @available_if(_takes_many_labels)
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:

@@ -24,6 +24,7 @@ from sparsemargin._engine.kernel_outputs import hypothesis_outputs
 from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import Aim, Outcome, learn
 from sparsemargin._engine.linear_loop import linear_loop
+from sparsemargin._engine.linear_outputs import LinearOutputs
 from sparsemargin._engine.task import Task
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
@@ -32,6 +33,9 @@ from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
 from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
 from sparsemargin.learners._replays import random_outputs, votes
+
+# Outputs that stay in a near cache until they have been looked at.
+_OUTPUTS_PER_PART = 1 << 17
 
 
 @dataclass
@@ -329,14 +333,22 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if isinstance(space, KernelSpace):
             outputs = hypothesis_outputs(space, rows, self._n_threads())
             return outputs, bool(np.isfinite(outputs).all())
-        return self._outputs_of_labels(space, rows, relative=relative)
+        return self._linear_outputs(rows, relative=relative).all(self._n_threads())
 
-    def _outputs_of_labels(
-        self, space: LinearSpace, rows: border.Rows, *, relative: bool
-    ) -> tuple[np.ndarray, bool]:
-        return kernels.for_state(rows, space).outputs(
-            space, space.t, rows.data, rows.indices, rows.indptr, relative
-        )
+    def _outputs_are_parts(self) -> bool:
+        replayed = self._structure["hypothesis"] in ("vote", "random")
+        return not replayed and not isinstance(self._space, KernelSpace)
+
+    def _output_parts(
+        self, rows: border.Rows, *, relative: bool
+    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
+        if not self._outputs_are_parts():
+            return super()._output_parts(rows, relative=relative)
+        outputs = self._linear_outputs(rows, relative=relative)
+        return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
+
+    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
+        return LinearOutputs(self._space, rows, relative=relative)
 
     # ------------------------------------------------------------------------ fitted attributes
 

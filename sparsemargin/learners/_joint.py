@@ -10,6 +10,7 @@ import numpy as np
 from sparsemargin._engine._joint_space import JointSpace
 from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.joint_loop import joint_loop
+from sparsemargin._engine.linear_outputs import LinearOutputs
 from sparsemargin._engine.task import Task
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._first_order import FirstOrderLearner
@@ -85,10 +86,10 @@ class JointLearner(FirstOrderLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
         if isinstance(self._space, JointSpace):
-            return self._outputs_of_labels(self._space.side_by_side(), rows, relative=relative)
-        return super()._outputs_of_rows(rows, relative=relative)
+            return LinearOutputs(self._space.side_by_side(), rows, relative=relative)
+        return super()._linear_outputs(rows, relative=relative)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from sparsemargin._engine._space import MAX_P
 from sparsemargin._engine.learning import learn_once
 from sparsemargin._engine.task import Positives, Task
+from sparsemargin._engine.threads import run_together
 from sparsemargin.learners._limits import (
     FLAG,
     NONE,
@@ -28,7 +31,7 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._many_labels import Choice, Form, joined, positives_of, rows_per_block
+from sparsemargin.learners._many_labels import Choice, Form, joined, positives_of, rows_per_part
 from sparsemargin.learners._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
 
 #: Seeds are drawn below it.
@@ -43,6 +46,11 @@ Targets = np.ndarray | Positives
 def count_labels(classes: np.ndarray, many: bool) -> int:
     """Vectors learned side by side: one for each class; one for two, unless rows may have many."""
     return 1 if len(classes) == 2 and not many else len(classes)
+
+
+def _refuse_infinite(outputs: np.ndarray, first_row: int) -> NoReturn:
+    row = first_row + int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
+    raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
 
 
 class Learner:
@@ -276,14 +284,41 @@ class Learner:
         """Outputs of checked rows, shape (n_rows, n_labels), and whether all are finite; relative:
         up to a power of two for each row."""
 
-    def _finite_outputs(self, rows: Rows, *, relative: bool, first_row: int = 0) -> np.ndarray:
-        """Outputs of checked rows, shape (n_rows, n_labels), numbered from `first_row` on."""
+    def _output_parts(
+        self, rows: Rows, *, relative: bool
+    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
+        """What gives the outputs of the rows from one to before another, as `_outputs_of_rows`
+        does; and how many to ask for at once."""
+
+        def of_part(start: int, stop: int) -> tuple[np.ndarray, bool]:
+            return self._outputs_of_rows(part_of(rows, start, stop), relative=relative)
+
+        return of_part, rows_per_part(self._n_labels())
+
+    def _finite_outputs(self, rows: Rows, *, relative: bool) -> np.ndarray:
+        """Outputs of checked rows, shape (n_rows, n_labels)."""
         with refusing(rows):
             result, finite = self._outputs_of_rows(rows, relative=relative)
         if not finite:
-            row = first_row + int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])
-            raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
+            _refuse_infinite(result, 0)
         return result
+
+    def _predicted(
+        self, rows: Rows, told_by: Callable[[np.ndarray], Any], *, relative: bool
+    ) -> list[Any]:
+        """What the outputs of checked rows tell, part by part: there are never many of them."""
+        n_rows = len(rows.indptr) - 1
+        with refusing(rows):
+            of_part, step = self._output_parts(rows, relative=relative)
+
+            def tell(start: int) -> Any:
+                outputs, finite = of_part(start, min(start + step, n_rows))
+                if not finite:
+                    _refuse_infinite(outputs, start)
+                return told_by(outputs)
+
+            calls = [partial(tell, start) for start in range(0, n_rows, step)]
+            return run_together(calls, self._n_threads() if len(calls) > 1 else 1)
 
     def _codes_of_outputs(self, outputs: np.ndarray) -> np.ndarray:
         """Place of the predicted class: the sign of the output, 0 being positive, or the
@@ -294,13 +329,11 @@ class Learner:
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
-        n_rows, step = len(rows.indptr) - 1, rows_per_block(self._n_labels())
-        parts = []
-        for start in range(0, n_rows, step):
-            block = part_of(rows, start, min(start + step, n_rows))
-            outputs = self._finite_outputs(block, relative=choice.relative, first_row=start)
-            parts.append(positives_of(choice.of(outputs)))
-        return joined(parts)
+
+        def chosen(outputs: np.ndarray) -> Positives:
+            return positives_of(choice.of(outputs))
+
+        return joined(self._predicted(rows, chosen, relative=choice.relative))
 
     def _points(self, rows: Rows, which: Any = slice(None)) -> tuple[Any, np.ndarray]:
         """Those of the rows as test points: float64, with the intercept's column, repeats summed,

@@ -13,7 +13,7 @@ Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
 
 # Outputs that are held at once.
-_OUTPUTS_PER_BLOCK = 1 << 21
+_OUTPUTS_PER_PART = 1 << 21
 
 
 class Choice:
@@ -65,9 +65,10 @@ class Choice:
 
 def positives_of(chosen: np.ndarray) -> Positives:
     """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
-    starts = np.zeros(len(chosen) + 1, dtype=np.int64)
-    np.cumsum(np.count_nonzero(chosen, axis=1), out=starts[1:])
-    return Positives(starts, np.ascontiguousarray(np.nonzero(chosen)[1], dtype=np.int64))
+    n_rows, n_labels = chosen.shape
+    places = np.flatnonzero(chosen)
+    starts = np.searchsorted(places, np.arange(n_rows + 1) * n_labels)
+    return Positives(starts.astype(np.int64, copy=False), places % n_labels)
 
 
 def joined(parts: list[Positives]) -> Positives:
@@ -77,6 +78,6 @@ def joined(parts: list[Positives]) -> Positives:
     return Positives(starts, np.concatenate([part.labels for part in parts]))
 
 
-def rows_per_block(n_labels: int) -> int:
+def rows_per_part(n_labels: int) -> int:
     """Rows whose outputs fit into memory at once."""
-    return max(1, _OUTPUTS_PER_BLOCK // n_labels)
+    return max(1, _OUTPUTS_PER_PART // n_labels)
