@@ -69,11 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
         for number, name in enumerate(options.only, start=1):
             print(f"\n[{number}/{len(options.only)}] {PARTS[name].title}", flush=True)
             parts[name] = _measure(name, options.quick, options.out)
-            parts = _keep(options.out, parts)
+            _keep(options.out, parts)
     except KeyboardInterrupt:
         print("\ninterrupted: what was measured before is kept", file=sys.stderr)
         status = INTERRUPTED
-    _tell(options.out, parts)
+    _tell(options.out, _keep(options.out, parts))
     if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
         status = status or 1
     print(f"\nwritten: {options.out / 'charter.json'}, {options.out / 'charter.md'}")
