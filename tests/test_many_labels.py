@@ -28,7 +28,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.learners import _many_labels
+from sparsemargin.learners import _first_order, _many_labels
 
 N_ROWS, N_FEATURES = 120, 30
 
@@ -246,7 +246,7 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     X, Y = make_labels(6)
     model = ALMAClassifier(random_state=0).fit(X, Y)
     outputs = model.decision_function(X)
-    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_BLOCK", 100)
+    monkeypatch.setattr(_first_order, "_OUTPUTS_PER_PART", 100)
     thresholds = np.linspace(-0.3, 0.3, 6)
     np.testing.assert_array_equal(model.predict(X), outputs >= 0)
     np.testing.assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)

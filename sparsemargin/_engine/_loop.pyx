@@ -354,6 +354,8 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                     prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
                     next_row, later_row = rows[next_row], rows[later_row]
                 prefetch(start_of + later_row if start_of != NULL else &codes[0] + later_row)
+                if start_of != NULL:
+                    prefetch(label_of + start_of[next_row])
                 if row_weight != NULL:
                     prefetch(row_weight + later_row)
                 if c.slack:

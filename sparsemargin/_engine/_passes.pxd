@@ -6,9 +6,11 @@ halve the instructions that arithmetic takes; the loads and stores of single ent
 
 from libc.stdint cimport int32_t, int64_t
 
+cdef extern from "widths.hpp":
+    pass
+
 cdef extern from *:
     """
-    #include "widths.hpp"
     typedef double sm_four __attribute__((vector_size(32)));
     typedef double sm_lanes __attribute__((vector_size(32), aligned(8), may_alias));
     #define SM_TAKE(z, p) (sm_four{(z)[(p)[0]], (z)[(p)[1]], (z)[(p)[2]], (z)[(p)[3]]})

@@ -19,10 +19,7 @@ cdef struct RowScale:
     double smallest  # its smallest magnitude but 0, times factor; 0 if that underflows
 
 
-cdef extern from *:
-    """
-    #include "widths.hpp"
-    """
+cdef extern from "widths.hpp":
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
 

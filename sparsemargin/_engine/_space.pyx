@@ -35,7 +35,7 @@ from sparsemargin._engine._labels cimport (
 )
 from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
-from sparsemargin._engine._rows cimport RowScale
+from sparsemargin._engine._rows cimport RowScale, prefetch
 from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
 from sparsemargin._engine._storage cimport Storage, place_of
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
@@ -308,9 +308,17 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     but where sigma left its range.
     """
     cdef Labels* of = &space.of
+    cdef Py_ssize_t i, j
     cdef double counted, size
     cdef bint restarts = step.keep == 0.0 and of.started[l]
     cdef int64_t shift = of.shift[l]
+    # Scores have brought g near, and nothing else.
+    for j in range(nnz):
+        i = coordinate(space, columns, nnz, j, l)
+        if t != g:
+            prefetch(t + i)
+        if space.averaged:
+            prefetch(acc + i)
     counted = unit(space, l)
     if space.averaged:
         of.Z[l] += (trials - of.begin[l]) * counted

@@ -4,9 +4,11 @@ The width is chosen at run time. Entries do not depend on each other, and sums g
 number of lanes, so any width gives the same bits.
 """
 
+cdef extern from "widths.hpp":
+    pass
+
 cdef extern from *:
     """
-    #include "widths.hpp"
     SM_ALL_WIDTHS
     static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
         for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
