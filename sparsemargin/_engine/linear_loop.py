@@ -16,7 +16,6 @@ from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
 from sparsemargin._engine.threads import run_together
 
-
 # Products of labels side by side are made by vectors, so many times as fast.
 SIDE_BY_SIDE = 8
 
