@@ -312,13 +312,14 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     cdef double counted, size
     cdef bint restarts = step.keep == 0.0 and of.started[l]
     cdef int64_t shift = of.shift[l]
-    # Scores have brought g near, and nothing else.
-    for j in range(nnz):
-        i = coordinate(space, columns, nnz, j, l)
-        if t != g:
-            prefetch(t + i)
-        if space.averaged:
-            prefetch(acc + i)
+    if t != g or space.averaged:
+        # Scores have brought g near, and nothing else.
+        for j in range(nnz):
+            i = coordinate(space, columns, nnz, j, l)
+            if t != g:
+                prefetch(t + i)
+            if space.averaged:
+                prefetch(acc + i)
     counted = unit(space, l)
     if space.averaged:
         of.Z[l] += (trials - of.begin[l]) * counted
