@@ -438,3 +438,31 @@ def test_figures_of_one_class_a_row_are_refused():
         hypothesis_errors(model, X, Y, [1])
     with pytest.raises(ValueError, match="Call predict"):
         PNormPerceptron().fit(X, Y[:, 0]).predict_labels(X)
+
+
+@pytest.mark.parametrize("p", [2.0, 2.0001, 6.0])
+def test_weights_of_exactly_zero_predict_zero(p):
+    # Equal rows of both signs leave some labels with weights of 0, which no rounding must undo.
+    rng = np.random.RandomState(0)
+    X = sp.csr_matrix(np.ones((40, 5)))
+    Y = rng.randint(0, 2, (40, 60))
+    model = PNormPerceptron(p=p, max_iter=3, random_state=0).fit(X, Y)
+    outputs = model.decision_function(X)
+    zero = ~model.coef_.any(axis=1)
+    assert zero.any()
+    assert not outputs[:, zero].any()
+    for label in range(0, 60, 7):
+        if Y[:, label].any() and not Y[:, label].all():
+            alone = PNormPerceptron(p=p, max_iter=3, random_state=0).fit(X, Y[:, label])
+            np.testing.assert_array_equal(alone.decision_function(X), outputs[:, label])
+
+
+def test_a_bad_row_is_named_whichever_part_it_is_in(monkeypatch):
+    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_PART", 12)
+    rng = np.random.RandomState(0)
+    X, Z = rng.randn(30, 4), rng.randn(20, 4)
+    Z[13] = 1e60
+    model = PNormPerceptron(kernel="poly", degree=8, gamma=1.0, random_state=0)
+    model.fit(X, np.arange(30) % 3)
+    with pytest.raises(ValueError, match=r"Row 13 of X is too long"):
+        model.predict(Z)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix, issparse, random
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
 from sparsemargin._engine import _storage
+from sparsemargin._engine._space import LinearSpace
 from sparsemargin.io.model_files import load_model, save_model
 
 # ROMMA says that it has not come to its aim.
@@ -147,3 +148,55 @@ def test_sparse_weights_stay_sparse(in_tiles):
         model.decision_function(X), X @ model.coef_.T.toarray() + model.intercept_, rtol=1e-9,
         atol=1e-12,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- states and copies
+
+
+def spoiled(state, **changes):
+    space = LinearSpace.__new__(LinearSpace)
+    space.__setstate__({**state, **changes})
+
+
+def test_states_that_lead_out_of_the_tiles_are_refused(in_tiles):
+    X, y = make_problem(40)
+    in_tiles(True)
+    state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
+    first = state["synced"].copy()
+    first[3] = 65535
+    with pytest.raises(ValueError, match="the first tiles of 'synced' are not 0"):
+        spoiled(state, synced=first)
+    for tile in (-1, state["used"][0]):
+        tiles = state["tiles"].copy()
+        tiles[0] = tile
+        with pytest.raises(ValueError, match="'tiles' holds what is none of the tiles"):
+            spoiled(state, tiles=tiles)
+    for used in (0, N_FEATURES + 2):
+        with pytest.raises(ValueError, match="'used' holds"):
+            spoiled(state, used=np.r_[used, state["used"][1:]])
+    in_tiles(False)
+    lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()
+    table = np.zeros(N_FEATURES, np.int32)
+    with pytest.raises(ValueError, match="'tiles' are of too few labels"):
+        spoiled(lone, tiles=table, used=np.ones(1, np.int64))
+
+
+def test_a_copy_learns_nothing_from_the_original(in_tiles):
+    X, y = make_problem(40)
+    in_tiles(True)
+    model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
+    buffers = []
+    told = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    other = pickle.loads(told, buffers=buffers)
+    before = other.decision_function(X)
+    model.partial_fit(X[50:], y[50:])
+    assert_array_equal(other.decision_function(X), before)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_outputs_in_tiles_for_one_row_and_for_all(hypothesis, in_tiles):
+    X, y = make_problem(40, np.float32)
+    in_tiles(True)
+    model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
+    together = model.decision_function(X)
+    assert_array_equal(np.vstack([model.decision_function(row) for row in X[:20]]), together[:20])

@@ -107,7 +107,7 @@ cdef inline int read_row(double* out, const state_t* like, const Space* space,
     if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
         status = OK
     if status == OK:
-        label_scores(out, like, &space.at, False, space.n_labels, first_label, last_label, values,
+        label_scores(out, like, &space.at, space.n_labels, first_label, last_label, values,
                      columns, nnz, space.bias, n_features, next_columns, next_nnz)
     return status
 

@@ -1,8 +1,8 @@
 # distutils: extra_compile_args = -ffp-contract=off
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
-from libc.math cimport isfinite, ldexp
-from libc.stdint cimport int64_t, uint16_t
+from libc.math cimport copysign, isfinite, ldexp
+from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -11,28 +11,30 @@ from sparsemargin._engine._labels cimport Space
 from sparsemargin._engine._rows cimport RowScale, is_safe, measure
 from sparsemargin._engine._scores cimport label_scores, scores
 from sparsemargin._engine._space cimport (
-    FLUSHES, LinearSpace, coordinate, entry, mixed, n_entries, synced_of
+    FLUSHES, LinearSpace, coordinate, entry, mixed, n_entries
 )
-from sparsemargin._engine._storage cimport Block, Places, block_of
+from sparsemargin._engine._storage cimport Block, Places, Storage, block_of
 from sparsemargin._engine._types cimport index_t, state_t, value_t
 
 
-cdef double one_score(const Space* space, const state_t* like, bint of_acc, Py_ssize_t l,
-                      const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                      const RowScale* row) noexcept nogil:
-    """Dot product of the scaled row with g, or with acc brought up to date."""
+cdef double scaled_output(const Space* space, const state_t* like, Py_ssize_t l, double a,
+                          double b, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                          const RowScale* row) noexcept nogil:
+    """``w.x`` times row.factor, of a row whose plain output may have lost terms."""
     cdef Py_ssize_t j, i
-    cdef double x, total = 0.0
+    cdef double x, g, acc, total = 0.0
     cdef const Block* block = space.at.blocks + block_of(&space.at, l)
-    cdef const state_t* g = <const state_t*> block.g
-    cdef const state_t* acc = <const state_t*> block.acc
-    cdef const double* pending = space.pending + l * (FLUSHES + 1)
-    cdef const uint16_t* synced = synced_of(space, l)
     for j in range(n_entries(space, nnz)):
         x = entry(space, values, nnz, row, j)
         i = coordinate(space, columns, nnz, j, l)
-        total += x * (acc[i] + pending[synced[i]] * g[i] if of_acc else g[i])
-    return total
+        g = (<const state_t*> block.g)[i]
+        if space.averaged:
+            acc = (<const state_t*> block.acc)[i]
+            acc += space.pending[l * (FLUSHES + 1) + block.synced[i]] * g
+            total += x * mixed(g, acc, a, b)
+        else:
+            total += x * g
+    return total if space.averaged else a * total
 
 
 cdef void weigh_row(state_t* weights, const Space* space, const double* a, const double* b,
@@ -51,40 +53,13 @@ cdef void weigh_row(state_t* weights, const Space* space, const double* a, const
             weights[j * K + l] = <state_t> mixed(g, acc, a[l], b[l])
 
 
-cdef bint rescue(double* out, const Space* space, const state_t* like, const double* a,
-                 const double* b, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                 int* exponent) noexcept nogil:
-    """Outputs of a row, some of which may have lost terms to under- or overflow, up to a power of
-    two; False where they are sound as they are."""
-    cdef Py_ssize_t l
-    cdef bint sound = True
-    cdef RowScale row
-    exponent[0] = 0
-    if not measure(&row, &space.p, values, nnz, space.bias, 0.0):
-        return False
-    # An output of 0 that is one with the row scaled too is sound, and leaves the others so.
-    for l in range(space.n_labels):
-        if not is_safe(out[l]):
-            sound = sound and out[l] == 0.0 and scaled_output(
-                space, like, l, a, b, values, columns, nnz, &row) == 0.0
-    if sound:
-        return False
-    for l in range(space.n_labels):
-        out[l] = scaled_output(space, like, l, a, b, values, columns, nnz, &row)
-    exponent[0] = row.exponent
-    return True
+cdef inline double shrunk(double output, int exponent) noexcept nogil:
+    """The output times 2**-exponent, which keeps its sign if nothing else."""
+    cdef double result = ldexp(output, -exponent)
+    return result if result != 0.0 else copysign(ldexp(1.0, -1074), output)
 
 
-cdef double scaled_output(const Space* space, const state_t* like, Py_ssize_t l, const double* a,
-                          const double* b, const value_t* values, const index_t* columns,
-                          Py_ssize_t nnz, const RowScale* row) noexcept nogil:
-    cdef double output = a[l] * one_score(space, like, False, l, values, columns, nnz, row)
-    if space.averaged:
-        output += b[l] * one_score(space, like, True, l, values, columns, nnz, row)
-    return output
-
-
-def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] weights,
+def outputs(LinearSpace space, const state_t[::1] like, Storage weights,
             const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
             bint relative, double[:, ::1] out):
     """``w.x`` of every row for every label.
@@ -93,7 +68,7 @@ def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] we
     ----------
     like : ndarray
         Of the type of the coordinates of `space`.
-    weights : ndarray of shape (n_coordinates, n_labels) or None
+    weights : Storage or None
         Of the averaged hypothesis; None: weighed for the entries of each row.
     relative : bool
         Whether the outputs of a row may be multiplied by a common power of two where they
@@ -112,16 +87,14 @@ def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] we
     cdef Py_ssize_t longest
     cdef const value_t* values
     cdef const index_t* columns
-    cdef int exponent = 0
-    cdef bint extreme, rescued, finite = True, weighed = not c.averaged
+    cdef RowScale row
+    cdef double output
+    cdef bint extreme, finite = True, weighed = not c.averaged
     a_array, b_array = space.mixture()
     cdef const double[::1] a = a_array, b = b_array
     cdef Places at = c.at
-    cdef Block block = at.blocks[0]
     if weights is not None:
-        weighed = True
-        block.g = <void*> &weights[0, 0]
-        at.blocks, at.width = &block, K
+        weighed, at = True, weights.places
     cdef vector[double] parts, of_row
     cdef vector[int64_t] places
     parts.resize(max(at.n_blocks * at.width, K))
@@ -139,7 +112,7 @@ def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] we
             nnz = indptr[r + 1] - indptr[r]
             if weighed:
                 next_nnz = indptr[min(r + 2, n_rows)] - indptr[r + 1]
-                label_scores(part, kind, &at, False, K, 0, K, values, columns, nnz, c.bias,
+                label_scores(part, kind, &at, K, 0, K, values, columns, nnz, c.bias,
                              c.n_coordinates - 1, columns + nnz, next_nnz)
             else:
                 weigh_row(<state_t*> of_row.data(), c, &a[0], &b[0], columns, nnz)
@@ -148,11 +121,16 @@ def outputs(LinearSpace space, const state_t[::1] like, const state_t[:, ::1] we
             extreme = False
             for l in range(K):
                 extreme |= not is_safe(part[l])
-            rescued = extreme and rescue(part, c, kind, &a[0], &b[0], values, columns, nnz,
-                                         &exponent)
+            extreme = extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0)
             for l in range(K):
-                out[r, l] = part[l] if rescued or c.averaged else a[l] * part[l]
-                if rescued and not relative:
-                    out[r, l] = ldexp(out[r, l], exponent)
-                finite &= isfinite(out[r, l])
+                if extreme and not is_safe(part[l]):
+                    output = scaled_output(c, kind, l, a[l], b[l], values, columns, nnz, &row)
+                    if not relative:
+                        output = ldexp(output, row.exponent)
+                else:
+                    output = part[l] if c.averaged else a[l] * part[l]
+                    if extreme and relative and output != 0.0:
+                        output = shrunk(output, row.exponent)
+                out[r, l] = output
+                finite &= isfinite(output)
     return finite

@@ -10,7 +10,7 @@ cdef int score_alone(double* out, const state_t* weights, const value_t* values,
 cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize_t first,
                  Py_ssize_t last, const value_t* values, const index_t* columns,
                  Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil
-cdef void label_scores(double* out, const state_t* like, const Places* at, bint of_acc,
+cdef void label_scores(double* out, const state_t* like, const Places* at,
                        Py_ssize_t n_labels, Py_ssize_t first, Py_ssize_t last,
                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
                        double bias, Py_ssize_t bias_column, const index_t* next_columns,

@@ -58,16 +58,16 @@ cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize
                        columns, nnz, bias, bias_column, columns, 0)
 
 
-cdef void label_scores(double* out, const state_t* like, const Places* at, bint of_acc,
+cdef void label_scores(double* out, const state_t* like, const Places* at,
                        Py_ssize_t n_labels, Py_ssize_t first, Py_ssize_t last,
                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
                        double bias, Py_ssize_t bias_column, const index_t* next_columns,
                        Py_ssize_t next_nnz) noexcept nogil:
-    """The same of g, or of acc, wherever they stand; of type `like`. Labels held in tiles begin
-    with a block, and `out` has room for the padding. The weights that the next row needs first
-    are sent for."""
+    """The same of g, wherever it stands; of type `like`. Labels held in tiles begin with a block,
+    and `out` has room for the padding. The weights that the next row needs first are sent for,
+    unless this one is over too soon."""
     cdef const Block* block = at.blocks
-    cdef const state_t* weights = <const state_t*> (block.acc if of_acc else block.g)
+    cdef const state_t* weights = <const state_t*> block.g
     cdef Py_ssize_t l
     if at.tiles == NULL:
         # Whole vectors are faster than their parts, and what is padding stays 0.
@@ -75,13 +75,12 @@ cdef void label_scores(double* out, const state_t* like, const Places* at, bint 
                            (at.width if last == n_labels else last) - first, values, columns, nnz,
                            bias, bias_column, next_columns, next_nnz)
         return
-    score_tiled(out + first, <const state_t* const*> (&block.acc if of_acc else &block.g),
-                sizeof(Block), at.tiles, at.n_blocks, first // TILE, (last + TILE - 1) // TILE,
+    score_tiled(out + first, <const state_t* const*> &block.g, sizeof(Block), at.tiles, at.n_blocks, first // TILE, (last + TILE - 1) // TILE,
                 last - first, values, columns, nnz, next_columns, next_nnz)
     if bias:
         for l in range(first, last):
             block = at.blocks + l // TILE
-            weights = <const state_t*> (block.acc if of_acc else block.g)
+            weights = <const state_t*> block.g
             out[l] += bias * weights[place_of(at, bias_column, l)]
 
 

@@ -376,6 +376,13 @@ cdef void keep_in_window(Space* space, state_t* t, state_t* g, state_t* acc,
 
 # ---------------------------------------------------------------------------------------- weights
 
+def padded_to(Py_ssize_t n, rows):
+    """The rows, and rows of zeros up to n of them."""
+    if len(rows) == n:
+        return np.ascontiguousarray(rows)
+    return np.concatenate([rows, np.zeros((n - len(rows), *rows.shape[1:]))])
+
+
 cdef void mix_entry(state_t* weights, const state_t* g, const state_t* acc, const double* a,
                     const double* b, Py_ssize_t n_labels) noexcept nogil:
     """The weights of a coordinate where acc is up to date."""
@@ -650,23 +657,26 @@ cdef class LinearSpace(FirstOrderSpace):
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return weights
 
-    def weights_by_coordinate(self):
-        """The same, shape (n_coordinates, n_labels), where they are held densely; infinite where
-        they exceed their type."""
-        (_, labels, numbers), = self.storage.parts()
-        return self.weigh(labels, numbers)
+    def weighed(self):
+        """The same where the coordinates stand; infinite where they exceed their type."""
+        return self.storage.holding(
+            [self.weigh(labels, numbers).ravel() for labels, numbers in self.storage.held()])
+
+    @property
+    def n_held(self):
+        return self.storage.n_held
 
     @np.errstate(over="ignore")
     def weigh(self, labels, numbers):
-        """The weights that the numbers of some labels come to."""
-        a, b = (np.ascontiguousarray(factor[labels]) for factor in self.mixture())
+        """The weights that the numbers of some labels come to; those of padding are 0."""
         g = np.ascontiguousarray(numbers.get("g", numbers["t"]))
+        a, b = (padded_to(g.shape[1], factor[labels]) for factor in self.mixture())
         if not self.c.averaged:
             return np.multiply(g, a).astype(g.dtype, copy=False)
         weights = np.empty_like(g)
         mix(weights.ravel(), g.ravel(), np.ascontiguousarray(numbers["acc"]).ravel(),
             np.ascontiguousarray(numbers["synced"]).ravel(),
-            np.ascontiguousarray(self.pending[labels]), a, b)
+            padded_to(g.shape[1], self.pending[labels]), a, b)
         return weights
 
     def theta(self):

@@ -5,8 +5,8 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine._types cimport index_t
 
-cdef enum:
-    TILE = 16  # labels side by side in a tile; of floats, a cache line
+cdef extern from "tiles.hpp" namespace "sparsemargin":
+    const Py_ssize_t TILE  # labels side by side in a tile
 
 cdef struct Block:  # of labels, with arrays of its own
     void* t

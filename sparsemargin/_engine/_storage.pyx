@@ -135,11 +135,13 @@ cdef class Storage:
 
     def widen(self, Py_ssize_t b, Py_ssize_t most):
         """Give a block room for so many tiles, and for some more."""
-        room = min(most + most // 4, self.n_coordinates + 1)
-        for arrays in self.arrays.values():
-            fresh = zeros(max(room, most) * TILE, arrays[b].dtype)
-            fresh[:len(arrays[b])] = arrays[b]
-            arrays[b] = fresh
+        room = max(most, min(most + most // 4, self.n_coordinates + 1))
+        # All of them first: if memory does not suffice, none has moved.
+        wider = {name: zeros(room * TILE, arrays[b].dtype)
+                 for name, arrays in self.arrays.items()}
+        for name, arrays in self.arrays.items():
+            wider[name][:len(arrays[b])] = arrays[b]
+            arrays[b] = wider[name]
         self.point(b)
 
     # ------------------------------------------------------------------------ seen from Python
@@ -177,6 +179,40 @@ cdef class Storage:
         other.n_coordinates, other.n_labels = n_coordinates, n_labels
         other.take(self.arrays, None)
         return other
+
+    def holding(self, arrays):
+        """Other numbers, one array a block, in the same places."""
+        cdef Storage other = Storage.__new__(Storage)
+        other.n_coordinates, other.n_labels = self.n_coordinates, self.n_labels
+        other.take({"t": arrays}, self.tiles)
+        return other
+
+    def held(self):
+        """The numbers there are, tiles that are not yet used left out.
+
+        Yields
+        ------
+        labels : slice
+        numbers : dict of str to ndarray of shape (n_entries, n_labels)
+            Views; of a tile as wide as it is.
+        """
+        if self.tiles is None:
+            (_, labels, numbers), = self.parts()
+            yield labels, numbers
+            return
+        for b in range(self.places.n_blocks):
+            used = self.blocks[b].used
+            yield slice(b * TILE, (b + 1) * TILE), {
+                name: arrays[b][:used * TILE].reshape(used, TILE)
+                for name, arrays in self.arrays.items()
+            }
+
+    @property
+    def n_held(self):
+        """Numbers held for each label, on average."""
+        if self.tiles is None:
+            return self.n_coordinates
+        return sum(self.blocks[b].used for b in range(self.places.n_blocks)) * TILE // self.n_labels
 
     def moved(self, Py_ssize_t n_coordinates, Py_ssize_t first, Py_ssize_t kept,
               Py_ssize_t n_last):
@@ -234,6 +270,7 @@ cdef class Storage:
         for name in ("g", "acc", "synced"):
             require(name in dtypes or state.get(name) is None or len(state[name]) == 0,
                     f"{name!r} is not of a model like this")
+        require(state.get("tiles") is None or n_labels > TILE, "'tiles' are of too few labels")
         if state.get("tiles") is None:
             arrays = {name: [padded_array(array_of(state, name, dtype,
                                                    (n_coordinates * n_labels,)), n_labels)]
@@ -243,7 +280,7 @@ cdef class Storage:
         n_blocks = blocks_for(n_labels)
         used = array_of(state, "used", np.int64, (n_blocks,))
         require_within("used", used, 1, n_coordinates + 1)
-        tiles = writable(array_of(state, "tiles", np.int32, (n_coordinates * n_blocks,)))
+        tiles = array_of(state, "tiles", np.int32, (n_coordinates * n_blocks,)).copy()
         by_block = tiles.reshape(n_coordinates, n_blocks)
         require((by_block >= 0).all() and (by_block < used).all(),
                 "'tiles' holds what is none of the tiles")
@@ -252,6 +289,8 @@ cdef class Storage:
         for name, dtype in dtypes.items():
             array = array_of(state, name, dtype, (int(used.sum()) * TILE,))
             arrays[name] = [block.copy() for block in np.split(array, cuts)]
+            require(not any(block[:TILE].any() for block in arrays[name]),
+                    f"the first tiles of {name!r} are not 0")
         fresh.take(arrays, tiles)
         return fresh
 

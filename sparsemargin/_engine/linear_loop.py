@@ -14,7 +14,7 @@ from sparsemargin._engine._storage import TILE_LABELS
 from sparsemargin._engine.certificate import LinearCertificate
 from sparsemargin._engine.gram import GramLoop
 from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
-from sparsemargin._engine.threads import run_together
+from sparsemargin._engine.threads import run_together, threads_worth
 
 # Products of labels side by side are made by vectors, so many times as fast.
 SIDE_BY_SIDE = 8
@@ -30,7 +30,7 @@ class LinearLoop(Loop):
         self.repeats = space.n_labels == 1
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
-        n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
+        n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
         self.slices = cut_labels(space, n_threads)
 
     @cached_property
@@ -83,7 +83,8 @@ class LinearLoop(Loop):
         ends = run_together(calls, len(self.slices))
         self.space.count_trials(max(end[2] for end in ends))
         self.n_mistakes += ends[0][5]
-        for status, row, *_ in ends:
+        # Of threads that stop at different rows, the one that stops first tells.
+        for status, row, *_ in sorted(ends, key=lambda end: end[2]):
             if status not in (kernels.OK, kernels.ALL_STOPPED):
                 raise kernels.BadRow(status, row)
         learning = any(end[0] == kernels.OK for end in ends)

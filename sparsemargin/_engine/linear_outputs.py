@@ -8,14 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine.threads import run_together
+from sparsemargin._engine.threads import run_together, threads_worth
 
 
 class LinearOutputs:
     """Outputs of the last or averaged hypothesis for the rows at hand.
 
-    Averaged weights are made once for all of them, unless they have fewer entries than there are
-    weights of a label; the outputs are the same to the bit.
+    Averaged weights are made once for all of them, unless they have fewer entries than a label has
+    weights that are held; the outputs are the same to the bit.
 
     Parameters
     ----------
@@ -30,9 +30,8 @@ class LinearOutputs:
     def __init__(self, space, rows, *, relative=False):
         self.space, self.rows, self.relative = space, rows, relative
         self.outputs = kernels.for_state(rows, space).outputs
-        enough = space.n_features + (1 if space.bias else 0)
-        bulk = space.averages and not space.is_tiled and int(rows.indptr[-1]) >= enough
-        self.weights = space.weights_by_coordinate() if bulk else None
+        bulk = space.averages and int(rows.indptr[-1]) >= space.n_held
+        self.weights = space.weighed() if bulk else None
 
     def fill(self, out, start, stop):
         """Outputs of the rows from start to before stop, shape (n_rows, n_labels); whether all of
@@ -52,6 +51,7 @@ class LinearOutputs:
         """Those of all rows."""
         n_rows = len(self.rows.indptr) - 1
         out = np.empty((n_rows, self.space.n_labels))
+        n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_labels)
         cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
         calls = [partial(self.fill, out[a:b], a, b) for a, b in pairwise(cuts)]
         return out, all(run_together(calls, n_threads))

@@ -8,12 +8,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tiles.hpp"
 #include "widths.hpp"
 
 namespace sparsemargin {
-
-// Labels side by side where weights are held sparsely; for floats, a cache line.
-constexpr int TILE = 16;
 
 // Products are added to a short sum, one after the other. Where both factors are floats it is a
 // float of its own, which is then added to the total; otherwise it is the total.

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from numbers import Integral
 from threading import Condition, current_thread, main_thread
 
+# To start a thread takes some 50 us.
+PRODUCTS_PER_THREAD = 1 << 15
+
 
 def threads_for(n_jobs, *, beside=0):
     """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
@@ -25,6 +28,11 @@ def threads_for(n_jobs, *, beside=0):
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
+
+
+def threads_worth(n_threads, products):
+    """How many of the threads are worth their start for so many multiplications."""
+    return max(1, min(n_threads, products // PRODUCTS_PER_THREAD))
 
 
 def run_together(calls, n_threads):

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 import numpy as np
 
 from sparsemargin._engine._space import MAX_P
+from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import learn_once
 from sparsemargin._engine.task import Positives, Task
 from sparsemargin._engine.threads import run_together
@@ -291,7 +292,10 @@ class Learner:
         does; and how many to ask for at once."""
 
         def of_part(start: int, stop: int) -> tuple[np.ndarray, bool]:
-            return self._outputs_of_rows(part_of(rows, start, stop), relative=relative)
+            try:
+                return self._outputs_of_rows(part_of(rows, start, stop), relative=relative)
+            except BadRow as bad:
+                raise BadRow(bad.status, start + bad.row) from None
 
         return of_part, rows_per_part(self._n_labels())
 
