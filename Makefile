@@ -40,7 +40,8 @@ readme-tables: $(VENV)/installed
 	$(RUN) benchmarks/readme_tables.py
 
 # The core ones over the commits; see benchmarks/asv.
-asv: $(VENV)/installed peers
+asv: $(VENV)/installed
+	$(RUN) -m pip install -q -e ".[asv]"
 	$(VENV)/bin/asv machine --yes
 	$(VENV)/bin/asv run --python=same --set-commit-hash=$$(git rev-parse HEAD)
 

@@ -93,7 +93,8 @@ def test_one_of_several_labels_is_told_from_the_rest(tmp_path):
     result = run("train", path, "-o", tmp_path / "b.model", "--positive", "C16", code=1)
     assert "no row has the label --positive C16. There are: C15, M11" in result.stderr
     result = run("train", path, "-o", tmp_path / "b.model", code=1)
-    assert "is more than one label. Pass --positive LABEL" in result.stderr
+    assert "is more than one label. Pass --multilabel, to learn them all, or" in result.stderr
+    assert "--positive LABEL, to tell that one" in result.stderr
     assert not (tmp_path / "b.model").exists()
 
 

@@ -134,13 +134,15 @@ cdef class Storage:
         return 0
 
     def widen(self, Py_ssize_t b, Py_ssize_t most):
-        """Give a block room for so many tiles, and for some more."""
-        room = max(most, min(most + most // 4, self.n_coordinates + 1))
+        """Give a block room for so many tiles, and for more: what is not written to takes none."""
+        most_of_all = self.n_coordinates + 1
+        room = max(most, min(max(2 * self.blocks[b].room, most_of_all // 8), most_of_all))
         # All of them first: if memory does not suffice, none has moved.
         wider = {name: zeros(room * TILE, arrays[b].dtype)
                  for name, arrays in self.arrays.items()}
         for name, arrays in self.arrays.items():
-            wider[name][:len(arrays[b])] = arrays[b]
+            if name != "synced" or arrays[b].any():
+                wider[name][:len(arrays[b])] = arrays[b]
             arrays[b] = wider[name]
         self.point(b)
 

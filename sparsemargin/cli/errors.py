@@ -79,7 +79,7 @@ def in_options(message: str, command: str | None = None) -> str:
         name, value = match[1], match[2].strip("'")
         return f"{option_name(name)} {word_for(name, value)}"
 
-    several = "--multilabel" if command == "convert" else "--positive LABEL"
+    several = "--multilabel" if command in ("convert", "train") else "--positive LABEL"
     for phrase, words in {"multilabel=True": several, **_PHRASES}.items():
         message = message.replace(phrase, words)
     names = (*ALL_PARAMETERS, *_ARGUMENTS)

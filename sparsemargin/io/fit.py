@@ -73,7 +73,8 @@ def learn_svmlight(
         earlier = _copy(init_model, max_iter)
         if multilabel and not earlier._has_many_labels:
             raise ValueError(
-                "init_model has learned one class a row, and can't go on with multilabel=True."
+                "init_model has learned one class a row, and can't go on with multilabel=True. "
+                "Leave one of the two out."
             )
         multilabel = earlier._has_many_labels
         features = columns_of(earlier, zero_based)

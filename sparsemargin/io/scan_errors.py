@@ -146,7 +146,10 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
     if max_index is not None:
         if code in ("several_labels", "no_label"):
-            return flaw._replace(remedy="Pass positive=LABEL, to tell that one from all others.")
+            return flaw._replace(
+                remedy="Pass multilabel=True, to learn them all, or positive=LABEL, to tell that "
+                "one from all others."
+            )
         bounded = reading.hash_bits is None and max_index < reading.max_index
         if code == "index_too_large" and bounded:
             return _beyond_memory(max_index)
