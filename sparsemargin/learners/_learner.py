@@ -133,9 +133,10 @@ class Learner:
 
     def _check_structure(self, how: str) -> None:
         """Refuse to go on, as `how` asks for, with a state that was made for other parameters."""
-        changed = [
-            name for name, value in self._get_structure().items() if self._structure[name] != value
-        ]
+        # What was saved before there was a parameter was made for its default.
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        made_for = {each.name: each.default for each in parameters} | self._structure
+        changed = [name for name, value in self._get_structure().items() if made_for[name] != value]
         if changed:
             raise ValueError(
                 f"{how} can't go on with another {', '.join(changed)}. Set back what was changed, "
