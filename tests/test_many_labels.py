@@ -308,8 +308,15 @@ def test_of_equal_outputs_the_lowest_labels_are_chosen():
     [
         ({"top_k": 0}, "top_k must be"),
         ({"top_k": 1.5}, "top_k must be"),
+        ({"top_k": True}, "top_k must be .* got True"),
         ({"threshold": [0, 1]}, "one for each of the 3 labels"),
         ({"threshold": np.nan}, "threshold must be"),
+        ({"threshold": "a"}, "threshold must be a number, .* got 'a'"),
+        ({"threshold": "0.5"}, "threshold must be a number"),
+        ({"threshold": {0: 0.5}}, "threshold must be a number"),
+        ({"threshold": 1j}, "threshold must be a number"),
+        ({"threshold": np.array([1j, 0, 0])}, "threshold must be a number"),
+        ({"threshold": [[0], [1, 2]]}, "threshold must be a number"),
     ],
 )
 def test_choices_that_cannot_be_made(arguments, words):
