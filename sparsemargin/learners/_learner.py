@@ -255,8 +255,9 @@ class Learner:
         self._slice_seed = slice_seed
 
     @abstractmethod
-    def _bytes_per_weight(self, dtype: np.dtype) -> int:
-        """What a feature takes of a label's state, with rows of that type."""
+    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+        """What each of so many features takes of the state before the first correction, with rows
+        of that type."""
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted
