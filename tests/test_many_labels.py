@@ -467,6 +467,9 @@ def test_lists_that_are_no_labels():
     model = ALMAClassifier().partial_fit(X, [["a"], [], ["b"]], classes=["a", "b"])
     with pytest.raises(ValueError, match=r"y\[2\] has the label 'c', which is not among"):
         model.partial_fit(X, [[], [], ["a", "c"]])
+    for use in (model.partial_fit, model.score):
+        with pytest.raises(ValueError, match=r"y\[1\] = \[\['b'\]\] has labels that are neither"):
+            use(X, [["a"], [["b"]], []])
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         ALMAClassifier().partial_fit(X, [["a"], [], ["b"]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -163,20 +164,29 @@ class Lists(ManyLabels):
 
     def among(self, classes: np.ndarray) -> Positives:
         known = set(classes.tolist())
-        for i, row in enumerate(self._rows):
-            for label in row:
-                if label not in known:
-                    raise ValueError(
-                        f"y[{i}] has the label {label!r}, which is not among the classes "
-                        f"{classes.tolist()}. partial_fit needs all classes in its first call; "
-                        "after a fit, a new label needs a new fit."
-                    )
+        for i, own in enumerate(self._sets()):
+            if not own <= known:
+                label = next(label for label in self._rows[i] if label not in known)
+                raise ValueError(
+                    f"y[{i}] has the label {label!r}, which is not among the classes "
+                    f"{classes.tolist()}. partial_fit needs all classes in its first call; "
+                    "after a fit, a new label needs a new fit."
+                )
         binarizer = MultiLabelBinarizer(classes=classes.tolist(), sparse_output=True)
         return _of_sparse(binarizer.fit_transform(self._rows))
 
     def agree(self, told: Positives, classes: np.ndarray) -> np.ndarray:
-        pairs = zip(self._rows, as_lists(told, classes), strict=True)
-        return np.array([set(own) == set(other) for own, other in pairs])
+        pairs = zip(self._sets(), as_lists(told, classes), strict=True)
+        return np.array([own == set(other) for own, other in pairs])
+
+    def _sets(self) -> Iterator[set[Any]]:
+        for i, row in enumerate(self._rows):
+            try:
+                yield set(row)
+            except TypeError:
+                raise ValueError(
+                    f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
+                ) from None
 
 
 _ONE_TYPE = "Give labels of one type, numbers or text."
