@@ -171,7 +171,8 @@ def fit_svmlight(
         one epoch; True: there in any case.
     memory_limit : int, default=2**30
         Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
-        before anything is allocated for it.
+        before anything is allocated for it; of the pool, and of weights that are held sparsely,
+        what corrections make is counted after each block of rows.
     init_model : estimator, default=None
         A fitted model to go on from, which stays as it is; algorithm and parameters are its own.
     n_jobs : int or None, default=None

@@ -1,6 +1,7 @@
 """Rows with any number of labels: each label is a problem of its own, learned in the same pass."""
 
 import pickle
+import re
 import tracemalloc
 import warnings
 
@@ -308,8 +309,15 @@ def test_of_equal_outputs_the_lowest_labels_are_chosen():
     [
         ({"top_k": 0}, "top_k must be"),
         ({"top_k": 1.5}, "top_k must be"),
+        ({"top_k": True}, "top_k must be .* got True"),
         ({"threshold": [0, 1]}, "one for each of the 3 labels"),
         ({"threshold": np.nan}, "threshold must be"),
+        ({"threshold": "a"}, "threshold must be a number, .* got 'a'"),
+        ({"threshold": "0.5"}, "threshold must be a number"),
+        ({"threshold": {0: 0.5}}, "threshold must be a number"),
+        ({"threshold": 1j}, "threshold must be a number"),
+        ({"threshold": np.array([1j, 0, 0])}, "threshold must be a number"),
+        ({"threshold": [[0], [1, 2]]}, "threshold must be a number"),
     ],
 )
 def test_choices_that_cannot_be_made(arguments, words):
@@ -349,6 +357,39 @@ def test_warm_starts_go_on_with_the_labels():
     assert isinstance(model.n_corrections_, int)
 
 
+def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists():
+    X, labels = np.eye(4), [[0], [], [0, 1], [0, 1]]
+    model = PNormPerceptron(hypothesis="last")
+    whole = clone(model).partial_fit(X, labels, classes=[0, 1])
+    halves = clone(model).partial_fit(X[:2], labels[:2], classes=[0, 1])
+    halves.partial_fit(X[2:], labels[2:])
+    np.testing.assert_array_equal(halves.coef_, whole.coef_)
+    assert halves.predict(X[2:]) == [(0, 1), (0, 1)]
+    assert halves.score(X[2:], [[0, 1], [1, 0]]) == 1
+    warm = clone(model).set_params(warm_start=True).fit(X, labels)
+    assert warm.fit(X[2:], labels[2:]).predict(X[2:]) == [(0, 1), (0, 1)]
+
+
+def test_lists_of_the_labels_0_and_1_are_no_indicator_of_three():
+    X, labels = np.eye(3), [[0, 1], [0, 1], [1, 0]]
+    model = PNormPerceptron(hypothesis="last").partial_fit(X, labels, classes=[0, 1, 2])
+    assert model.partial_fit(X, labels).predict(X) == [(0, 1)] * 3
+
+
+def test_lists_go_on_as_the_rows_of_an_indicator():
+    X, Y = np.eye(3), [[0, 1], [1, 1], [0, 0]]
+    for model in (
+        PNormPerceptron(hypothesis="last").partial_fit(X, Y),
+        PNormPerceptron(hypothesis="last").partial_fit(X, Y, classes=[0, 1]),
+        PNormPerceptron(hypothesis="last", warm_start=True).fit(X, sp.csr_matrix(Y)).fit(X, Y),
+    ):
+        model.partial_fit(X, Y)
+        np.testing.assert_array_equal(model.decision_function(X) >= 0, Y)
+        assert model.score(X, Y) == 1
+        with pytest.raises(ValueError, match="indicator of 3 labels, where the model has 2"):
+            model.partial_fit(X, [[0, 1, 1]] * 3)
+
+
 def test_copies_know_the_labels(tmp_path):
     X, Y = make_labels(2)
     for y in (Y, sp.csr_matrix(Y), lists_of(Y)):
@@ -379,6 +420,20 @@ def test_entries_of_an_indicator(as_given, entry):
         ALMAClassifier().fit(X, as_given(changed(Y, 7, 2, entry)))
 
 
+@pytest.mark.parametrize("entry", ["1", None, [1], np.array([0, 1])])
+def test_entries_that_are_no_numbers(entry):
+    X, Y = make_labels(3)
+    Y = Y.astype(object)
+    Y[7, 2] = entry
+    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {re.escape(repr(entry))} is neither 0"):
+        ALMAClassifier().fit(X, Y)
+
+
+def test_indicators_of_words():
+    with pytest.raises(ValueError, match=r"y\[0, 0\] = '1' is neither 0 nor 1"):
+        ALMAClassifier().fit(np.eye(2), np.array([["1", "0"], ["0", "1"]]))
+
+
 def test_indicators_that_are_no_matrices_of_labels():
     X, Y = make_labels(3)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -398,6 +453,10 @@ def test_lists_that_are_no_labels():
     fits = ALMAClassifier().fit
     for y, words in [
         ([["a"], "b", []], r"y\[1\] = 'b' is no list of labels"),
+        ([1, [2, 3], []], r"y\[0\] = 1 is no list of labels, as other rows are"),
+        (["a", "b", ("c",)], r"y\[0\] = 'a' is no list of labels"),
+        ([[0, 1], np.array(1), [0, 1]], r"y\[1\] = array\(1\) is no list of labels"),
+        ([[[1]], [[2]], [[1]]], "can't be sorted: unhashable"),
         ([["a"], [1], []], "can't be sorted"),
         ([[None], [], []], "neither numbers nor text"),
         ([[], [], []], "No row of y has a label"),
@@ -408,6 +467,9 @@ def test_lists_that_are_no_labels():
     model = ALMAClassifier().partial_fit(X, [["a"], [], ["b"]], classes=["a", "b"])
     with pytest.raises(ValueError, match=r"y\[2\] has the label 'c', which is not among"):
         model.partial_fit(X, [[], [], ["a", "c"]])
+    for use in (model.partial_fit, model.score):
+        with pytest.raises(ValueError, match=r"y\[1\] = \[\['b'\]\] has labels that are neither"):
+            use(X, [["a"], [["b"]], []])
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         ALMAClassifier().partial_fit(X, [["a"], [], ["b"]])
 

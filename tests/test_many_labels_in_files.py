@@ -24,7 +24,10 @@ from sparsemargin import (
 )
 from sparsemargin.io import blocks
 from sparsemargin.io.model_files import read_summary
+from sparsemargin.io.predict import Predictor
 from sparsemargin.io.readable import write_readable
+from sparsemargin.io.sources import open_sources
+from sparsemargin.learners import _many_labels
 
 N_LABELS = 6
 
@@ -249,6 +252,39 @@ def test_figures_are_those_of_scikit_learn(text, model, options):
     report = run("evaluate", model, text, *options).stdout
     assert f"subset accuracy  {100 * figures['subset_accuracy']:.2f} %" in report
     assert "Hamming loss" in report
+
+
+def in_parts(monkeypatch):
+    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_PART", 3 * N_LABELS)
+
+
+def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, monkeypatch):
+    wholes = predicted(model, text, "--scores"), evaluated(model, text)
+    n_blocks = len(list(Predictor(load_model(model), open_sources(text)).blocks()))
+    in_parts(monkeypatch)
+    assert (predicted(model, text, "--scores"), evaluated(model, text)) == wholes
+    blocks = list(Predictor(load_model(model), open_sources(text)).blocks())
+    assert n_blocks < len(blocks) == sum(-(-each.block.n_rows // 3) for each in blocks)
+    assert all(len(each.outputs) == each.block.n_rows <= 3 for each in blocks)
+
+
+def test_outputs_of_one_class_a_row_are_not_held_at_once(text, tmp_path, monkeypatch):
+    X, y = load_svmlight(text, multilabel=True)
+    rows, model = tmp_path / "rows.svm", tmp_path / "rows.model"
+    dump_svmlight_file(X, [max(labels, default=N_LABELS) for labels in y], str(rows))
+    run("train", rows, "-o", model, "-q")
+    wholes = predicted(model, rows, "--scores"), evaluated(model, rows)
+    in_parts(monkeypatch)
+    assert (predicted(model, rows, "--scores"), evaluated(model, rows)) == wholes
+
+
+def test_an_output_beyond_all_floats_is_located(tmp_path, monkeypatch):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("# huge\n\n" + "a,b 1:1\n" * 7 + "b 1:1e308 2:1e308 3:1e308\n")
+    model = PNormPerceptron(normalize=False).fit(sp.csr_matrix(9 * np.eye(3)), [["a"], ["b"], []])
+    in_parts(monkeypatch)
+    with pytest.raises(ValueError, match=r"rows.svm, line 10: the output for this row exceeds"):
+        list(Predictor(model, open_sources(rows)).blocks())
 
 
 def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text, tmp_path):

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from models import HYPOTHESES, MODELS, assert_same, fit, make_problem, outputs
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import Perceptron
 
 from sparsemargin import (
@@ -25,6 +27,7 @@ from sparsemargin import (
     MaxMarginClassifier,
     PNormPerceptron,
     SecondOrderPerceptron,
+    fit_svmlight,
 )
 from sparsemargin.io import files
 from sparsemargin.io.model_files import load_model, read_summary, save_model
@@ -77,6 +80,19 @@ def test_a_warm_start_goes_on_from_a_file(name, hypothesis, n_classes, path):
     model = MODELS[name](hypothesis=hypothesis, random_state=0, warm_start=True, max_iter=2)
     loaded = through_a_file(fit(model, X, y), path)
     assert_same(fit(loaded, X, y), fit(model, X, y))
+
+
+def test_a_model_from_before_there_was_a_parameter_goes_on(path, tmp_path):
+    X, y = make_problem(n_classes=3)
+    model = PNormPerceptron(warm_start=True, max_iter=2, random_state=0).fit(X, y)
+    del model._structure["multi_class"]
+    loaded = through_a_file(model, path)
+    text = tmp_path / "rows.svm"
+    dump_svmlight_file(X, y, str(text), zero_based=False)
+    fit_svmlight(text, init_model=loaded)
+    np.testing.assert_array_equal(loaded.fit(X, y).coef_, clone(model).fit(X, y).fit(X, y).coef_)
+    with pytest.raises(ValueError, match="can't go on with another multi_class"):
+        loaded.set_params(multi_class="joint").fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", [ALMAClassifier, MaxMarginClassifier])

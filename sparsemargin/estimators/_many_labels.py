@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ from sparsemargin._engine.task import Positives
 from sparsemargin.learners._many_labels import Form
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+_NUMBERS = (int, float, np.number, np.bool_)
 
 
 class ManyLabels:
@@ -85,7 +87,11 @@ class Indicator(ManyLabels):
 
 
 def _of_dense(Y: np.ndarray) -> Positives:
-    wrong = (Y != 0) & (Y != 1)
+    if Y.dtype.kind in "biufc":
+        wrong = (Y != 0) & (Y != 1)
+    else:
+        bits = [_is_bit(entry) for entry in Y.astype(object).ravel()]
+        wrong = ~np.array(bits, dtype=bool).reshape(Y.shape)
     if wrong.any():
         row, label = np.argwhere(wrong)[0].tolist()
         _refuse_entry(row, label, Y[row, label])
@@ -110,9 +116,14 @@ def _of_sparse(Y: Any) -> Positives:
     return Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
 
 
+def _is_bit(entry: Any) -> bool:
+    return isinstance(entry, _NUMBERS) and entry in (0, 1)
+
+
 def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
+    plain = entry.item() if isinstance(entry, np.generic) else entry
     raise ValueError(
-        f"y[{row}, {label}] = {entry} is neither 0 nor 1: an indicator has 1 where a row has a "
+        f"y[{row}, {label}] = {plain!r} is neither 0 nor 1: an indicator has 1 where a row has a "
         "label, else 0. Classes of which each row has one are of shape (n_samples,)."
     )
 
@@ -131,10 +142,10 @@ class Lists(ManyLabels):
     def __init__(self, rows: Any) -> None:
         self._rows, self.shape = rows, (len(rows),)
         for i, row in enumerate(rows):
-            if not isinstance(row, _COLLECTIONS):
+            if not _is_collection(row):
                 raise ValueError(
-                    f"y[{i}] = {row!r} is no list of labels, as those before it are. Pass a list "
-                    "for every row, or one class for every row."
+                    f"y[{i}] = {row!r} is no list of labels, as other rows are. Pass a list for "
+                    "every row, or one class for every row."
                 )
 
     def find_classes(self) -> tuple[np.ndarray, Positives]:
@@ -153,27 +164,44 @@ class Lists(ManyLabels):
 
     def among(self, classes: np.ndarray) -> Positives:
         known = set(classes.tolist())
-        for i, row in enumerate(self._rows):
-            for label in row:
-                if label not in known:
-                    raise ValueError(
-                        f"y[{i}] has the label {label!r}, which is not among the classes "
-                        f"{classes.tolist()}. partial_fit needs all classes in its first call; "
-                        "after a fit, a new label needs a new fit."
-                    )
+        for i, own in enumerate(self._sets()):
+            if not own <= known:
+                label = next(label for label in self._rows[i] if label not in known)
+                raise ValueError(
+                    f"y[{i}] has the label {label!r}, which is not among the classes "
+                    f"{classes.tolist()}. partial_fit needs all classes in its first call; "
+                    "after a fit, a new label needs a new fit."
+                )
         binarizer = MultiLabelBinarizer(classes=classes.tolist(), sparse_output=True)
         return _of_sparse(binarizer.fit_transform(self._rows))
 
     def agree(self, told: Positives, classes: np.ndarray) -> np.ndarray:
-        pairs = zip(self._rows, as_lists(told, classes), strict=True)
-        return np.array([set(own) == set(other) for own, other in pairs])
+        pairs = zip(self._sets(), as_lists(told, classes), strict=True)
+        return np.array([own == set(other) for own, other in pairs])
+
+    def _sets(self) -> Iterator[set[Any]]:
+        for i, row in enumerate(self._rows):
+            try:
+                yield set(row)
+            except TypeError:
+                raise ValueError(
+                    f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
+                ) from None
 
 
 _ONE_TYPE = "Give labels of one type, numbers or text."
 
 
-def read_many_labels(y: Any) -> ManyLabels | None:
-    """Labels of rows that may have several; None: y has one class for each row."""
+def read_many_labels(y: Any, n_columns: int | None = None) -> ManyLabels | None:
+    """Labels of rows that may have several; None: y has one class for each row.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix
+    n_columns : int or None
+        Of an indicator that is given as lists; None: any number; 0: lists name labels, even if
+        they could be the rows of an indicator.
+    """
     if issparse(y):
         return Indicator(y)
     if not isinstance(y, list | tuple):
@@ -182,19 +210,28 @@ def read_many_labels(y: Any) -> ManyLabels | None:
             return Indicator(y)
         if y.ndim != 1 or y.dtype.kind != "O":
             return None
-    if not len(y) or not isinstance(y[0], _COLLECTIONS):
+    if not any(_is_collection(row) for row in y):
         return None
-    return Indicator(np.array(y)) if _are_rows_of_an_indicator(y) else Lists(y)
+    return Indicator(np.array(y)) if _are_rows_of_an_indicator(y, n_columns) else Lists(y)
 
 
-def _are_rows_of_an_indicator(rows: Any) -> bool:
+def _is_collection(row: Any) -> bool:
+    return isinstance(row, _COLLECTIONS) and getattr(row, "ndim", 1) > 0
+
+
+def _are_rows_of_an_indicator(rows: Any, n_columns: int | None) -> bool:
     """Whether lists are the rows of one, as scikit-learn takes them."""
-    n_labels = len(rows[0])
-    return n_labels > 1 and all(
-        isinstance(row, list | tuple | np.ndarray)
-        and len(row) == n_labels
-        and all(entry in (0, 1) for entry in row)
-        for row in rows
+    n_labels = len(rows[0]) if _is_collection(rows[0]) else 0
+    return (
+        n_labels > 1
+        and n_columns in (None, n_labels)
+        and all(
+            _is_collection(row)
+            and not isinstance(row, set | frozenset)
+            and len(row) == n_labels
+            and all(map(_is_bit, row))
+            for row in rows
+        )
     )
 
 

@@ -47,8 +47,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             Class labels, numbers or strings; or, for classifiers of first order without a kernel,
             any number of labels a row, each a problem of its own: an indicator, dense or sparse,
             of shape (n_samples, n_labels) with entries 0 and 1, or a list of labels for each row.
-            Lists of 0 and 1, two or more and all of one length, are the rows of an indicator; a
-            dense column is one class a row.
+            Lists of 0 and 1, two or more and all of one length, are the rows of an indicator,
+            unless a model of lists goes on under `warm_start`; a dense column is one class a row.
 
         Returns
         -------
@@ -68,7 +68,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         self._coef = None
         with self._all_or_nothing():
             resumed = self.warm_start and hasattr(self, "classes_")
-            X, y = self._check_input(X, y, reset=not resumed)
+            X, y = self._check_input(X, y, self._columns_of_lists(resumed, None), reset=not resumed)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")
@@ -109,7 +109,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             As for `fit`.
         y : array-like of shape (n_samples,), or of labels a row
-            Labels, all among `classes`; or, as for `fit`, any number of labels a row.
+            Labels, all among `classes`; or, as for `fit`, any number of labels a row. A model of
+            lists takes no lists for rows of an indicator, and the first call takes them for such
+            only if `classes` are left out or are its columns, 0, 1, ...
         classes : array-like of shape (n_classes,), default=None
             All classes there will ever be; needed in the first call, optional later, and for an
             indicator, whose columns they are.
@@ -137,8 +139,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "classes_")
-        X, y = self._check_input(X, y, reset=first)
-        known = self._check_classes(classes, y)
+        wanted = None if classes is None else np.unique(given.check_labels(classes))
+        X, y = self._check_input(X, y, self._columns_of_lists(not first, wanted), reset=first)
+        known = self._check_classes(wanted, y)
         targets = self._targets_among(y, known)
         weights = given.check_weights(sample_weight, X.shape[0])
         rows = border.check_rows(X, border.open_rows(X))
@@ -153,9 +156,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     # ------------------------------------------------------------------------------ validation
 
-    def _check_input(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray | ManyLabels]:
+    def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
+        """What `read_many_labels` needs to know of the model, or of the classes it is to learn."""
+        if goes_on:
+            return 0 if getattr(self, "_label_form", None) == "lists" else None
+        if classes is None:
+            return None
+        return len(classes) if np.array_equal(classes, np.arange(len(classes))) else 0
+
+    def _check_input(
+        self, X: Any, y: Any, n_columns: int | None, *, reset: bool
+    ) -> tuple[Any, np.ndarray | ManyLabels]:
         X = self._check_X(X, reset=reset)
-        many = read_many_labels(y)
+        many = read_many_labels(y, n_columns)
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
@@ -207,15 +220,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         )  # fmt: skip
         return X if issparse(X) else csr_matrix(X)
 
-    def _check_classes(self, classes: Any, y: np.ndarray | ManyLabels) -> np.ndarray:
+    def _check_classes(self, wanted: np.ndarray | None, y: np.ndarray | ManyLabels) -> np.ndarray:
         fitted = getattr(self, "classes_", None)
-        if classes is None:
+        if wanted is None:
             if fitted is not None:
                 return fitted
             if isinstance(y, Indicator):
                 return y.find_classes()[0]
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        wanted = np.unique(given.check_labels(classes))
         if isinstance(y, Indicator) and not np.array_equal(wanted, y.find_classes()[0]):
             raise ValueError(
                 f"classes={wanted.tolist()} are not the columns of y, an indicator of "
@@ -317,7 +329,8 @@ where rows may have several
         -------
         float
         """
-        many = read_many_labels(y) if self._has_many_labels else None
+        n_columns = self._columns_of_lists(True, None)
+        many = read_many_labels(y, n_columns) if self._has_many_labels else None
         if many is None:
             return float(super().score(X, y, sample_weight))
         check_consistent_length(X, many, sample_weight)

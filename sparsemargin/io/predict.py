@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,12 +13,13 @@ from sparsemargin.io.fit import columns_of
 from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
+from sparsemargin.io.scan_errors import located_output
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
 from sparsemargin.learners._learner import Targets
-from sparsemargin.learners._many_labels import Choice, positives_of
-from sparsemargin.learners._rows import Rows
+from sparsemargin.learners._many_labels import Choice, positives_of, rows_per_part
+from sparsemargin.learners._rows import Rows, refusing
 
 
 class PredictedBlock(NamedTuple):
@@ -34,7 +36,7 @@ class PredictedBlock(NamedTuple):
     rows : Rows
         Without the features that the model does not know.
     block : RowBlock
-        As read.
+        As read; where outputs of a whole block of text would take much memory, a part of it.
     """
 
     codes: Targets
@@ -127,15 +129,15 @@ class Predictor:
         UserWarning
             If no row has a feature.
         """
-        learner, n_rows, n_entries = self.learner, 0, 0
+        n_rows = n_entries = 0
+        # Of short rows there are so many in a block of text that their outputs take much more.
+        step = rows_per_part(self.learner._n_labels())
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
                 check_form(block, self.corpus.names)
             n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
-            rows = known_features(block, learner.n_features_in_)
-            enough = relative and (self._choice is None or self._choice.relative)
-            outputs = learner._finite_outputs(rows, relative=enough)
-            yield PredictedBlock(self._codes_of(outputs), outputs, rows, block)
+            for first in range(0, block.n_rows, step):
+                yield self._predict(block, first, first + step, relative=relative)
         if n_rows and not n_entries:
             warnings.warn(
                 f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
@@ -143,10 +145,37 @@ class Predictor:
                 stacklevel=2,
             )
 
+    def _predict(self, whole: RowBlock, first: int, stop: int, *, relative: bool) -> PredictedBlock:
+        """Predict the rows of a block from the first to before another."""
+        block = whole if stop - first >= whole.n_rows else _part_of(whole, first, stop)
+        rows = known_features(block, self.learner.n_features_in_)
+        enough = relative and (self._choice is None or self._choice.relative)
+        with refusing(rows):
+            outputs, finite = self.learner._outputs_of_rows(rows, relative=enough)
+        if not finite:
+            row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
+            raise located_output(first + row, block.text)
+        return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
+
     def _codes_of(self, outputs: np.ndarray) -> Targets:
         if self._choice is None:
             return self.learner._codes_of_outputs(outputs)
         return positives_of(self._choice.of(outputs))
+
+
+def _part_of(block: RowBlock, first: int, stop: int) -> RowBlock:
+    """The rows of a block from the first to before another, in views."""
+    indptr = block.indptr[first : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    labels, label_start = slice(first, stop), block.label_start
+    if label_start is not None:
+        label_start = label_start[first : stop + 1]
+        labels = slice(label_start[0], label_start[-1])
+        label_start = label_start - label_start[0]
+    return replace(
+        block, data=block.data[entries], indices=block.indices[entries], indptr=indptr - indptr[0],
+        labels=block.labels[labels], label_start=label_start,
+    )  # fmt: skip
 
 
 def check_form(block: RowBlock, name: str) -> None:

@@ -88,13 +88,19 @@ def located(
     )
 
 
+def located_output(row: int, block: TextBlock | None) -> ValueError:
+    """The error for a row, of those of the block, whose output no float64 can hold."""
+    return ValueError(
+        f"{_place_of(row, block)}the output for this row exceeds a float64. Rescale the values."
+    )
+
+
 def located_label(row: int, label: object, block: TextBlock | None, classes: list) -> ValueError:
     """The error for a row, of those of the block, whose label is none of the classes."""
-    place = "" if block is None else f"{_line_at(block, _start_of_row(block, row))}: "
     known = ", ".join(map(str, classes[:10])) + ", ..." * (len(classes) > 10)
     return ValueError(
-        f"{place}label {label} is none of the classes, {known}. Pass classes=[...] with all there "
-        "are; a model that has learned its classes can't learn others."
+        f"{_place_of(row, block)}label {label} is none of the classes, {known}. Pass classes=[...] "
+        "with all there are; a model that has learned its classes can't learn others."
     )
 
 
@@ -123,6 +129,10 @@ def _line_at(block: TextBlock, offset: int) -> str:
     if before is None:
         before = block.source.lines_before(block.offset)
     return f"{block.source.name}, line {before + block.buffer.count(NEWLINE, 0, offset) + 1}"
+
+
+def _place_of(row: int, block: TextBlock | None) -> str:
+    return "" if block is None else f"{_line_at(block, _start_of_row(block, row))}: "
 
 
 def _start_of_row(block: TextBlock, row: int) -> int:

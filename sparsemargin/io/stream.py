@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine._kernel_space import KernelSpace
+from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.learning import count_trials
 from sparsemargin.io.labels import (
     ClassCodes,
@@ -259,7 +260,7 @@ class _Stream:
         first_row = self.first_row + (self.rows if block.first_row is None else block.first_row)
         task = learner._stream_task(rows, targets, None, first_row=first_row)
         mistakes = learner._learn_stream(task, order)
-        self._check_pool()
+        self._check_memory()
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         if self.report is not None:
@@ -313,7 +314,7 @@ class _Stream:
         learner, n_columns = self.learner, self.reading.n_columns
         learner._check_streams(grows=n_columns is None)
         rows = Rows(block.data, block.indices, block.indptr, n_columns or 1)
-        needed = rows.n_features * self._bytes_per_feature(block)
+        needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
         if needed > self.memory_limit:
             raise ValueError(
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
@@ -323,9 +324,17 @@ class _Stream:
             learner._label_form = "lists"
         learner._open_stream(rows, self.coder.classes, slice_seed, grows=n_columns is None)
 
-    def _bytes_per_feature(self, block: RowBlock) -> int:
+    def _bytes_per_feature(self, block: RowBlock, n_features: int) -> int:
         n_labels = count_labels(self.coder.classes, isinstance(self.coder, LabelSets))
-        return n_labels * self.learner._bytes_per_weight(block.data.dtype)
+        return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
+
+    def _most_features(self, block: RowBlock) -> int:
+        """As many as there is room for; each takes less where they are so many that their weights
+        are held in tiles."""
+        most = self.memory_limit // self._bytes_per_feature(block, 1)
+        while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
+            most = more
+        return most
 
     def _targets(self, block: RowBlock) -> Targets:
         try:
@@ -342,19 +351,25 @@ class _Stream:
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        most = self.memory_limit // self._bytes_per_feature(block)
+        most = self._most_features(block)
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns
         space.resize(needed if known is not None else min(int(needed * _GROWTH), most))
 
-    def _check_pool(self) -> None:
-        """Refuse to let a kernel's pool take more memory than there is for it."""
+    def _check_memory(self) -> None:
+        """Refuse to let what corrections make take more memory than there is for it."""
         space = self.learner._space
-        if isinstance(space, KernelSpace) and space.nbytes > self.memory_limit:
+        if isinstance(space, KernelSpace):
+            what, smaller = f"The pool's {space.n_support:,} rows take", "max_support"
+        elif isinstance(space, LinearSpace) and space.is_tiled:
+            what, smaller = "The weights that are not 0, and the places of all, take", "hash_bits"
+        else:
+            return
+        if space.nbytes > self.memory_limit:
             raise ValueError(
-                f"The pool's {space.n_support:,} rows take {space.nbytes:,} bytes, more than "
-                f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller max_support."
+                f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
+                f"Raise it, or pass a smaller {smaller}."
             )
 
     def _moment(self, block: RowBlock) -> Moment:

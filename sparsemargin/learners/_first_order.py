@@ -18,6 +18,7 @@ from sparsemargin._engine._kernel_space import KernelSpace
 from sparsemargin._engine._log import CorrectionLog
 from sparsemargin._engine._rules import FirstOrderRule
 from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine._storage import TILE_LABELS, are_tiled
 from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel_loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernel_outputs import hypothesis_outputs
@@ -311,14 +312,18 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         # A proof takes theta for the very sum of what was added to it.
         return np.float64 if self._is_certified() else rows.data.dtype
 
-    def _bytes_per_weight(self, dtype: np.dtype) -> int:
+    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
         if not self._is_linear:
-            return BYTES_PER_FEATURE
-        widest = self.p == "log" or self.p > 2 or self._is_certified()
-        n_bytes = 8 if widest else dtype.itemsize
-        averaged = self.hypothesis == "average"
+            return n_labels * BYTES_PER_FEATURE
+        linked = self.p != 2
+        kind = np.dtype(np.float64) if linked or self._is_certified() else dtype
         # theta, its link where that is another vector, the sum of the weights and its state.
-        return n_bytes * (1 + (self.p != 2) + averaged) + 2 * averaged
+        types = {"t": kind, "g": kind} if linked else {"t": kind}
+        if self.hypothesis == "average":
+            types |= {"acc": kind, "synced": np.dtype(np.uint16)}
+        if are_tiled(n_features + bool(self._bias()), n_labels, types):
+            return np.dtype(np.int32).itemsize * -(-n_labels // TILE_LABELS)
+        return n_labels * sum(each.itemsize for each in types.values())
 
     # ------------------------------------------------------------------------------ prediction
 

@@ -79,6 +79,11 @@ class JointLearner(FirstOrderLearner):
             normalized=self.normalize_hypotheses,
         )  # fmt: skip
 
+    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+        if self.multi_class != "joint":
+            return super()._bytes_per_feature(dtype, n_labels, n_features)
+        return n_labels * super()._bytes_per_feature(dtype, 1, n_features)
+
     def _loop(self, task: Task) -> AbstractContextManager:
         if isinstance(self._space, JointSpace):
             return joint_loop(self._space, self._rule, task)

@@ -134,9 +134,10 @@ class Learner:
 
     def _check_structure(self, how: str) -> None:
         """Refuse to go on, as `how` asks for, with a state that was made for other parameters."""
-        changed = [
-            name for name, value in self._get_structure().items() if self._structure[name] != value
-        ]
+        # What was saved before there was a parameter was made for its default.
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        made_for = {each.name: each.default for each in parameters} | self._structure
+        changed = [name for name, value in self._get_structure().items() if made_for[name] != value]
         if changed:
             raise ValueError(
                 f"{how} can't go on with another {', '.join(changed)}. Set back what was changed, "
@@ -255,8 +256,9 @@ class Learner:
         self._slice_seed = slice_seed
 
     @abstractmethod
-    def _bytes_per_weight(self, dtype: np.dtype) -> int:
-        """What a feature takes of a label's state, with rows of that type."""
+    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+        """What each of so many features takes of the state before the first correction, with rows
+        of that type."""
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted

@@ -39,16 +39,17 @@ class Choice:
     """
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
-        if top_k is not None and not (isinstance(top_k, int | np.integer) and top_k >= 1):
+        if top_k is not None and not (_is_whole(top_k) and top_k >= 1):
             raise ValueError(f"top_k must be None or an int from 1, got {top_k!r}.")
         if threshold is None:
             threshold = 0.0 if top_k is None else -np.inf
-        self.threshold = np.asarray(threshold, dtype=np.float64)
-        if self.threshold.shape not in ((), (n_labels,)) or np.isnan(self.threshold).any():
+        least = _numbers(threshold)
+        if least is None or least.shape not in ((), (n_labels,)) or np.isnan(least).any():
             raise ValueError(
                 f"threshold must be a number, or one for each of the {n_labels} labels, got "
                 f"{threshold!r}."
             )
+        self.threshold = least
         self.top_k = None if top_k is None or top_k >= n_labels else int(top_k)
         self.relative = bool((np.isinf(self.threshold) | (self.threshold == 0)).all())
 
@@ -61,6 +62,19 @@ class Choice:
         above, equal = outputs > least, outputs == least
         room = self.top_k - above.sum(axis=1, keepdims=True)
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _numbers(values: Any) -> np.ndarray | None:
+    """As float64; None: they are no real numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        return None
+    return array.astype(np.float64) if array.dtype.kind in "iuf" else None
 
 
 def positives_of(chosen: np.ndarray) -> Positives:

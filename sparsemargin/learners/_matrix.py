@@ -141,8 +141,8 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         }
         self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
 
-    def _bytes_per_weight(self, dtype: np.dtype) -> int:
-        return 4
+    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+        return 4 * n_labels
 
     def _loop(self, task: Task) -> AbstractContextManager:
         if isinstance(self._space, DualSpaces):
