@@ -20,6 +20,10 @@ from sparsemargin._engine.threads import run_together, threads_worth
 SIDE_BY_SIDE = 8
 
 
+# What a correction costs, in products for each of a row's entries.
+CORRECTION = 30
+
+
 class LinearLoop(Loop):
     """The loop of the first-order rules, which a linear space learns by."""
 
@@ -31,7 +35,7 @@ class LinearLoop(Loop):
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
-        self.slices = cut_labels(space, n_threads)
+        self.n_threads = max(1, min(n_threads, space.n_labels))
 
     @cached_property
     def gram_suits(self):
@@ -49,7 +53,7 @@ class LinearLoop(Loop):
     def mistakes(self):
         """Rows whose class was predicted wrongly just before they were learned from; None where
         the labels are split over threads, none of which sees all outputs."""
-        counted = len(self.slices) == 1 and self.task.positives is None
+        counted = self.n_threads == 1 and self.task.positives is None
         return self.n_mistakes if counted else None
 
     def certificate(self):
@@ -79,8 +83,11 @@ class LinearLoop(Loop):
     def _call(self, order, seed, start, stop, n_passes, check):
         trials = self.space.trials
         args = order, seed, start, stop, n_passes, trials, check
-        calls = [partial(self._run_labels, labels, *args) for labels in self.slices]
-        ends = run_together(calls, len(self.slices))
+        slices = [(0, self.space.n_labels)]
+        if self.n_threads > 1:
+            slices = cut_labels(self.space, self.n_threads)
+        calls = [partial(self._run_labels, labels, *args) for labels in slices]
+        ends = run_together(calls, len(slices))
         self.space.count_trials(max(end[2] for end in ends))
         self.n_mistakes += ends[0][5]
         # Of threads that stop at different rows, the one that stops first tells.
@@ -92,12 +99,15 @@ class LinearLoop(Loop):
 
 
 def cut_labels(space, n_threads):
-    """Labels from and to, for each thread: whole vectors, and whole tiles where there are."""
+    """Labels from and to, for each thread: whole vectors, or whole tiles where there are, and as
+    much work for one as for another, if labels go on being corrected as often as so far."""
     least = TILE_LABELS if space.is_tiled else 8 if space.n_labels > TILE_LABELS else 1
-    n_groups = -(-space.n_labels // least)
-    n_threads = min(n_threads, n_groups)
-    cuts = [min(n_groups * i // n_threads * least, space.n_labels) for i in range(n_threads + 1)]
-    return list(pairwise(cuts))
+    corrected = space.per_label("corrections") / max(space.trials, 1)
+    work = np.cumsum(1.0 + CORRECTION * corrected)
+    ends = np.append(np.arange(least, space.n_labels, least), space.n_labels)
+    shares = work[-1] * np.arange(1, n_threads) / n_threads
+    cuts = ends[np.abs(work[ends - 1] - shares[:, np.newaxis]).argmin(axis=1)]
+    return list(pairwise(np.unique([0, *cuts, space.n_labels]).tolist()))
 
 
 @contextmanager
