@@ -46,7 +46,7 @@ GROWTHS = {
         "One epoch with ever more labels flipped (exponents: of what further corrections add)",
         "corrections", growth_rows.corrections,
     ),
-    "threads": Growth("One epoch on one thread and on two", "labels", growth_labels.threads),
+    "threads": Growth("Ten epochs on one thread and on two", "labels", growth_labels.threads),
 }  # fmt: skip
 
 

@@ -57,10 +57,9 @@ THREADED = {
 
 
 def _points(
-    numbers: tuple[int, ...], fits: dict[str, Callable], n_epochs: int, quick: bool
+    numbers: tuple[int, ...], fits: dict[str, Callable], n_rows: int, n_epochs: int
 ) -> Iterator[Point]:
     for n_labels in numbers:
-        n_rows = N_ROWS_QUICK if quick else N_ROWS
         corpus = draw_labelled(replace(RCV1_SMALL, n_train=n_rows, n_test=1), n_labels)
         for name, fit in fits.items():
             unit = corpus.X.nnz * n_labels * n_epochs
@@ -69,12 +68,14 @@ def _points(
 
 def labels(quick: bool) -> Iterator[Point]:
     """The same rows with ever more labels, of the same frequencies."""
-    return _points(LABELS[:-2] if quick else LABELS, GROWING, 1, quick)
+    n_rows = N_ROWS_QUICK if quick else N_ROWS
+    return _points(LABELS[:-2] if quick else LABELS, GROWING, n_rows, 1)
 
 
 def threads(quick: bool) -> Iterator[Point]:
     """Ten epochs of some numbers of labels on one thread and on two."""
-    return _points(THREADED_LABELS, THREADED, THREADED_EPOCHS, quick)
+    n_rows = N_ROWS_QUICK if quick else RCV1_SMALL.n_train
+    return _points(THREADED_LABELS, THREADED, n_rows, THREADED_EPOCHS)
 
 
 def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
