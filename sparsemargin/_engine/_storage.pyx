@@ -110,7 +110,8 @@ cdef class Storage:
 
     @property
     def nbytes(self):
-        held = sum(array.nbytes for arrays in self.arrays.values() for array in arrays)
+        """Bytes of the numbers held, room not counted that none has been written to."""
+        held = sum(numbers.nbytes for _, part in self.held() for numbers in part.values())
         return held + (0 if self.tiles is None else self.tiles.nbytes)
 
     # ----------------------------------------------------------------------------------- tiles
@@ -134,17 +135,20 @@ cdef class Storage:
         return 0
 
     def widen(self, Py_ssize_t b, Py_ssize_t most):
-        """Give a block room for so many tiles, and for more: what is not written to takes none."""
-        most_of_all = self.n_coordinates + 1
-        room = max(most, min(max(2 * self.blocks[b].room, most_of_all // 8), most_of_all))
-        # All of them first: if memory does not suffice, none has moved.
-        wider = {name: zeros(room * TILE, arrays[b].dtype)
-                 for name, arrays in self.arrays.items()}
+        """Give a block room for so many tiles; at once for all there can be, where the system lends
+        memory that is not written to."""
+        try:
+            wider = self.rooms(b, max(most, self.n_coordinates + 1))
+        except MemoryError:
+            wider = self.rooms(b, most + most // 4)
         for name, arrays in self.arrays.items():
             if name != "synced" or arrays[b].any():
                 wider[name][:len(arrays[b])] = arrays[b]
             arrays[b] = wider[name]
         self.point(b)
+
+    def rooms(self, Py_ssize_t b, Py_ssize_t n):
+        return {name: zeros(n * TILE, arrays[b].dtype) for name, arrays in self.arrays.items()}
 
     # ------------------------------------------------------------------------ seen from Python
 
