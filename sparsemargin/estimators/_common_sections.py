@@ -170,7 +170,7 @@ _ATTRIBUTES = """\
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    coef_ : ndarray or CSR matrix of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
     n_corrections_ : int or ndarray of shape (n_classes,)
     n_iter_ : float

@@ -365,10 +365,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         return self._by_label(self._space.passed_over)  # type: ignore[union-attr]
 
     @property
-    def theta_(self) -> np.ndarray:
+    def theta_(self) -> Any:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
-        under ``multi_class="joint"``."""
+        under ``multi_class="joint"``. An array, or CSR where weights are held in tiles."""
         self._check_linear("theta_")
         return self._space.theta()  # type: ignore[union-attr]
 
