@@ -12,7 +12,7 @@ import one_row
 import peak_memory
 import race
 from corpora import NEWS20, RCV1_LARGE, RCV1_SMALL, Shape, draw_corpus
-from measure import describe_machine, write_json
+from measure import describe_machine, options_with_rounds, write_json
 from threadpoolctl import threadpool_limits
 
 N_SEEDS = 5
@@ -23,12 +23,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the smallest shape, few rounds")
     parser.add_argument("--rounds", type=int, help="fits of every contestant (9, quick: 3)")
     parser.add_argument("--out", type=Path, default=Path("results/bench-epoch.json"))
-    arguments = parser.parse_args()
-    if arguments.rounds is None:
-        arguments.rounds = 3 if arguments.quick else 9
-    if arguments.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    return arguments
+    return options_with_rounds(parser, usual=9, quick=3)
 
 
 def _races(shapes: list[Shape], n_rounds: int) -> list[dict]:

@@ -25,6 +25,7 @@ from measure import (
     describe_machine,
     garbage_collection_off,
     in_turn,
+    options_with_rounds,
     text_table,
     timed,
     write_json,
@@ -137,11 +138,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest shape, few rounds")
     parser.add_argument("--rounds", type=int, help="fits of every case (9, quick: 3)")
     parser.add_argument("--out", type=Path, default=Path("results/floor-ratio.json"))
-    options = parser.parse_args()
-    if options.rounds is None:
-        options.rounds = 3 if options.quick else 9
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+    options = options_with_rounds(parser, usual=9, quick=3)
     print(describe_machine())
     entries = []
     with threadpool_limits(1):

@@ -21,7 +21,7 @@ import growth_labels
 import growth_rows
 from growth_curves import Curve, Point
 from growth_fit import exponent, share
-from measure import describe_machine, text_table, write_json
+from measure import describe_machine, options_with_rounds, text_table, write_json
 from threadpoolctl import threadpool_limits
 
 
@@ -115,11 +115,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, rows and sizes")
     parser.add_argument("--rounds", type=int, help="fits of every point (9, quick: 3)")
     parser.add_argument("--out", type=Path, default=Path("results/growth.json"))
-    options = parser.parse_args()
-    if options.rounds is None:
-        options.rounds = 3 if options.quick else 9
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+    options = options_with_rounds(parser, usual=9, quick=3)
     print(describe_machine())
     report = {}
     with threadpool_limits(1):

@@ -25,6 +25,7 @@ from measure import (
     garbage_collection_off,
     in_turn,
     minimum_and_median,
+    options_with_rounds,
     text_table,
     timed,
     write_json,
@@ -153,11 +154,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, rows and mistakes")
     parser.add_argument("--rounds", type=int, help="fits of every contestant (15, quick: 5)")
     parser.add_argument("--out", type=Path, default=Path("results/ho-speed.json"))
-    options = parser.parse_args()
-    if options.rounds is None:
-        options.rounds = 5 if options.quick else 15
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+    options = options_with_rounds(parser, usual=15, quick=5)
     print(describe_machine())
     try:
         with threadpool_limits(1):

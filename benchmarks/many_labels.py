@@ -19,7 +19,7 @@ import label_race
 import label_rcv1
 from corpora import NEWS20, RCV1_SMALL
 from label_data import OF_LABELS, draw_labelled
-from measure import describe_machine, write_json
+from measure import describe_machine, options_with_rounds, write_json
 from threadpoolctl import threadpool_limits
 
 QUICK_ROWS, QUICK_STORIES = 4000, 4000
@@ -64,11 +64,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, rows and labels")
     parser.add_argument("--rounds", type=int, help="fits of every contestant (5, quick: 2)")
     parser.add_argument("--out", type=Path, default=Path("results/many-labels.json"))
-    options = parser.parse_args()
-    if options.rounds is None:
-        options.rounds = 2 if options.quick else 5
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+    options = options_with_rounds(parser, usual=5, quick=2)
     print(describe_machine())
     # So that the processes of OneVsRest inherit it: labels that no row of a fold has are told of
     # a hundred times over.

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -19,6 +20,17 @@ from sparsemargin.io.files import replacing
 # Status of a benchmark that this machine can't run.
 CANNOT_RUN = 2
 PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
+
+
+def options_with_rounds(parser: ArgumentParser, usual: int, quick: int) -> Namespace:
+    """Parse the options of a benchmark that has ``--rounds`` and ``--quick``; without rounds they
+    are the usual ones, or those of a quick run."""
+    options = parser.parse_args()
+    if options.rounds is None:
+        options.rounds = quick if options.quick else usual
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    return options
 
 
 @contextmanager

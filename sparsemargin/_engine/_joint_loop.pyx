@@ -14,7 +14,8 @@ from libcpp.vector cimport vector
 from sparsemargin._engine._joint_space cimport JointSpace
 from sparsemargin._engine._labels cimport Space
 from sparsemargin._engine._rows cimport (
-    AHEAD, RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, two_norm
+    AHEAD, RowScale, bound_of_norm, check_row, has_repeats, is_safe, measure, prefetch,
+    prefetch_span
 )
 from sparsemargin._engine._rules cimport BY_ROW, FirstOrderRule, Rule, Step, Trial, threshold
 from sparsemargin._engine._scores cimport scores
@@ -101,11 +102,10 @@ cdef inline bint fires(const Rule* rule, const Space* space, const state_t* t, d
 
 cdef int decide(const Rule* rule, Space* space, const Classes* classes, state_t* t, state_t* g,
                 state_t* acc, const double* out, double bound, Py_ssize_t true_class,
-                double share, int64_t trials, const value_t* values, const index_t* columns,
+                Py_ssize_t rival, bint wide, double share, int64_t trials, const value_t* values, const index_t* columns,
                 Py_ssize_t nnz, Pair* pair) noexcept nogil:
-    """The trial of one row."""
-    cdef bint wide = False, trusted
-    cdef Py_ssize_t rival = strongest_rival(out, classes.n, true_class, &wide)
+    """The trial of one row; `rival` and `wide` as `strongest_rival` tells them."""
+    cdef bint trusted
     cdef double lead = out[true_class] - out[rival]
     cdef double mass = 0.0, coefficient = 0.0
     cdef int32_t shifted = 0
@@ -135,23 +135,6 @@ cdef int decide(const Rule* rule, Space* space, const Classes* classes, state_t*
         return TOO_WIDE
     settle(rule, space, 0, <double*> NULL, mass, trials + 1)
     return OK
-
-
-cdef inline bint errs(const double* out, Py_ssize_t n, Py_ssize_t true_class) noexcept nogil:
-    """Whether another class is predicted: the first of those with the largest output."""
-    cdef Py_ssize_t k, best = 0
-    for k in range(1, n):
-        if out[k] > out[best]:
-            best = k
-    return best != true_class
-
-
-cdef inline double bound_of_norm(const Classes* classes, const value_t* values,
-                                 Py_ssize_t nnz) noexcept nogil:
-    """Not less than ||Phi||_p: ||Phi||_2, which takes no power."""
-    cdef double bound = two_norm(values, nnz, classes.bias, 0.0) * (sqrt(2.0) * (1.0 + 1e-12))
-    # Squares of smaller values may have underflowed.
-    return bound if bound > 1e-140 else INFINITY
 
 
 cdef inline int make_room(Pair* pair, vector[double]& numbers, vector[int64_t]& columns,
@@ -218,11 +201,11 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
     cdef const Rule* r = &rule.rule
     cdef Classes classes = Classes(
         space.n_classes, space.rho, space.n_features, pow(2.0, 1.0 / c.p.exponent))
-    cdef Py_ssize_t i, j, nnz, next_row, row = -1
+    cdef Py_ssize_t i, j, nnz, rival, next_row, row = -1
     cdef int64_t trials = space.trials, mistakes = 0
     cdef int status = OK
-    cdef bint normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
-    cdef double bound = 1.0, share
+    cdef bint wide = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
+    cdef double bound = 1.0, share, own
     cdef const int64_t* rows = &order[0] if order is not None else NULL
     cdef const double* row_weight = &weights[0] if weights is not None else NULL
     cdef state_t* accp = &acc[0] if c.averaged else NULL
@@ -255,12 +238,15 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
             share = row_weight[row] if row_weight != NULL else 1.0
             if share == 0.0:
                 continue
-            mistakes += errs(out.data(), classes.n, codes[row])
+            rival = strongest_rival(out.data(), classes.n, codes[row], &wide)
+            own = out[codes[row]]
+            mistakes += out[rival] > own or (out[rival] == own and rival < codes[row])
             if normed:
-                bound = bound_of_norm(&classes, &data[0] + j, nnz)
+                # The p-norm of Phi is that of the row times 2**(1/p), which is at most this.
+                bound = sqrt(2.0) * bound_of_norm(&data[0] + j, nnz, classes.bias, 0.0)
             make_room(&pair, numbers, columns, nnz)
             status = decide(r, c, &classes, &t[0], &g[0], accp, out.data(), bound, codes[row],
-                            share * class_weight[1, codes[row]], trials, &data[0] + j,
+                            rival, wide, share * class_weight[1, codes[row]], trials, &data[0] + j,
                             &indices[0] + j, nnz, &pair)
             if status != OK:
                 break

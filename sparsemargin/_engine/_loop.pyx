@@ -14,7 +14,8 @@ from sparsemargin._engine._log cimport FORGET, Correction
 from sparsemargin._engine._power cimport link
 from sparsemargin._engine._random cimport shuffle_rows
 from sparsemargin._engine._rows cimport (
-    AHEAD, RowScale, check_row, has_repeats, is_safe, measure, prefetch, prefetch_span, two_norm
+    AHEAD, RowScale, bound_of_norm, check_row, has_repeats, is_safe, measure, prefetch,
+    prefetch_span
 )
 from sparsemargin._engine._rules cimport (
     BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
@@ -118,14 +119,6 @@ cdef inline void add_slack(double* out, const Space* space, const double* slack_
     cdef Py_ssize_t l
     for l in range(first_label, last_label):
         out[l] += link(&space.link, slack_t[l]) * space.slack
-
-
-cdef inline double bound_of_norm(const Space* space, const value_t* values,
-                                 Py_ssize_t nnz) noexcept nogil:
-    """Not less than ||x||_p: ||x||_2, which takes no power."""
-    cdef double bound = two_norm(values, nnz, space.bias, space.slack) * (1.0 + 1e-12)
-    # Squares of smaller values may have underflowed.
-    return bound if bound > 1e-140 else INFINITY
 
 
 cdef inline Py_ssize_t next_firing(const Space* space, const double* out, const double* signs,
@@ -382,7 +375,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                 if counts:
                     mistakes += errs(c, out.data(), own.single, units.data())
                 if normed:
-                    bound = bound_of_norm(c, &data[0] + j, indptr[row + 1] - j)
+                    bound = bound_of_norm(&data[0] + j, indptr[row + 1] - j, c.bias, c.slack)
                 set_signs(signs.data(), 1.0, &own)
                 status = decide(
                     r, space, kind, out.data(), signs.data(), bound, first_label, last_label,

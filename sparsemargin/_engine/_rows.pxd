@@ -1,6 +1,6 @@
 """What the engine asks of one row of a CSR matrix."""
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
@@ -35,5 +35,13 @@ cdef int has_repeats(const index_t* columns, Py_ssize_t nnz,
                      vector[int64_t]& table) except -1 nogil
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
                      double slack) noexcept nogil
+cdef inline double bound_of_norm(const value_t* values, Py_ssize_t nnz, double bias,
+                                 double slack) noexcept nogil:
+    """Not less than the p-norm of the augmented row: its 2-norm, which takes no power."""
+    cdef double bound = two_norm(values, nnz, bias, slack) * (1.0 + 1e-12)
+    # Squares of smaller values may have underflowed.
+    return bound if bound > 1e-140 else INFINITY
+
+
 cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
                   double bias, double slack) noexcept nogil

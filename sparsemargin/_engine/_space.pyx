@@ -22,7 +22,7 @@ labels contradict each other or one feature outweighs all others. Nothing bounds
 100 and more on such streams, where a small change of theta is a huge one of its powers.
 """
 
-from libc.math cimport INFINITY, copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow, sqrt
+from libc.math cimport INFINITY, copysign, exp2, fabs, ilogb, isfinite, ldexp, log2, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 import copyreg
@@ -36,7 +36,7 @@ from sparsemargin._engine._labels cimport (
 from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale, prefetch
-from sparsemargin._engine._rules cimport FREE, ONTO_SPHERE, Projection, Step
+from sparsemargin._engine._rules cimport FREE, Step
 from sparsemargin._engine._storage cimport Storage, place_of
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t

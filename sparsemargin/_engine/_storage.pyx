@@ -105,10 +105,6 @@ cdef class Storage:
         block.room = len(self.arrays["t"][b]) // TILE
 
     @property
-    def n_blocks(self):
-        return self.places.n_blocks
-
-    @property
     def nbytes(self):
         """Bytes of the numbers held, room not counted that none has been written to."""
         held = sum(numbers.nbytes for _, part in self.held() for numbers in part.values())
