@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsemargin.evaluation import theory
-    from sparsemargin.evaluation._margins import margin_distribution, margins
+    from sparsemargin.evaluation._margins import (
+        MarginDistribution,
+        margin_distribution,
+        margins,
+    )
     from sparsemargin.evaluation.hypotheses import hypothesis_errors
     from sparsemargin.evaluation.protocols import (
         compare_on_splits,
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from sparsemargin.evaluation.significance import wilcoxon_signed_rank
 
 __all__ = [
+    "MarginDistribution",
     "compare_on_splits",
     "hypothesis_errors",
     "learning_curve_over_epochs",
@@ -31,6 +36,7 @@ _MODULES = {
     "compare_on_splits": "protocols",
     "hypothesis_errors": "hypotheses",
     "learning_curve_over_epochs": "protocols",
+    "MarginDistribution": "_margins",
     "margin_distribution": "_margins",
     "margins": "_margins",
     "random_splits": "protocols",
