@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -82,21 +82,6 @@ ho-tables: $(VENV)/installed
 
 ho-table3: $(VENV)/installed
 	$(RUN) benchmarks/ho_table3.py
-
-# One table: make kernel-table-NAME, NAME one of alma1 to alma5, nips1, voted1 to voted3.
-kernel-tables: $(VENV)/installed
-	$(RUN) benchmarks/kernel_tables.py
-
-kernel-table-%: $(VENV)/installed
-	$(RUN) benchmarks/kernel_tables.py $*
-
-kernel-figure2: $(VENV)/installed
-	$(RUN) benchmarks/kernel_figure2.py
-
-# In which units the papers' data are, by their counts.
-kernel-scale: $(VENV)/installed
-	$(RUN) benchmarks/kernel_scale.py
-	$(RUN) benchmarks/kernel_width.py
 
 defaults: $(VENV)/installed
 	$(RUN) benchmarks/defaults.py

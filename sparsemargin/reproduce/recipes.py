@@ -8,7 +8,17 @@ from importlib import import_module
 from sparsemargin.reproduce._recipe import Recipe
 
 #: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
-_MODULES = ("alma_targets",)
+_MODULES = (
+    "alma_update",
+    "alma_kernels",
+    "alma_margins",
+    "alma_targets",
+    "alma_width",
+    "conference_kernels",
+    "voted_kernels",
+    "voted_curves",
+    "voted_units",
+)
 
 #: Stands for all of them.
 ALL = "all"
