@@ -218,6 +218,10 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
 
 def test_wide_tables_come_in_pieces(tiny, tmp_path):
     (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert repr(outcome) == (
+        "<tiny: 3 printed figures: 1 within, 1 not comparable, 1 not run; "
+        "2 claims: 1 within, 1 not comparable>"
+    )
     wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
     assert wide.count("\na ") == 1
     assert narrow.count("\na ") == 2
