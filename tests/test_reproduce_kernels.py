@@ -19,6 +19,7 @@ from sparsemargin.reproduce import (
     voted_kernels,
     voted_units,
 )
+from sparsemargin.reproduce._catalogue import choose
 from sparsemargin.reproduce._digits import Data
 from sparsemargin.reproduce._kernel_runs import (
     AGGRESSIVE,
@@ -37,7 +38,6 @@ from sparsemargin.reproduce._kernel_runs import (
 )
 from sparsemargin.reproduce._kernel_tables import Printed, allowed, figures_of, smaller, table
 from sparsemargin.reproduce._recipe import Measured, Verdict
-from sparsemargin.reproduce.recipes import choose
 
 LINES = alma_kernels.LINES | voted_kernels.LINES | {"nips-table1": conference_kernels.LINES}
 

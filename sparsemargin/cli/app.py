@@ -16,7 +16,7 @@ import click
 from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info", "reproduce")
 
 # What a shell reports of a process that the signal SIGPIPE has ended.
 _PIPE_CLOSED = 141
@@ -30,6 +30,10 @@ Examples:
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
+
+\b
+The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
+  eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
 
