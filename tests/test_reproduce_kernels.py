@@ -11,12 +11,13 @@ from sklearn.datasets import make_blobs
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.reproduce import (
+    _alma_printed,
     _digits,
     _kernel_runs,
+    _voted_printed,
     alma_kernels,
     alma_width,
     conference_kernels,
-    voted_kernels,
     voted_units,
 )
 from sparsemargin.reproduce._catalogue import choose
@@ -39,7 +40,7 @@ from sparsemargin.reproduce._kernel_runs import (
 from sparsemargin.reproduce._kernel_tables import Printed, allowed, figures_of, smaller, table
 from sparsemargin.reproduce._recipe import Measured, Verdict
 
-LINES = alma_kernels.LINES | voted_kernels.LINES | {"nips-table1": conference_kernels.LINES}
+LINES = _alma_printed.LINES | _voted_printed.LINES | {"nips-table1": conference_kernels.LINES}
 
 # ---------------------------------------------------------------------------- the printed figures
 
@@ -145,7 +146,7 @@ def test_support_never_exceeds_mistakes(name):
 
 
 def test_settings_are_the_papers():
-    alma = alma_kernels.run_of("mnist", ALMA, 0.9, degree=6)
+    alma = _alma_printed.run_of("mnist", ALMA, 0.9, degree=6)
     assert printed("alma-table3", AVERAGE, 1)[5].run == alma
     model = alma.estimator()
     assert (model.B, model.degree, model.gamma, model.coef0) == (1 / 0.9, 6, 1 / 255, 1.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sparsemargin.evaluation import margin_distribution, margins
+from sparsemargin.reproduce._alma_printed import run_of
 from sparsemargin.reproduce._digits import load
 from sparsemargin.reproduce._kernel_runs import ALMA, AVERAGE, LAST, PERCEPTRON
 from sparsemargin.reproduce._recipe import (
@@ -21,7 +22,7 @@ from sparsemargin.reproduce._recipe import (
     Work,
     work,
 )
-from sparsemargin.reproduce.alma_kernels import PROTOCOL, USPS, USPS_REMARK, run_of
+from sparsemargin.reproduce.alma_kernels import PROTOCOL, USPS, USPS_REMARK
 from sparsemargin.reproduce.papers import ALMA as PAPER
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from sparsemargin.reproduce._alma_printed import LINES, USPS_SIGMA
 from sparsemargin.reproduce._kernel_runs import AVERAGE, CORRECTIONS
 from sparsemargin.reproduce._kernel_tables import Printed, PrintedLine, figures_of, table
 from sparsemargin.reproduce._recipe import (
@@ -23,7 +24,6 @@ from sparsemargin.reproduce._recipe import (
     Table,
     incomparable,
 )
-from sparsemargin.reproduce.alma_kernels import LINES, USPS_SIGMA
 from sparsemargin.reproduce.papers import ALMA
 
 SIGMAS = (USPS_SIGMA, 4.5, 5.0, 5.25, 5.5, 6.0)
@@ -36,12 +36,15 @@ _COUNT = Allowed(
     " agree on it within a tenth of their counts",
 )  # fmt: skip
 _ERROR = Allowed(0.6, why="as the counts: over two permutations up to 0.35 points more, or less")
+_ONE_ERROR = Allowed(1.0, why="of one permutation, whose deviation is up to 0.5 points")
 
 
 def _allowed(printed: Printed, quick: bool) -> Allowed:
     if printed.run.sigma not in NEAREST:
         return _TRIED
-    return _COUNT if printed.is_count else _ERROR
+    if printed.is_count:
+        return _COUNT
+    return _ONE_ERROR if quick else _ERROR
 
 
 def _lines() -> list[PrintedLine]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from sparsemargin.reproduce._alma_printed import BY_EPOCH, by_epoch
 from sparsemargin.reproduce._kernel_runs import VOTE
 from sparsemargin.reproduce._kernel_tables import smaller, table
 from sparsemargin.reproduce._recipe import Recipe, Table
 from sparsemargin.reproduce.alma_kernels import (
-    BY_EPOCH,
     MNIST,
     PROTOCOL,
     QUOTED,
@@ -14,7 +14,6 @@ from sparsemargin.reproduce.alma_kernels import (
     allowed_on_mnist,
     best_of_alma,
     better_than_last,
-    by_epoch,
 )
 from sparsemargin.reproduce.papers import ALMA_CONFERENCE
 

@@ -18,14 +18,13 @@ from sparsemargin.reproduce._kernel_runs import (
     moments,
 )
 from sparsemargin.reproduce._recipe import Claim, Finding, Measured, Picture, Recipe, Work
+from sparsemargin.reproduce._voted_printed import DEGREES, run_of
 from sparsemargin.reproduce.papers import VOTED
 from sparsemargin.reproduce.voted_kernels import (
     DATA,
-    DEGREES,
     PROTOCOL,
     REPEATS,
     UNITS,
-    run_of,
 )
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from sparsemargin.reproduce._recipe import (
     Table,
     incomparable,
 )
+from sparsemargin.reproduce._voted_printed import LINES, SCALE
 from sparsemargin.reproduce.papers import VOTED
-from sparsemargin.reproduce.voted_kernels import LINES, SCALE
 
 #: 1, the greys as they are; 255, the ALMA paper's; 65025, greys from 0 to 1.
 SCALES = (1.0, SCALE, 1000.0, 65025.0)
