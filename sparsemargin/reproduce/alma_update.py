@@ -28,6 +28,8 @@ NOISE = 0.2
 #: What makes a legible picture: how far beyond the unit circle a step ends at least, and the cosine
 #: of the angle by which it turns the weights at most.
 LEAST_LENGTH, MOST_COSINE = 1.15, 0.9
+#: How far the axes reach to either side.
+_SHOWN = 1.3
 
 
 def run_update(seed: int) -> Record:
@@ -92,11 +94,11 @@ def _draw(measured: Measured) -> Figure:
     _arrow(ax, np.zeros(2), projected, "C2", r"$w_{k+1} = w'_k / \|w'_k\|$")
     ax.plot(*np.stack([projected, stepped], axis=1), linestyle=":", color="C2")
     ax.set_aspect("equal")
-    ax.set_xlim(-1.5, 1.5)
-    ax.set_ylim(-1.5, 1.5)
+    ax.set_xlim(-_SHOWN, _SHOWN)
+    ax.set_ylim(-_SHOWN, _SHOWN)
     ax.set_xlabel("first weight")
     ax.set_ylabel("second weight")
-    ax.legend(loc="lower center", fontsize="small")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
