@@ -149,7 +149,8 @@ def smaller(
     shown = [pair for pair in pairs if all(each.work(quick) for each in pair)]
     works = tuple(dict.fromkeys(each.run.work(quick) for pair in shown for each in pair))
     examine = partial(_examine, pairs=shown, quick=quick, least_share=least_share)
-    return Claim(text, works, examine, why_not)
+    share = "" if least_share == 1 else f" (in {100 * least_share:g} % of the comparisons at least)"
+    return Claim(text + share, works, examine, why_not)
 
 
 def _examine(measured: Measured, pairs: Sequence[Pair], quick: bool, least_share: float) -> Finding:

@@ -273,6 +273,10 @@ QUOTED = (
     "here they are run. The best noise control of aggressive ROMMA is not printed: its line is not "
     "comparable."
 )
+_AVERAGES = (
+    "Over five permutations the averages of ALMA_2 err 0.11 points more than printed after one "
+    "epoch, 0.04 after two and three; counts and last vectors come out. The cause is not known."
+)
 
 RECIPES = (
     Recipe(
@@ -285,7 +289,7 @@ RECIPES = (
     ),
     Recipe(
         "alma-table3", PAPER, "Table 3", "ALMA_2 on MNIST",
-        MNIST, PROTOCOL, table_3, REPEATS, needs=("mnist",), remarks=(QUOTED,),
+        MNIST, PROTOCOL, table_3, REPEATS, needs=("mnist",), remarks=(QUOTED, _AVERAGES),
     ),
     Recipe(
         "alma-table4", PAPER, "Table 4", "Corrections and support vectors on MNIST, by class",

@@ -69,8 +69,7 @@ def _common(lines: Sequence[PrintedLine], quick: bool) -> tuple[Claim, ...]:
             "converge (T < 10)", early, quick, least_share=0.8 if quick else 0.95,
         ),
         smaller(
-            '"Using random vectors performs the worst in all cases" (here: T < 10, four cells of '
-            "five at least)",
+            '"Using random vectors performs the worst in all cases" (T < 10)',
             [pair for pair in _pairs(lines, LAST, RANDOM) if pair[0].epochs < 10],
             quick, least_share=0.8,
         ),
