@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin.reproduce._kernel_runs import CORRECTIONS, RANDOM, SUPPORT, Run, figure
-from sparsemargin.reproduce._kernel_runs import LAST as LAST_VECTOR
+from sparsemargin.reproduce._kernel_runs import CORRECTIONS, LAST, RANDOM, SUPPORT, Run, figure
 from sparsemargin.reproduce._recipe import (
     Allowed,
     Cell,
@@ -62,7 +61,7 @@ class Printed(NamedTuple):
     @property
     def is_of_one_vector(self) -> bool:
         """Whether it is the error of a single weight vector for each class."""
-        return self.quantity.startswith((LAST_VECTOR, RANDOM))
+        return self.quantity.startswith((LAST, RANDOM))
 
     def work(self, quick: bool) -> Work | None:
         """What measures it; None where a quick run does not come so far."""
