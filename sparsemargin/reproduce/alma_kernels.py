@@ -201,7 +201,9 @@ def table_1(quick: bool) -> tuple[Table, ...]:
         _less_sparse(lines, CORRECTIONS, quick),
         smaller(
             "The average errs less than the last vector",
-            better_than_last(lines, AVERAGE), quick, least_share=0.75,
+            better_than_last(lines, AVERAGE), quick,
+            why_not="with a kernel so narrow to the digits at hand, the Perceptron's average errs "
+            "as much as its last vector",
         ),
     )  # fmt: skip
     return (table("USPS", BY_EPOCH, lines, quick, _allowed_on_usps, claims),)
@@ -244,7 +246,7 @@ def table_5(quick: bool) -> tuple[Table, ...]:
         _less_sparse(lines, CORRECTIONS, quick),
         smaller(
             "The average errs less than the last vector",
-            better_than_last(lines, AVERAGE), quick, least_share=0.75,
+            better_than_last(lines, AVERAGE), quick, least_share=0.75 if quick else 1.0,
         ),
     )  # fmt: skip
     return (table("Letter", BY_EPOCH, lines, quick, _allowed_on_letter, claims),)
