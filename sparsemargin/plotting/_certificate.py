@@ -143,10 +143,11 @@ class CertificateDisplay(Display):
                 raise ValueError("classes: one vector serves all classes here. Leave classes out.")
             return [_Column(None, self.margins, self.upper_bounds)]
         known = self.classes.tolist()
-        for label in known if classes is None else classes:
+        wanted = known if classes is None else list(classes)
+        for label in wanted:
             if label not in known:
                 raise ValueError(f"classes: {label!r} is unknown. Choose among {known}.")
-        places = [known.index(label) for label in (known if classes is None else classes)]
+        places = [known.index(label) for label in wanted]
         return [_Column(str(known[k]), self.margins[:, k], self.upper_bounds[:, k]) for k in places]
 
     @classmethod

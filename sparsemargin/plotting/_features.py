@@ -133,7 +133,7 @@ class StrongestFeaturesDisplay(Display):
         names = feature_names
         if names is None:
             names = getattr(estimator, "feature_names_in_", None)
-        check_feature_names(names, estimator.n_features_in_)
+        check_feature_names(names, estimator.coef_.shape[1])
         return cls({
             label: _strongest(vector, names, top) for label, vector in vectors.items()
         }).plot(ax, **kwargs)  # fmt: skip
@@ -161,13 +161,15 @@ def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, ND
         )
     # Of two classes there is one vector, for the second.
     known = list(model.classes_)[-coef.shape[0] :]
-    for label in classes or ():
+    wanted = known if classes is None else list(classes)
+    for label in wanted:
         if label not in known:
             raise ValueError(
-                f"classes: {label!r} has no vector of weights. Choose among {np.array(known)}."
+                f"classes: {label!r} has no vector of weights. Choose among "
+                f"{np.asarray(known).tolist()}."
             )
     vectors = dict(zip(known, vectors_of(coef), strict=True))
-    return {label: vectors[label] for label in (classes or known)}
+    return {label: vectors[label] for label in wanted}
 
 
 def _strongest(
