@@ -285,9 +285,21 @@ def test_axes_that_are_given_are_drawn_on():
 def test_a_figure_is_opened_where_none_is_given():
     display = GrowthDisplay.from_measurements(_growth(1))
     assert plt.get_fignums() == [display.figure_.number]
-    display.plot(color="C3")
+    display.plot(c="C3", lw=3)
     assert len(plt.get_fignums()) == 2
     assert display.points_[0].get_color() == "C3"
+    assert display.lines_[0].get_linewidth() == 3
+
+
+def test_axes_may_be_those_of_a_subfigure(data):
+    figure = plt.figure(layout="constrained")
+    axes = figure.subfigures(1, 2)[0].subplots()
+    axes.set_facecolor("none")
+    display = TradeOffDisplay.from_estimator(
+        ALMAClassifier(random_state=0), *data[:2], p=[2], alpha=[0.9, 0.5], cv=2, ax=axes
+    )
+    assert display.figure_ is figure
+    assert len(axes.texts) == 2
 
 
 def test_panels_are_given_as_an_array(data):
@@ -449,7 +461,9 @@ def test_long_names_of_features_are_cut():
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
             PNormPerceptron().fit(X, y), feature_names=["x"]), "1 names, but there are 300"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
-            PNormPerceptron().fit(X, y), classes=[7]), r"classes: 7 has no vector of weights"),
+            PNormPerceptron().fit(X, y), classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
+        (lambda X, y: StrongestFeaturesDisplay.from_estimator(
+            PNormPerceptron().fit(X, y), classes=[]), "classes is empty"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
             PNormPerceptron().fit(X, y), top=0), "top must be 1 or more"),
         (lambda X, y: SelectionStabilityDisplay([0.5, 1.5]), "shares from 0 to 1"),

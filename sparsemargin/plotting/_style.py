@@ -10,6 +10,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Theme = Literal["light", "dark"]
 
@@ -100,12 +101,21 @@ def _settings(name: str) -> Any:
 
 def colours_on(ax: Axes) -> tuple[str, ...]:
     """The palette that is legible on the ground of the axes."""
+    return PALETTES["dark" if luminance(ground_of(ax)) < 0.18 else "light"]
+
+
+def ground_of(ax: Axes) -> Any:
+    """The colour behind what is drawn on the axes: their own, or the figure's where they have
+    none."""
     from matplotlib.colors import to_rgba
 
-    ground = to_rgba(ax.get_facecolor())
-    if not ground[3]:
-        ground = to_rgba(ax.get_figure(root=True).get_facecolor())  # type: ignore[union-attr]
-    return PALETTES["dark" if luminance(ground) < 0.18 else "light"]
+    own = ax.get_facecolor()
+    return own if to_rgba(own)[3] else root_figure(ax).get_facecolor()
+
+
+def root_figure(ax: Axes) -> Figure:
+    """The figure that axes are part of, by way of subfigures or not."""
+    return ax.figure.figure  # type: ignore[return-value]
 
 
 def luminance(colour: Any) -> float:
@@ -116,11 +126,15 @@ def luminance(colour: Any) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def line_style(ax: Axes, n_points: int) -> dict[str, Any]:
-    """How the next line differs from those that the axes name already: colour, mark, and dashes.
+def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
+    """How the next line differs from those that the axes name already: colour, mark, and dashes;
+    what is wanted otherwise, under any of matplotlib's names for it, goes before.
 
     Of many points a few are marked, others on each line, so that marks show where lines coincide.
     """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
     i = len(ax.get_legend_handles_labels()[1])
     colours = colours_on(ax)
     return {
@@ -130,6 +144,7 @@ def line_style(ax: Axes, n_points: int) -> dict[str, Any]:
         "markersize": 5,
         "linewidth": 1.6,
         "markevery": _marked(i, n_points),
+        **normalize_kwargs(wanted, Line2D),
     }
 
 
