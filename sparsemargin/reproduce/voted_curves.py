@@ -63,6 +63,7 @@ def _draw(measured: Measured, quick: bool) -> Figure:
     for ax, degree in zip(axes, DEGREES, strict=True):
         HypothesisErrorsDisplay(curves(measured, degree, quick)).plot(ax=ax, hypotheses=SHOWN)
         ax.set_title(f"d = {degree}")
+        ax.set_xscale("log")
         ax.set_ylim(0, MOST_SHOWN)
         # One legend is enough, in a panel whose curves are nowhere near it.
         if degree != DEGREES[-1] and (legend := ax.get_legend()):
