@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -38,6 +38,11 @@ bench-quick: $(VENV)/installed peers
 # The README's tables, from results/charter.json where it is there.
 readme-tables: $(VENV)/installed
 	$(RUN) benchmarks/readme_tables.py
+
+# Pages in docs/_build/html; notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them.
+docs: $(VENV)/installed
+	$(RUN) -m pip install -q -e ".[docs]"
+	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
 
 # The core ones over the commits; see benchmarks/asv.
 asv: $(VENV)/installed
@@ -116,5 +121,5 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks
 	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp

@@ -1,0 +1,21 @@
+"""Leave out of the API reference what scikit-learn's base classes bring and document themselves."""
+
+from typing import Any
+
+# Their docstrings link to places of scikit-learn's own documentation.
+_ELSEWHERE = "sklearn."
+_KEPT = {"get_params", "set_params", "score"}
+
+
+def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
+    """Tell autodoc to skip a member; None where it may judge itself."""
+    module = getattr(member, "__module__", None) or ""
+    inherited = module.startswith(_ELSEWHERE) and name not in _KEPT
+    routing = name.startswith("set_") and name.endswith("_request")
+    return True if inherited or routing else None
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the rule."""
+    app.connect("autodoc-skip-member", skip)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
