@@ -1,0 +1,42 @@
+"""Which recipes there are, in the order of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+from sparsemargin.reproduce._recipe import Recipe
+
+#: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
+_MODULES = ("alma_targets",)
+
+#: Stands for all of them.
+ALL = "all"
+
+
+def recipes() -> dict[str, Recipe]:
+    """Return all recipes by name."""
+    modules = (import_module(f"sparsemargin.reproduce.{name}") for name in _MODULES)
+    return {recipe.name: recipe for module in modules for recipe in module.RECIPES}
+
+
+def choose(names: Iterable[str]) -> list[Recipe]:
+    """Return the recipes of these names, each once, in the order of the papers.
+
+    Parameters
+    ----------
+    names : iterable of str
+        ``"all"`` among them stands for every one.
+
+    Raises
+    ------
+    ValueError
+        If there is no recipe of a name; the message lists those there are.
+    """
+    every, wanted = recipes(), set(names)
+    unknown = sorted(wanted - {ALL, *every})
+    if unknown:
+        raise ValueError(
+            f"There is no recipe {unknown[0]!r}. Choose from: {ALL}, {', '.join(every)}."
+        )
+    return [recipe for name, recipe in every.items() if ALL in wanted or name in wanted]
