@@ -15,12 +15,12 @@ import charter_aims
 import charter_plots
 import charter_tables
 import counters
+import doc_tables
 import floor_ratio
 import growth
 import growth_labels
 import growth_rows
 import label_race
-import doc_tables
 from charter_parts import Part
 from corpora import RCV1_SMALL, draw_corpus
 from floor import FloorLabels, FloorPerceptron, row_orders
