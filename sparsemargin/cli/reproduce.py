@@ -59,10 +59,15 @@ def command(tables: tuple[str, ...], quick: bool, jobs: int, folder: str) -> Non
     if not tables:
         _list()
         return
+    from sparsemargin.reproduce._catalogue import choose
     from sparsemargin.reproduce._run import run
 
     if jobs == 0:
         raise click.BadParameter("there must be a process to work on.", param_hint="--jobs")
+    try:
+        choose(tables)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     with _progress() as progress:
         outcomes = run(tables, quick=quick, n_jobs=jobs, folder=folder, progress=progress)
     _print(outcomes)
