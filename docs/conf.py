@@ -29,6 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "command_help",
     "public_members",
+    "trimmed_blocks",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]
@@ -41,6 +42,7 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+toc_object_entries_show_parents = "hide"
 
 # -- pages, notebooks and gallery ----------------------------------------------------------------
 

@@ -1,10 +1,12 @@
-"""Leave out of the API reference what scikit-learn's base classes bring and document themselves."""
+"""Leave out of the API reference what scikit-learn's base classes bring, and what is not for users."""
 
 from typing import Any
 
 # Their docstrings link to places of scikit-learn's own documentation.
 _ELSEWHERE = "sklearn."
 _KEPT = {"get_params", "set_params", "score"}
+# By these the command line and model files find learners and parameters.
+_FOR_THE_LIBRARY = {"classifier", "parameter_names"}
 
 
 def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
@@ -12,7 +14,7 @@ def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: An
     module = getattr(member, "__module__", None) or ""
     inherited = module.startswith(_ELSEWHERE) and name not in _KEPT
     routing = name.startswith("set_") and name.endswith("_request")
-    return True if inherited or routing else None
+    return True if inherited or routing or name in _FOR_THE_LIBRARY else None
 
 
 def setup(app: Any) -> dict[str, bool]:
