@@ -1,4 +1,4 @@
-"""Leave out of the API reference what scikit-learn's base classes bring, and what is not for users."""
+"""Leave out of the API reference what scikit-learn documents itself, and what users need not."""
 
 from typing import Any
 

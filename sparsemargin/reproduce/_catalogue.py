@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
+from sparsemargin._checks import did_you_mean
 from sparsemargin.reproduce._recipe import Recipe
 
 #: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
@@ -37,6 +38,7 @@ def choose(names: Iterable[str]) -> list[Recipe]:
     unknown = sorted(wanted - {ALL, *every})
     if unknown:
         raise ValueError(
-            f"There is no recipe {unknown[0]!r}. Choose from: {ALL}, {', '.join(every)}."
+            f"There is no recipe {unknown[0]!r}.{did_you_mean(unknown[0], every)} "
+            f"Choose from: {ALL}, {', '.join(every)}."
         )
     return [recipe for name, recipe in every.items() if ALL in wanted or name in wanted]

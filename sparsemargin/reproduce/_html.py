@@ -10,12 +10,11 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from sparsemargin.reproduce._machine import machine
-from sparsemargin.reproduce._outcome import Outcome, PartOutcome
+from sparsemargin.reproduce._outcome import Outcome, PartOutcome, count_words
 from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, Verdict
 from sparsemargin.reproduce._words import (
     LEGEND,
     MARKS,
-    count_words,
     difference_words,
     measured_words,
 )
