@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.passes import certificate_over_passes
-from sparsemargin.plotting._axes import Display, scale_epochs
+from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._style import line_style
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
+_BELOW = 0.25
 _MARGIN, _BOUND = "margin reached", "none is above"
 
 
@@ -110,14 +111,12 @@ class CertificateDisplay(Display):
         self.margin_lines_: list[Line2D] = []
         self.bound_lines_: list[Line2D] = []
         self.band_: FillBetweenPolyCollection | None = None
-        for i, column in enumerate(columns):
-            self._draw(axes, column, line_style(axes, i, len(self.passes)), kwargs)
-        scale_epochs(axes, self.passes)
+        for column in columns:
+            self._draw(axes, column, line_style(axes, len(self.passes)), kwargs)
         # A margin below 0 says no more than that some row is wrong.
-        if any(column.margins[-1] > 0 for column in columns):
-            least = min(column.margins.min() for column in columns)
-            most = max(column.upper_bounds.max() for column in columns)
-            axes.set_ylim(bottom=max(least, -0.25 * most) - 0.03 * most, top=1.05 * most)
+        floor = -_BELOW * max(column.upper_bounds.max() for column in columns)
+        if axes.get_ylim()[0] < floor and any(column.margins[-1] > 0 for column in columns):
+            axes.set_ylim(bottom=floor, auto=None)
         axes.set_xlabel("passes over the rows")
         axes.set_ylabel("margin")
         title = None if self.classes is None else "class; dashed: none is above"

@@ -81,14 +81,14 @@ class EpochCurvesDisplay(Display):
         corrections, errors = self._open_panels(ax, 2)
         self.correction_lines_: list[ErrorbarContainer] = []
         self.error_lines_: list[ErrorbarContainer] = []
-        for i, (name, runs) in enumerate(self.curves.items()):
+        for name, runs in self.curves.items():
             epochs = runs[0].epochs
             for axes, lines, values in (
                 (corrections, self.correction_lines_, [run.mistakes for run in runs]),
                 (errors, self.error_lines_, [100 * run.test_errors for run in runs]),
             ):
                 style = {
-                    **line_style(axes, i, len(epochs)),
+                    **line_style(axes, len(epochs)),
                     "capsize": 2,
                     "elinewidth": 1,
                     **kwargs,
@@ -99,7 +99,7 @@ class EpochCurvesDisplay(Display):
         for axes in (corrections, errors):
             axes.set_xlabel("epochs")
             scale_epochs(axes, np.concatenate([runs[0].epochs for runs in self.curves.values()]))
-        corrections.set_ylim(bottom=0)
+        corrections.set_ylim(bottom=0, auto=None)
         self._tell_uncounted(corrections)
         self._add_legend(errors)
         return self

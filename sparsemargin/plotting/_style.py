@@ -115,11 +115,12 @@ def luminance(colour: Any) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def line_style(ax: Axes, i: int, n_points: int) -> dict[str, Any]:
-    """How the i-th line differs from the others: colour, mark, and dashes.
+def line_style(ax: Axes, n_points: int) -> dict[str, Any]:
+    """How the next line differs from those that the axes name already: colour, mark, and dashes.
 
     Of many points a few are marked, others on each line, so that marks show where lines coincide.
     """
+    i = len(ax.get_legend_handles_labels()[1])
     colours = colours_on(ax)
     return {
         "color": colours[i % len(colours)],

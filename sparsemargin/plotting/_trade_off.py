@@ -77,11 +77,11 @@ class TradeOffDisplay(Display):
         """
         axes = self._open(ax)
         self.lines_ = {}
-        for i, p in enumerate(dict.fromkeys(point.p for point in self.points)):
+        for p in dict.fromkeys(point.p for point in self.points):
             own = [point for point in self.points if point.p == p]
             mistakes = [point.mistakes.mean() for point in own]
             percent = [100 * point.accuracies.mean() for point in own]
-            style = {**line_style(axes, i, len(own)), "capsize": 2, "elinewidth": 1, **kwargs}
+            style = {**line_style(axes, len(own)), "capsize": 2, "elinewidth": 1, **kwargs}
             self.lines_[p] = axes.errorbar(
                 mistakes, percent, label=f"p = {p}",
                 xerr=[_standard_error(point.mistakes) for point in own],
@@ -146,12 +146,18 @@ def _name_points(axes: Any, points: Sequence[TradeOffPoint]) -> None:
         text = f"{point.alpha:g}"
         width, height = 0.65 * _ALPHA_SIZE * len(text), 1.1 * _ALPHA_SIZE
         for dx, dy in product((1, -1), (1, -1)):
-            shift = dx * (width / 2 + 4), dy * (height / 2 + 3)
+            shift = dx * (width / 2 + 6), dy * (height / 2 + 3)
             box = (x + shift[0], y + shift[1], width, height)
             if not any(_overlap(box, other) for other in taken):
+                ground = {
+                    "facecolor": axes.get_facecolor(),
+                    "alpha": 0.7,
+                    "linewidth": 0,
+                    "pad": 0.5,
+                }
                 axes.annotate(
                     text, place, shift, textcoords="offset points", ha="center", va="center",
-                    fontsize=_ALPHA_SIZE,
+                    fontsize=_ALPHA_SIZE, bbox=ground,
                 )  # fmt: skip
                 taken.append(box)
                 break
