@@ -27,6 +27,7 @@ extensions = [
     "myst_nb",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
     "command_help",
     "public_members",
     "trimmed_blocks",
@@ -65,8 +66,6 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
 
-if (EXAMPLES / "plots").is_dir():
-    extensions.append("sphinx_gallery.gen_gallery")
 sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES / "plots"),
     "gallery_dirs": "gallery",
@@ -87,6 +86,11 @@ html_title = "sparsemargin"
 html_static_path = ["_static"]
 html_css_files = ["sparsemargin.css"]
 html_show_sourcelink = False
+# Pages that are no part of a section have no list of its pages.
+html_sidebars = {
+    page: []
+    for page in ("getting_started", "performance", "exactness", "contributing", "changelog")
+}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,

@@ -136,8 +136,8 @@ def entries(page):
     """What the autosummaries of a page list, with the modules before the names."""
     module = ""
     for line in page.read_text().splitlines():
-        if line.startswith(".. currentmodule::"):
-            module = line.split()[-1]
+        if found := re.fullmatch(r"\.\. (?:current)?module:: (\S+)", line):
+            module = found[1]
         elif found := re.fullmatch(r"   ([A-Za-z_]\w*)|\.\. autodata:: (\w+)", line):
             yield f"{module}.{found[1] or found[2]}"
 

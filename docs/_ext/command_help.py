@@ -8,7 +8,7 @@ from docutils.parsers.rst import Directive
 
 from sparsemargin.cli.app import main
 
-_WIDTH = 90  # columns
+_WIDTH = 80  # columns
 
 
 class CommandHelp(Directive):
