@@ -70,6 +70,8 @@ sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES / "plots"),
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
+    # Pictures and what is printed; not what the last line happens to return.
+    "capture_repr": (),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
