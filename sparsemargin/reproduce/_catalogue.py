@@ -7,9 +7,10 @@ from importlib import import_module
 
 from sparsemargin._checks import did_you_mean
 from sparsemargin.reproduce._recipe import Recipe
+from sparsemargin.reproduce.papers import PAPERS
 
-#: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
-_MODULES = ("alma_targets",)
+#: Modules with a tuple `RECIPES`; of each paper they are listed in this order.
+_MODULES = ("figures_1", "alma_targets")
 
 #: Stands for all of them.
 ALL = "all"
@@ -18,7 +19,9 @@ ALL = "all"
 def recipes() -> dict[str, Recipe]:
     """Return all recipes by name."""
     modules = (import_module(f"sparsemargin.reproduce.{name}") for name in _MODULES)
-    return {recipe.name: recipe for module in modules for recipe in module.RECIPES}
+    every = (recipe for module in modules for recipe in module.RECIPES)
+    ordered = sorted(every, key=lambda recipe: PAPERS.index(recipe.paper))
+    return {recipe.name: recipe for recipe in ordered}
 
 
 def choose(names: Iterable[str]) -> list[Recipe]:
