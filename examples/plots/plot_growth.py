@@ -8,7 +8,7 @@ the *exponent*, and tells its standard error.
 """
 
 # %%
-# Sparse rows over 50,000 words, ever more of them; each time is the least of five. A fifth of the
+# Sparse rows over 50,000 words, ever more of them; each time is the least of three. A fifth of the
 # labels is wrong, so that corrections are as frequent late as early.
 from time import perf_counter
 
@@ -25,7 +25,7 @@ sizes = [4000, 8000, 16_000, 32_000, 64_000]
 def seconds(model, n_rows):
     """Time one epoch over the first rows."""
     times = []
-    for _ in range(5):
+    for _ in range(3):
         start = perf_counter()
         model.fit(X[:n_rows], y[:n_rows])
         times.append(perf_counter() - start)

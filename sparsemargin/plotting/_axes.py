@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from sparsemargin.plotting._style import root_figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
 _PANEL = (4.6, 3.8)  # inches
-_MOST_INSIDE = 5
+_MOST_INSIDE = 6
 _LONGEST_INSIDE = 24
 _LEGEND_WIDTH = 34
 _TICK_WIDTH = 30
@@ -58,7 +60,7 @@ class Display:
                 f"{n} axes, as plt.subplots(1, {n}) makes them, or none."
             )
         self.ax_ = panels[0] if n == 1 else np.array(panels, dtype=object)
-        self.figure_ = panels[0].get_figure(root=True)  # type: ignore[assignment]
+        self.figure_ = root_figure(panels[0])
         return panels
 
     def _add_legend(self, ax: Axes, *, title: str | None = None) -> None:

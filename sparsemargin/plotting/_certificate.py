@@ -11,6 +11,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.passes import certificate_over_passes
 from sparsemargin.plotting._axes import Display
+from sparsemargin.plotting._named import chosen_classes
 from sparsemargin.plotting._style import line_style
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class CertificateDisplay(Display):
         classes : sequence, default=None
             Which classes to draw. None: all.
         **kwargs
-            For matplotlib's `Axes.plot`, for all lines.
+            For matplotlib's `Axes.plot`, for all lines; their dashes stay, since these tell a bound
+            from what was reached.
 
         Returns
         -------
@@ -112,7 +114,7 @@ class CertificateDisplay(Display):
         self.bound_lines_: list[Line2D] = []
         self.band_: FillBetweenPolyCollection | None = None
         for column in columns:
-            self._draw(axes, column, line_style(axes, len(self.passes)), kwargs)
+            self._draw(axes, column, line_style(axes, len(self.passes), kwargs))
         # A margin below 0 says no more than that some row is wrong.
         floor = -_BELOW * max(column.upper_bounds.max() for column in columns)
         if axes.get_ylim()[0] < floor and any(column.margins[-1] > 0 for column in columns):
@@ -123,12 +125,10 @@ class CertificateDisplay(Display):
         self._add_legend(axes, title=title)
         return self
 
-    def _draw(
-        self, axes: Axes, column: _Column, style: dict[str, Any], line_kw: dict[str, Any]
-    ) -> None:
+    def _draw(self, axes: Axes, column: _Column, style: dict[str, Any]) -> None:
         names = (_MARGIN, _BOUND) if column.name is None else (column.name, None)
-        solid = {**style, "linestyle": "-", **line_kw}
-        dashed = {**solid, "marker": "", "linestyle": "--"}
+        solid = {**style, "linestyle": "-"}
+        dashed = {**style, "marker": "", "linestyle": "--"}
         self.margin_lines_ += axes.plot(self.passes, column.margins, label=names[0], **solid)
         self.bound_lines_ += axes.plot(self.passes, column.upper_bounds, label=names[1], **dashed)
         if column.name is None:
@@ -143,10 +143,7 @@ class CertificateDisplay(Display):
                 raise ValueError("classes: one vector serves all classes here. Leave classes out.")
             return [_Column(None, self.margins, self.upper_bounds)]
         known = self.classes.tolist()
-        for label in known if classes is None else classes:
-            if label not in known:
-                raise ValueError(f"classes: {label!r} is unknown. Choose among {known}.")
-        places = [known.index(label) for label in (known if classes is None else classes)]
+        places = [known.index(label) for label in chosen_classes(classes, known)]
         return [_Column(str(known[k]), self.margins[:, k], self.upper_bounds[:, k]) for k in places]
 
     @classmethod

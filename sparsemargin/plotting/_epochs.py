@@ -87,12 +87,8 @@ class EpochCurvesDisplay(Display):
                 (corrections, self.correction_lines_, [run.mistakes for run in runs]),
                 (errors, self.error_lines_, [100 * run.test_errors for run in runs]),
             ):
-                style = {
-                    **line_style(axes, len(epochs)),
-                    "capsize": 2,
-                    "elinewidth": 1,
-                    **kwargs,
-                }
+                bars = {"capsize": 2, "elinewidth": 1, **kwargs}
+                style = line_style(axes, len(epochs), bars)
                 lines.append(_draw(axes, epochs, np.array(values), name, style))
         corrections.set_ylabel("corrections so far")
         errors.set_ylabel("test error (%)")

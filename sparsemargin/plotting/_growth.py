@@ -86,7 +86,7 @@ class GrowthDisplay(Display):
         axes = self._open(ax)
         self.points_, self.lines_ = [], []
         for name, curve in self.curves.items():
-            style = {**line_style(axes, len(curve.sizes)), "markevery": None, **kwargs}
+            style = line_style(axes, len(curve.sizes), {"markevery": None, **kwargs})
             # Spaces that do not break keep a number and its error on one line.
             label = f"{name}: {curve.exponent}".replace(" ± ", "\u00a0±\u00a0")
             points = {**style, "linestyle": "", "label": label}

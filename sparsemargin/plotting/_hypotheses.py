@@ -79,7 +79,7 @@ class HypothesisErrorsDisplay(Display):
         moments = np.asarray(self.errors.moments)
         self.lines_ = {}
         for name in hypotheses:
-            style = {**line_style(axes, len(moments)), **kwargs}
+            style = line_style(axes, len(moments), kwargs)
             label = name.replace("_normalized", ", normalised")
             percent = 100 * self.errors.errors[name]
             (self.lines_[name],) = axes.plot(moments, percent, label=label, **style)

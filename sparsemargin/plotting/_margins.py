@@ -93,7 +93,7 @@ class MarginDistributionDisplay(Display):
         axes = self._open(ax)
         self.lines_ = []
         for name, (thresholds, share) in self.distributions.items():
-            style = {**line_style(axes, len(thresholds)), "where": "post", **kwargs}
+            style = line_style(axes, len(thresholds), {"where": "post", **kwargs})
             self.lines_ += axes.step(thresholds, share, label=name, **style)
         axes.axvline(0, zorder=0, **neutral(axes))
         axes.set_ylim(-0.02, 1.02, auto=None)
