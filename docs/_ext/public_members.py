@@ -14,7 +14,9 @@ def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: An
     module = getattr(member, "__module__", None) or ""
     inherited = module.startswith(_ELSEWHERE) and name not in _KEPT
     routing = name.startswith("set_") and name.endswith("_request")
-    return True if inherited or routing or name in _FOR_THE_LIBRARY else None
+    # The docstring of a NamedTuple has its fields; those of the fields say "Alias for field 0".
+    is_field = type(member).__name__ == "_tuplegetter"
+    return True if inherited or routing or is_field or name in _FOR_THE_LIBRARY else None
 
 
 def setup(app: Any) -> dict[str, bool]:
