@@ -118,5 +118,5 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/sg_execution_times.rst
 	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp
