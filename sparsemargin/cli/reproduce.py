@@ -14,7 +14,7 @@ import click
 
 from sparsemargin.cli.options import is_quiet, make_command
 from sparsemargin.cli.progress import live_display
-from sparsemargin.cli.tables import print_table
+from sparsemargin.cli.tables import lines_of_facts
 
 if TYPE_CHECKING:
     from sparsemargin.reproduce._outcome import Outcome
@@ -87,11 +87,11 @@ def _names(start: str) -> list[str]:
 def _list() -> None:
     from sparsemargin.reproduce import recipes
 
-    rows = [
-        (name, f"{recipe.paper.short}, {recipe.item}", recipe.title)
+    facts = {
+        name: f"{recipe.paper.short}, {recipe.item}: {recipe.title}"
         for name, recipe in recipes().items()
-    ]
-    print_table(("TABLE", "", ""), rows)
+    }
+    click.echo(lines_of_facts(facts))
 
 
 @contextmanager
