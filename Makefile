@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 cramma-tables ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -73,9 +73,6 @@ bench-kernels: $(VENV)/installed
 
 table6: $(VENV)/installed
 	$(RUN) benchmarks/alma_table6.py
-
-cramma-tables: $(VENV)/installed
-	$(RUN) benchmarks/cramma_tables.py
 
 ho-tables: $(VENV)/installed
 	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done
