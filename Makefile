@@ -5,13 +5,13 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels table6 ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
 test: $(VENV)/installed
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
 
 scanner-equality: $(VENV)/installed
 	$(RUN) tests/scanner_equality.py
@@ -70,9 +70,6 @@ bench-ho: $(VENV)/installed
 
 bench-kernels: $(VENV)/installed
 	$(RUN) benchmarks/kernels.py
-
-table6: $(VENV)/installed
-	$(RUN) benchmarks/alma_table6.py
 
 ho-tables: $(VENV)/installed
 	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done

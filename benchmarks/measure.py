@@ -2,13 +2,10 @@
 
 import gc
 import json
-import os
-import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -16,10 +13,10 @@ from time import perf_counter
 from typing import Any, NoReturn
 
 from sparsemargin.io.files import replacing
+from sparsemargin.reproduce._machine import machine
 
 # Status of a benchmark that this machine can't run.
 CANNOT_RUN = 2
-PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
 
 def options_with_rounds(parser: ArgumentParser, usual: int, quick: int) -> Namespace:
@@ -65,23 +62,6 @@ def in_turn(contestants: Sequence, round_number: int) -> list:
 def minimum_and_median(seconds: Sequence[float], unit: float) -> dict[str, float]:
     """Summarise repeated timings in multiples of `unit` seconds."""
     return {"min": min(seconds) / unit, "median": median(seconds) / unit}
-
-
-def _cpu_model() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def machine() -> dict[str, Any]:
-    """Return the facts without which a timing means nothing."""
-    return {
-        "cpu": _cpu_model(),
-        "cpus": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-    } | {package: version(package) for package in PACKAGES}
 
 
 def describe_machine() -> str:

@@ -16,7 +16,7 @@ import click
 from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info", "reproduce")
 
 # What a shell reports of a process that the signal SIGPIPE has ended.
 _PIPE_CLOSED = 141

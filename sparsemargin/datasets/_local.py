@@ -62,13 +62,29 @@ def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> l
         If a file is in none of the folders.
     """
     dataset = data_sets()[name]
+    return [_read(dataset, *found) for found in find_files(name, data_home, wanted)]
+
+
+def find_files(
+    name: str, data_home: DataHome = None, wanted: slice = slice(None)
+) -> list[tuple[DataFile, Path]]:
+    """Find the files of a data set without reading them: as `read_files`, which checks them too.
+
+    Raises
+    ------
+    ValueError
+        If `data_home` is no folder.
+    FileNotFoundError
+        If a file is in none of the folders.
+    """
+    dataset = data_sets()[name]
     places = _places(data_home)
     folders = _folders(places)
     found = [(file, find_copy(file, folders)) for file in dataset.files[wanted]]
     missing = [file for file, path in found if path is None]
     if missing:
         raise FileNotFoundError(_not_found(dataset, missing, places))
-    return [_read(dataset, file, path) for file, path in found if path is not None]
+    return [(file, path) for file, path in found if path is not None]
 
 
 def find_file(name: str, data_home: DataHome) -> Path | None:

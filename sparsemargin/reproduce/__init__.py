@@ -1,1 +1,24 @@
 """The tables and figures of five papers, run again and set beside what is printed."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsemargin.reproduce._catalogue import recipes
+    from sparsemargin.reproduce._html import html_report
+    from sparsemargin.reproduce._run import run
+
+_MODULES = {"html_report": "_html", "recipes": "_catalogue", "run": "_run"}
+
+__all__ = ["html_report", "recipes", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: the recipes import most of the library.
+    if name in _MODULES:
+        return getattr(import_module(f"sparsemargin.reproduce.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'sparsemargin.reproduce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

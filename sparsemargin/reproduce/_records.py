@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import sparsemargin
+from sparsemargin.io.files import replacing
 from sparsemargin.reproduce._recipe import Record, Work
 
 
@@ -38,7 +38,6 @@ class Records:
         """Write a record; the file appears whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(work, repeat)
-        unfinished = path.with_suffix(".part")
         text = {"work": work.title, "repeat": repeat, "seconds": seconds, "record": record}
-        unfinished.write_text(json.dumps(text) + "\n")
-        os.replace(unfinished, path)
+        with replacing(path) as out:
+            out.write(json.dumps(text).encode())

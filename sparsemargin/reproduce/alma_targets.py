@@ -272,40 +272,48 @@ def _draw_margins(measured: Measured, algorithms: Sequence[str]) -> Figure:
     return figure
 
 
-def _not_positive(measured: Measured, dataset: tuple[float, int], algorithm: str) -> float:
-    return 100 * float(np.interp(0.0, THRESHOLDS, _shares(measured, dataset, algorithm)))
+def _distance(measured: Measured, dataset: tuple[float, int], one: str, other: str) -> float:
+    """The largest difference of two distributions."""
+    shares = (_shares(measured, dataset, algorithm) for algorithm in (one, other))
+    return float(np.abs(np.subtract(*shares)).max())
 
 
-def _gap(measured: Measured) -> Finding:
-    gaps = {
-        dataset: _not_positive(measured, dataset, "ALMA_2(0.5) avg")
-        - _not_positive(measured, dataset, "ALMA_6(0.5) avg")
+def _norms_differ(measured: Measured) -> Finding:
+    distances = {
+        dataset: _distance(measured, dataset, "ALMA_2(0.5) avg", "ALMA_6(0.5) avg")
         for dataset in FIGURE_DATASETS
     }
-    detail = ", ".join(f"{_dataset(*dataset)}: {gap:+.1f}" for dataset, gap in gaps.items())
-    return Finding(
-        all((gap > 0) == (dataset[1] == 3) for dataset, gap in gaps.items()), f"points: {detail}"
+    detail = ", ".join(f"{_dataset(*dataset)}: {value:.2f}" for dataset, value in distances.items())
+    sparse, dense = (
+        [value for dataset, value in distances.items() if dataset[1] == s] for s in (3, 300)
     )
+    return Finding(min(sparse) > 2 * max(dense), f"largest distances {detail}")
 
 
-def _smaller_alpha(measured: Measured) -> Finding:
-    falls = {
-        f"p={p} {_dataset(*dataset)}": _not_positive(measured, dataset, f"ALMA_{p}(1.0) avg")
-        - _not_positive(measured, dataset, f"ALMA_{p}(0.5) avg")
+def _sparse_margins_grow(measured: Measured) -> Finding:
+    medians = {
+        f"{_dataset(*dataset)} {algorithm}": THRESHOLDS[
+            np.searchsorted(_shares(measured, dataset, f"{algorithm} avg"), 0.5)
+        ]
         for dataset in FIGURE_DATASETS[::2]
-        for p in (2, 6)
+        for algorithm in ("ALMA_2(0.5)", "ALMA_6(1.0)", "ALMA_6(0.5)")
     }
-    detail = ", ".join(f"{name}: {fall:+.1f}" for name, fall in falls.items())
-    return Finding(min(falls.values()) > 0, f"points: {detail}")
+    two, six_of_one, six = np.reshape(list(medians.values()), (-1, 3)).T
+    detail = ", ".join(f"{name}: {value:.2f}" for name, value in medians.items())
+    return Finding(bool((six > two).all() and (six > six_of_one).all()), f"medians {detail}")
 
 
-def _average_margins(measured: Measured) -> Finding:
-    held = [
-        _not_positive(measured, dataset, f"{_algorithm(*algorithm)} avg")
-        < _not_positive(measured, dataset, f"{_algorithm(*algorithm)} last")
-        for dataset, algorithm in product(FIGURE_DATASETS, FIGURE_ALGORITHMS)
-    ]
-    return Finding(float(np.mean(held)) >= 0.9, f"in {sum(held)} of {len(held)} comparisons")
+def _hypotheses_agree(measured: Measured) -> Finding:
+    norms = min(
+        _distance(measured, dataset, "ALMA_2(0.5) avg", "ALMA_6(0.5) avg")
+        for dataset in FIGURE_DATASETS[::2]
+    )
+    hypotheses = max(
+        _distance(measured, dataset, f"{_algorithm(p, 0.5)} last", f"{_algorithm(p, 0.5)} avg")
+        for dataset, p in product(FIGURE_DATASETS, (2, 6))
+    )
+    detail = f"largest distance {hypotheses:.2f}, of the two norms at least {norms:.2f}"
+    return Finding(hypotheses < norms, detail)
 
 
 def figure_4(quick: bool) -> tuple[Picture, ...]:
@@ -319,13 +327,14 @@ def figure_4(quick: bool) -> tuple[Picture, ...]:
             ),
             (
                 Claim(
-                    "On sparse targets ALMA_6(0.5) leaves fewer rows without a positive margin "
-                    "than ALMA_2(0.5), on dense ones more",
-                    MARGIN_WORKS, _gap,
+                    "On sparse targets the distributions of ALMA_2(0.5) and ALMA_6(0.5) lie "
+                    "clearly apart; on dense ones they say less",
+                    MARGIN_WORKS, _norms_differ,
                 ),
                 Claim(
-                    "On sparse targets a smaller α leaves fewer rows without a positive margin",
-                    MARGIN_WORKS, _smaller_alpha,
+                    "On sparse targets ALMA_6(0.5) has larger margins than ALMA_2(0.5), and than "
+                    "ALMA_6(1.0)",
+                    MARGIN_WORKS, _sparse_margins_grow,
                 ),
             ),
         ),
@@ -346,8 +355,9 @@ def figure_5(quick: bool) -> tuple[Picture, ...]:
             ),
             (
                 Claim(
-                    "The average leaves fewer rows without a positive margin than the last vector",
-                    MARGIN_WORKS, _average_margins,
+                    "Margins hardly explain why the average errs less than the last vector: their "
+                    "distributions differ less than those of the two norms on sparse targets",
+                    MARGIN_WORKS, _hypotheses_agree,
                 ),
             ),
         ),
@@ -363,7 +373,7 @@ _WHICH_FOUR = (
 RECIPES = (
     Recipe(
         "alma-table6", ALMA, "Table 6", "ALMA_p on sparse and dense targets",
-        _DATA, _PROTOCOL, table_6, Repeats(quick=3, full=20),
+        _DATA, _PROTOCOL, table_6, Repeats(quick=6, full=20),
         remarks=(
             "The text states B = 1/α for these experiments. That gives 690 corrections of "
             "ALMA_2(0.5) where the text quotes 2720; B = √8/α, Theorem 3's, gives the counts and "
@@ -378,7 +388,7 @@ RECIPES = (
         "alma-figure5", ALMA, "Figure 5", "Margins of last vectors and averages",
         _DATA, _PROTOCOL, figure_5, Repeats(quick=1, full=5),
         remarks=(
-            _WHICH_FOUR, "Curves of α = 0.5; those of 1.0 are in Figure 4 and in the claims."
+            _WHICH_FOUR, "Of the curves those of α = 0.5 are shown.",
         ),
     ),
 )  # fmt: skip

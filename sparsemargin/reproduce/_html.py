@@ -1,0 +1,93 @@
+"""Outcomes as one page of HTML that needs nothing else: tables, pictures in both themes, claims."""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Literal
+
+from sparsemargin.reproduce._machine import machine
+from sparsemargin.reproduce._outcome import Outcome, PartOutcome
+from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, Verdict
+from sparsemargin.reproduce._words import (
+    LEGEND,
+    MARKS,
+    count_words,
+    difference_words,
+    measured_words,
+)
+
+
+def html_report(outcomes: Sequence[Outcome], *, quick: bool = False) -> str:
+    """Return a page that shows outcomes: every printed figure beside the measured one, and plots.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        As `run` returns them.
+    quick : bool, default=False
+        Whether it says that the run was a quick one.
+
+    Returns
+    -------
+    str
+        HTML with its style and its pictures, which follow the reader's light or dark theme.
+
+    Raises
+    ------
+    ImportError
+        If Jinja2 or matplotlib is not there.
+    """
+    figures = sum((outcome.figures() for outcome in outcomes), Counter[Verdict]())
+    claims = sum((outcome.claims() for outcome in outcomes), Counter[Verdict]())
+    return _template().render(
+        outcomes=outcomes, quick=quick, figures=figures, claims=claims, machine=machine(),
+        version=version("sparsemargin"), pictures=_pictures(outcomes), Verdict=Verdict,
+    )  # fmt: skip
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise ImportError(
+            "The report needs Jinja2 and matplotlib: pip install 'sparsemargin[reproduce]'."
+        ) from None
+    page = jinja2.Environment(
+        loader=jinja2.PackageLoader("sparsemargin.reproduce", ""),
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    page.globals |= {
+        "marks": MARKS, "legend": LEGEND, "count_words": count_words,
+        "measured_words": measured_words, "difference_words": difference_words,
+        "standard_errors": STANDARD_ERRORS,
+    }  # fmt: skip
+    return page.get_template("report.html.jinja")
+
+
+def _pictures(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], dict[str, str]]:
+    """The addresses of the pictures in each theme, by recipe and title; of those measured."""
+    return {
+        (outcome.recipe.name, part.part.title): {
+            theme: _drawn(part.part, outcome.measured, theme) for theme in ("light", "dark")
+        }
+        for outcome in outcomes
+        for part in outcome.parts
+        if _can_be_drawn(part, outcome.measured)
+    }
+
+
+def _can_be_drawn(part: PartOutcome, measured: Measured) -> bool:
+    return isinstance(part.part, Picture) and measured.has(part.part.drawn_from)
+
+
+def _drawn(picture: Any, measured: Measured, theme: Literal["light", "dark"]) -> str:
+    from sparsemargin.plotting import theme as in_theme
+
+    out = io.BytesIO()
+    with in_theme(theme):
+        picture.draw(measured).savefig(out, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(out.getvalue()).decode()}"

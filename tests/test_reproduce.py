@@ -1,0 +1,285 @@
+"""Recipes: what figures come to, what is kept and run again, and what is shown of it."""
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+from command_line import run
+from matplotlib.figure import Figure
+
+from sparsemargin.reproduce import _catalogue, _run, html_report
+from sparsemargin.reproduce import alma_targets as alma
+from sparsemargin.reproduce._outcome import as_json, compare
+from sparsemargin.reproduce._recipe import (
+    Allowed,
+    Cell,
+    Claim,
+    Finding,
+    Line,
+    Measured,
+    Picture,
+    Recipe,
+    Repeats,
+    Table,
+    Verdict,
+    entry,
+    incomparable,
+    work,
+)
+from sparsemargin.reproduce._records import Records
+from sparsemargin.reproduce._text import text_report
+from sparsemargin.reproduce.papers import ALMA
+
+CALLS = []
+
+
+def measure(size, seed):
+    """Done in this process: the tests run on one job."""
+    CALLS.append((size, seed))
+    return {"figures": {"mean": size + seed}, "more": [size, 10 * size]}
+
+
+ONE, TWO, NOT_RUN = work(measure, size=1), work(measure, size=2), None
+
+
+def draw(measured):
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().plot([record["figures"]["mean"] for record in measured[ONE]])
+    return figure
+
+
+def parts(quick):
+    cell = Cell("1.4", ONE, entry("figures", "mean"), Allowed(0.5), lambda records: "<noted>")
+    other = Cell("7", None if quick else TWO, entry("more", 1), Allowed(relative=0.1))
+    odd = Cell("100", ONE, entry("more", 0), incomparable("other data"))
+    holds = Claim("One is small", (ONE,), lambda measured: Finding(True, "1 < 2"))
+    fails = Claim("Two is small", (ONE,), lambda measured: Finding(False, "no"), "known")
+    return (
+        Table("A table", ("first", "second"), (Line("a", (cell, other)), Line("b", (None, odd)))),
+        Picture("A picture", (ONE,), draw, (holds, fails)),
+    )
+
+
+RECIPE = Recipe(
+    "tiny", ALMA, "Table 0", "Made up", "none <at all>", "Twice.", parts, Repeats(2, 3),
+    remarks=("Nothing & nobody.",),
+)  # fmt: skip
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    CALLS.clear()
+    monkeypatch.setattr(_catalogue, "recipes", lambda: {"tiny": RECIPE})
+    return RECIPE
+
+
+# -- figures ---------------------------------------------------------------------------------------
+
+
+def verdict(printed, values, allowed):
+    cell = Cell(printed, ONE, lambda records: values, allowed)
+    return cell.compare([{}])
+
+
+def test_a_figure_is_within_what_is_allowed_rounding_and_standard_errors():
+    assert verdict("2.1", [2.15], Allowed()).verdict is Verdict.WITHIN
+    assert verdict("2.1", [2.151], Allowed()).verdict is Verdict.OUTSIDE
+    assert verdict("2.1", [2.3], Allowed(0.15)).verdict is Verdict.WITHIN
+    assert verdict("1,000", [1030.0], Allowed(relative=0.03)).verdict is Verdict.WITHIN
+    assert verdict("1,000", [1031.0], Allowed(relative=0.03)).verdict is Verdict.OUTSIDE
+    assert verdict("5", [0.0], incomparable("why")).verdict is Verdict.INCOMPARABLE
+    found = verdict("5", [5.0, 7.0, 9.0], Allowed(spread=0.25))
+    assert found.measured == 7
+    assert found.standard_error == pytest.approx(2 / math.sqrt(3))
+    assert found.allowed == pytest.approx(0.25 * 2 + 0.5 + 2 * 2 / math.sqrt(3))
+    assert found.difference == 2
+    assert found.verdict is Verdict.WITHIN
+    assert math.isnan(verdict("5", [5.0], Allowed()).standard_error)
+
+
+def test_what_has_no_records_is_not_run():
+    cell = Cell("5", None, entry("x"), Allowed())
+    assert cell.compare([]).verdict is Verdict.NOT_RUN
+    outcome = compare(RECIPE, Measured({}), quick=True)
+    assert set(outcome.figures()) == set(outcome.claims()) == {Verdict.NOT_RUN}
+    assert outcome.is_as_allowed
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+def test_work_is_done_once_and_kept(tiny, tmp_path):
+    seen = []
+    (first,) = _run.run(["tiny"], quick=True, folder=tmp_path, progress=seen.append)
+    assert CALLS == [(1, 0), (1, 1)]
+    assert [(done.n_done, done.n_pieces, done.repeat) for done in seen] == [(1, 2, 0), (2, 2, 1)]
+    (again,) = _run.run(["all"], quick=True, folder=tmp_path)
+    assert CALLS == [(1, 0), (1, 1)]
+    assert as_json(again) == as_json(first)
+    (full,) = _run.run(["tiny"], folder=tmp_path)
+    assert CALLS[2:] == [(2, 0), (2, 1), (1, 2), (2, 2)]
+    figures = [line.cells for line in full.parts[0].lines]
+    assert figures[0][0].comparison.measured == 2
+    assert figures[0][0].comparison.verdict is Verdict.WITHIN
+    assert figures[0][1].comparison.verdict is Verdict.OUTSIDE
+    assert figures[1][1].comparison.verdict is Verdict.INCOMPARABLE
+    assert not full.is_as_allowed
+    assert [claim.verdict for claim in full.parts[1].claims] == [
+        Verdict.WITHIN, Verdict.INCOMPARABLE,
+    ]  # fmt: skip
+
+
+def test_interrupted_it_keeps_what_was_done(tiny, tmp_path, monkeypatch):
+    def interrupted(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _run.run(["tiny"], quick=True, folder=tmp_path, progress=interrupted)
+    records = Records(tmp_path)
+    assert records.find(ONE, 2) == [measure(1, 0)]
+    CALLS.clear()
+    _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert CALLS == [(1, 1)]
+
+
+def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
+    recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
+    monkeypatch.setattr(_catalogue, "recipes", lambda: {"tiny": recipe})
+    monkeypatch.setenv("SPARSEMARGIN_DATA", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert not CALLS
+    assert "python -m sparsemargin.datasets download sonar" in outcome.missing
+    assert "NOT RUN: sonar.mines" in text_report(outcome, 100)
+
+
+def test_unknown_names_are_refused(tiny):
+    with pytest.raises(ValueError, match=r"no recipe 'tony'. Choose from: all, tiny"):
+        _run.run(["tony"])
+
+
+def test_works_with_other_arguments_have_other_keys():
+    keys = {work(measure, size=size).key for size in (1, 2, 10, 0.5)}
+    assert len(keys) == 4
+    assert work(measure, size=1) == ONE
+    assert all(re.fullmatch(r"[\w.=]+", key) for key in keys)
+
+
+# -- reports ---------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a page holds: its text, its tags, and whether tags are closed."""
+
+    VOID = {"meta", "img", "source", "br", "!doctype"}
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.words = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp_path):
+    outcomes = _run.run(["tiny"], folder=tmp_path)
+    html = html_report(outcomes)
+    page = Page(html)
+    assert not page.open
+    text = " ".join(" ".join(page.words).split())
+    assert "3 printed figures: 1 within, 1 outside, 1 not comparable" in text
+    assert "none <at all>" in text
+    assert "Nothing & nobody." in text
+    assert "<noted>" in text
+    assert "2.00 ±0.58" in text
+    assert "+0.60" in text
+    addresses = [v for _, attrs in page.tags for k, v in attrs.items() if k in ("src", "srcset")]
+    assert len(addresses) == 2
+    assert addresses[0] != addresses[1]
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
+    links = [attrs["href"] for tag, attrs in page.tags if "href" in attrs]
+    assert links == ["#tiny"]
+    assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
+
+
+def test_wide_tables_come_in_pieces(tiny, tmp_path):
+    (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
+    assert wide.count("\na ") == 1
+    assert narrow.count("\na ") == 2
+    assert max(map(len, narrow.split("A table")[1].split("A picture")[0].splitlines())) <= 40
+    assert "1.4 1.50 ±0.50 +0.10 ✓ [<noted>]" in wide
+    assert "✓ One is small: 1 < 2" in wide
+    assert "○ Two is small: no (known beforehand: known)" in wide
+
+
+def test_command_writes_page_and_figures(tiny, tmp_path):
+    result = run("reproduce", "tiny", "--quick", "-o", tmp_path)
+    assert "tiny: Gentile (2001), Table 0. Made up" in result.stdout
+    assert "2 of 2: measure size=1" in result.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    (figures, _) = report["recipes"][0]["parts"]
+    assert [figure["verdict"] for figure in figures["figures"]] == [
+        "within", "not run", "not comparable",
+    ]  # fmt: skip
+    assert figures["figures"][0]["measured"] == 1.5
+    assert Page((tmp_path / "report.html").read_text()).words
+    run("reproduce", "tiny", "-o", tmp_path, code=1)
+
+
+def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path):
+    assert "tiny" in run("reproduce").stdout
+    assert "no recipe 'huge'" in run("reproduce", "huge", code=2).stderr
+    assert "--jobs" in run("reproduce", "tiny", "--jobs", "0", code=2).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_processes_give_the_figures_of_one(tmp_path):
+    outcomes = [
+        _run.run(["alma-figure4"], quick=True, n_jobs=n_jobs, folder=tmp_path / str(n_jobs))
+        for n_jobs in (1, 2)
+    ]
+    assert as_json(outcomes[0][0]) == as_json(outcomes[1][0])
+    measured = outcomes[0][0].measured, outcomes[1][0].measured
+    for piece in alma.MARGIN_WORKS:
+        assert measured[0][piece] == measured[1][piece] != []
+
+
+# -- the recipes there are -------------------------------------------------------------------------
+
+
+def test_names_and_works_of_all_recipes():
+    for name, recipe in _catalogue.recipes().items():
+        assert re.fullmatch(r"(alma|nips|voted|ho|cramma)-[a-z0-9]+", name), name
+        for quick in (True, False):
+            titles = [part.title for part in recipe.parts(quick)]
+            assert len(set(titles)) == len(titles) > 0
+            works = recipe.works(quick)
+            assert works
+            json.dumps([piece.arguments for piece, _ in works])
+            for part in recipe.parts(quick):
+                if isinstance(part, Table):
+                    assert all(len(line.cells) == len(part.columns) for line in part.lines)
+        assert recipe.repeats.quick <= recipe.repeats.full
+        assert not recipe.data.endswith(".")
+
+
+def test_table_6_is_whole():
+    errors, corrections = alma.table_6(quick=False)
+    cells = [cell for line in errors.lines for cell in line.cells]
+    assert len(cells) == 108
+    assert len(corrections.lines) == 6
+    lines = {line.name: line.cells for line in errors.lines}
+    assert lines["ALMA_6(0.5) avg"][errors.columns.index("ε=0.15 s=3")].printed == "3.1"
+    assert lines["ALMA_10(1.0) last"][errors.columns.index("ε=0.00 s=300")].printed == "13.9"
