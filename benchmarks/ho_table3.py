@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from ho_paper import CS, TABLE_3
 from ho_runs import AS
-from kernel_data import Data, load
 from measure import describe_machine, text_table, write_json
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.evaluation import compare_on_splits
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c
+from sparsemargin.reproduce._digits import Data, load
 
 #: In units in which a white pixel differs from a black one by 1.
 SIGMAS = (2.0, 2.5, 3.0, 4.0, 5.0)

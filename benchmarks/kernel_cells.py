@@ -27,7 +27,7 @@ class Run:
     Attributes
     ----------
     data : str
-        A name that `kernel_data.load` knows.
+        A name that `_digits.load` knows.
     algorithm : str
     kernel : {"poly", "rbf", "polyrbf"}
         ``(1 + x.z / 255) ** degree``, ``G = exp(-|x - z|^2 / (2 sigma^2))``, ``(1 + G) ** degree``.

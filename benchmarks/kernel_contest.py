@@ -11,7 +11,6 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from kernel_data import Data, load
 from measure import timed
 from peak_memory import resident_peak
 from sklearn.preprocessing import normalize
@@ -19,6 +18,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from sparsemargin import ALMAClassifier
+from sparsemargin.reproduce._digits import Data, load
 
 ALMA_4, ALMA_6 = "ALMA d=4, one epoch", "ALMA d=6, three epochs"
 SVC_RAW, SVC_UNIT = "SVC d=4", "SVC d=4, rows normalised"

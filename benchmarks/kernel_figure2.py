@@ -17,12 +17,12 @@ from typing import Any
 import matplotlib
 import numpy as np
 from kernel_cells import AVERAGE, LAST, PERCEPTRON, RANDOM, VOTE, Run
-from kernel_data import Data, load
 from kernel_runs import Store
 from matplotlib.figure import Figure
 from measure import machine
 
 from sparsemargin.evaluation import hypothesis_errors
+from sparsemargin.reproduce._digits import Data, load
 
 SHOWN = (RANDOM, LAST, AVERAGE, VOTE)
 SEED = 0

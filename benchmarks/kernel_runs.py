@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from kernel_cells import CORRECTIONS, SUPPORT, Cell, Run
-from kernel_data import Data
 from measure import machine, timed
 
 from sparsemargin.evaluation import hypothesis_errors
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c
+from sparsemargin.reproduce._digits import Data
 
 #: When in a run its figures are taken, as far as it goes.
 EPOCHS = (0.1, 1, 2, 3, 4, 10, 30)

@@ -32,9 +32,10 @@ from typing import Any
 import kernel_alma_paper
 import kernel_voted_paper
 from kernel_cells import Cell, Run, Table
-from kernel_data import load
 from kernel_runs import Store, look_up, measure, run_missing
 from measure import describe_machine, text_table, write_json
+
+from sparsemargin.reproduce._digits import load
 
 TABLES = kernel_alma_paper.TABLES | kernel_voted_paper.TABLES
 

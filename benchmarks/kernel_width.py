@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from kernel_alma_paper import TABLES, USPS_SIGMA
 from kernel_cells import AVERAGE, CORRECTIONS, Cell, Run
-from kernel_data import load
 from measure import describe_machine, text_table, write_json
+
+from sparsemargin.reproduce._digits import load
 
 SIGMAS = (USPS_SIGMA, 4.5, 5.0, 5.25, 5.5, 6.0)
 COLUMNS = [

@@ -9,7 +9,8 @@ from sklearn.datasets import make_blobs
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import ho_table3
 from ho_paper import CS, TABLE_3
-from kernel_data import Data
+
+from sparsemargin.reproduce._digits import Data
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import kernel_figure2
-from kernel_data import Data
 from kernel_figure2 import SHOWN, main, measure, run_of
+
+from sparsemargin.reproduce._digits import Data
 
 
 def toy():

@@ -12,7 +12,6 @@ import pytest
 from sklearn.datasets import make_blobs
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-import kernel_data
 import kernel_runs
 import kernel_scale
 import kernel_tables
@@ -29,10 +28,11 @@ from kernel_cells import (
     Run,
     Table,
 )
-from kernel_data import Data
 from kernel_tables import TABLES
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.reproduce import _digits
+from sparsemargin.reproduce._digits import Data
 
 # ---------------------------------------------------------------------------- the printed figures
 
@@ -158,8 +158,8 @@ def test_a_run_goes_on_when_there_is_nothing_left_to_correct():
 
 
 def test_one_class_against_the_rest(monkeypatch, data):
-    monkeypatch.setattr(kernel_data, "_whole", lambda name: data)
-    y = kernel_data.load("mnist 2").y
+    monkeypatch.setattr(_digits, "_whole", lambda name: data)
+    y = _digits.load("mnist 2").y
     assert np.array_equal(y == 1, data.y == 2)
     assert set(y) == {-1, 1}
 

@@ -1,4 +1,6 @@
-"""The data of the papers' kernel tables: MNIST whole and by single classes, USPS, Letter."""
+"""Data of the kernel tables: MNIST whole and by single classes, USPS, Letter."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
