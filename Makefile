@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels ho-tables ho-table3 kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -70,12 +70,6 @@ bench-ho: $(VENV)/installed
 
 bench-kernels: $(VENV)/installed
 	$(RUN) benchmarks/kernels.py
-
-ho-tables: $(VENV)/installed
-	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done
-
-ho-table3: $(VENV)/installed
-	$(RUN) benchmarks/ho_table3.py
 
 # One table: make kernel-table-NAME, NAME one of alma1 to alma5, nips1, voted1 to voted3.
 kernel-tables: $(VENV)/installed

@@ -8,7 +8,7 @@ from importlib import import_module
 from sparsemargin.reproduce._recipe import Recipe
 
 #: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
-_MODULES = ("alma_targets", "cramma_tables")
+_MODULES = ("alma_targets", "ho_tables", "ho_kernels", "ho_figure2", "ho_claim", "cramma_tables")
 
 #: Stands for all of them.
 ALL = "all"
