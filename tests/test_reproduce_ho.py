@@ -260,7 +260,7 @@ def test_figure_2(monkeypatch):
             for name in ("HO_2(0.4)", "FO")
         )
         details = [claim.examine(measured).detail for claim in picture.claims]
-        assert f"after 20: {first - last:+.2f}" in details[2]
+        assert f"after 20: {first - last:+.2f}" in details[4]
 
 
 def curves(updates, errors):
@@ -270,11 +270,12 @@ def curves(updates, errors):
 
 @pytest.mark.parametrize(
     ("updates", "errors", "within"),
-    [(500, 20, (True, True)), (900, 20, (False, True)), (500, 14, (True, False))],
+    [(500, 20, (True, True)), (900, 35, (False, True)), (500, 37, (True, False))],
 )
 def test_axes_of_figure_2(updates, errors, within):
-    """The noisy set's errors are printed less its 10 % of wrong labels: 16 to 36."""
+    """The noisy set's errors are printed less its 10 % of wrong labels: up to 26."""
     quiet, noisy = ho_figure2.RECIPES[0].parts(quick=True)
     measured = Measured({piece: [curves(updates, errors)] for piece in quiet.works + noisy.works})
     assert quiet.claims[0].examine(measured).holds == within[0]
-    assert noisy.claims[1].examine(measured).holds == within[1]
+    assert noisy.claims[2].examine(measured).holds == within[1]
+    assert noisy.claims[3].examine(measured).holds
