@@ -4,6 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sparsemargin import datasets as datasets
+    from sparsemargin import evaluation as evaluation
+    from sparsemargin import plotting as plotting
+    from sparsemargin import reproduce as reproduce
     from sparsemargin.api import fit_csr, fit_svmlight
     from sparsemargin.estimators import (
         ALMAClassifier,
@@ -47,6 +51,9 @@ _MODULES = {
     "write_readable": "sparsemargin.io.readable",
 }
 
+# Packages with names of their own, imported when they are asked for.
+_PARTS = ("datasets", "evaluation", "plotting", "reproduce")
+
 
 def __getattr__(name: str) -> Any:
     # On first use: scikit-learn takes a second to import, and the command line does without.
@@ -58,8 +65,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_MODULES.get(name, "sparsemargin.estimators")), name)
         globals()[name] = value
         return value
+    if name in _PARTS:
+        return import_module(f"sparsemargin.{name}")
     raise AttributeError(f"module 'sparsemargin' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__, *_PARTS, "__version__"})

@@ -1,6 +1,8 @@
 """Checks of arguments; nothing here needs scikit-learn, which is slow to import."""
 
 import operator
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -47,3 +49,10 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise a ValueError that names the argument where `value` is none of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """A question after the nearest of the known words, with a space before it; empty if none is
+    near."""
+    near = get_close_matches(str(word), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -19,7 +19,6 @@ sys.path.append(str(Path(__file__).parents[1] / "examples"))
 import microarrays
 import rcv1
 import report
-import stability
 
 EXAMPLES = Path(rcv1.__file__).parent
 STUDIES = {"rcv1": rcv1, "microarrays": microarrays}
@@ -223,16 +222,3 @@ def test_number_of_repeats_comes_from_the_environment(monkeypatch):
         monkeypatch.setenv(report.REPEATS_VARIABLE, wrong)
         with pytest.raises(ValueError, match="SPARSEMARGIN_REPEATS must be an integer of 2"):
             report.n_repeats(7)
-
-
-def test_agreement_of_the_strongest_features():
-    first, second = np.array([5.0, -4, 0.1, 0]), np.array([0.1, 4, -5, 0])
-    assert stability.strongest(first, 2).tolist() == [0, 1]
-    assert stability.mean_jaccard([first, -first], 2) == 1
-    assert_allclose(stability.mean_jaccard([first, second], 2), 1 / 3)
-    assert_allclose(stability.mean_jaccard([first, first, second], 2), (1 + 1 / 3 + 1 / 3) / 3)
-
-
-def test_effective_number_of_equal_weights_is_their_number():
-    assert_allclose(stability.effective_number(np.array([2.0, -2, 0, 2, 0])), 3)
-    assert stability.effective_number(np.array([1.0, 0.1, 0])) < 1.1

@@ -30,6 +30,10 @@ Examples:
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
+
+\b
+The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
+  eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
 

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from sparsemargin.cli import conversions
-from sparsemargin.cli.options import Option, is_quiet, make_command
+from sparsemargin.cli.options import PATH, Option, is_quiet, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, check_output
 from sparsemargin.cli.reading import (
     HASH_BITS,
@@ -48,8 +48,8 @@ _CONVERSIONS = {
 
 
 @make_command("convert", _EXAMPLES)
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
 @click.option(
     "--to",
     "form",

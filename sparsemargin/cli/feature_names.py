@@ -9,7 +9,7 @@ from typing import overload
 
 import click
 
-from sparsemargin.cli.options import Decorator, Option
+from sparsemargin.cli.options import PATH, Decorator, Option
 from sparsemargin.io.fit import columns_of
 from sparsemargin.io.readable import _entries, read_dictionary
 from sparsemargin.learners import Learner
@@ -18,7 +18,7 @@ from sparsemargin.learners import Learner
 def dictionary_option(section: str) -> Decorator:
     """The option that names a dictionary, in a section of --help."""
     return click.option(
-        "--dictionary", cls=Option, section=section, metavar="FILE",
+        "--dictionary", cls=Option, section=section, metavar="FILE", type=PATH,
         help="Names of the features: one a line, in the order of their indices, or name<TAB>number "
         "counted from 0.",
     )  # fmt: skip

@@ -97,8 +97,11 @@ def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], cli
     return decorate
 
 
-FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-MODEL = click.argument("model", metavar="MODEL")
+# What a shell completes by its files; whether they exist is told where they are opened.
+PATH = click.Path()
+
+FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
+MODEL = click.argument("model", metavar="MODEL", type=PATH)
 THRESHOLD = click.option(
     "--threshold", type=float, metavar="X",
     help="What the score of a label must reach, by a model of many labels.  [default: 0, or "

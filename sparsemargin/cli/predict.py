@@ -11,7 +11,7 @@ import click
 
 from sparsemargin._engine.task import Positives
 from sparsemargin._engine.threads import threads_for
-from sparsemargin.cli.options import FILES, MODEL, THRESHOLD, TOP_K, make_command
+from sparsemargin.cli.options import FILES, MODEL, PATH, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.cli.reading import (
@@ -38,7 +38,12 @@ sparsemargin predict topics.model test.svm --top-k 3
 @MODEL
 @FILES
 @click.option(
-    "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", help="Instead of standard output."
+    "-o",
+    "--output",
+    default=STANDARD_OUTPUT,
+    metavar="FILE",
+    type=PATH,
+    help="Instead of standard output.",
 )
 @click.option(
     "--scores",

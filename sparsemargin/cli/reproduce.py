@@ -33,7 +33,9 @@ _WIDTH = 120
 
 
 @make_command("reproduce", _EXAMPLES)
-@click.argument("tables", nargs=-1, metavar="[TABLE...|all]")
+@click.argument(
+    "tables", nargs=-1, metavar="[TABLE...|all]", shell_complete=lambda *given: _names(given[2])
+)
 @click.option("--quick", is_flag=True, help="Few repeats and first epochs: minutes, not hours.")
 @click.option(
     "--jobs",
@@ -49,7 +51,7 @@ _WIDTH = 120
     help="Where the report goes, and what is measured on the way.",
 )  # fmt: skip
 def command(tables: tuple[str, ...], quick: bool, jobs: int, folder: str) -> None:
-    """Run tables and figures of the papers again and set them beside what is printed.
+    """Run the papers' tables again, beside what they print.
 
     Without a TABLE they are listed. What is measured is kept in DIR as it comes, so that the same
     command goes on where it was interrupted; DIR/report.html shows all that was asked for, with
@@ -74,6 +76,12 @@ def command(tables: tuple[str, ...], quick: bool, jobs: int, folder: str) -> Non
     _write(outcomes, Path(folder), quick)
     if not all(outcome.is_as_allowed and not outcome.missing for outcome in outcomes):
         click.get_current_context().exit(_NOT_AS_ALLOWED)
+
+
+def _names(start: str) -> list[str]:
+    from sparsemargin.reproduce._catalogue import ALL, recipes
+
+    return [name for name in (ALL, *recipes()) if name.startswith(start)]
 
 
 def _list() -> None:

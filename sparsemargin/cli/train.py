@@ -11,7 +11,7 @@ import click
 
 from sparsemargin.cli.errors import INTERRUPTED
 from sparsemargin.cli.feature_names import check_dictionary, dictionary_option, feature_names
-from sparsemargin.cli.options import FILES, JSON, Option, Size, make_command
+from sparsemargin.cli.options import FILES, JSON, PATH, Option, Size, make_command
 from sparsemargin.cli.parameters import algorithm_options
 from sparsemargin.cli.progress import learning_progress
 from sparsemargin.cli.reading import (
@@ -56,6 +56,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     section=_MODEL,
     required=True,
     metavar="MODEL",
+    type=PATH,
     help="Where the model goes; one that is there is replaced.",
 )
 @click.option(
@@ -63,10 +64,16 @@ _LEARNING, _MODEL = "Learning", "Model"
     cls=Option,
     section=_MODEL,
     metavar="MODEL",
+    type=PATH,
     help="Go on from this model, with its algorithm, settings and features.",
 )
 @click.option(
-    "--readable", cls=Option, section=_MODEL, metavar="FILE", help="Write the weights as text, too."
+    "--readable",
+    cls=Option,
+    section=_MODEL,
+    metavar="FILE",
+    type=PATH,
+    help="Write the weights as text, too.",
 )
 @dictionary_option(_MODEL)
 @click.option(
@@ -96,6 +103,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     cls=Option,
     section="Reading",
     metavar="FILE",
+    type=PATH,
     help="Keep the rows in binary here, for further epochs and runs; beside the first file where "
     "there is more than one epoch.",
 )

@@ -214,6 +214,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
+        given.refuse_text(X)
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
             dtype=[np.float64, np.float32],

@@ -26,6 +26,25 @@ def is_plain_csr(X: Any) -> bool:
     )
 
 
+def refuse_text(X: Any) -> None:
+    """Say what to do with texts, which scikit-learn would call strings that are no numbers.
+
+    Raises
+    ------
+    ValueError
+        If X is a text, or a sequence of texts.
+    """
+    texts = [X] if isinstance(X, str) else X
+    # An array, a list, a column of a table: whatever can be counted and gone through.
+    if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):
+        first = next(iter(texts))
+        if isinstance(first, str):
+            raise ValueError(
+                f"X holds text, such as {first[:40]!r}, not numbers. Turn it into features first: "
+                "TfidfVectorizer of scikit-learn does, in front of the classifier in make_pipeline."
+            )
+
+
 def check_labels(y: Any) -> np.ndarray:
     """Labels as a one-dimensional array.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from sparsemargin.io.files import replacing
 from sparsemargin.learners import LEARNERS, Learner
 from sparsemargin.learners._learner import count_labels
 from sparsemargin.learners._many_labels import FORMS
+
+if TYPE_CHECKING:
+    from sparsemargin.estimators._online import OnlineClassifier
 
 _FORMAT, _VERSION = "sparsemargin model", 1
 
@@ -147,7 +150,7 @@ def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> An
     return document, encoder.arrays
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str]) -> OnlineClassifier:
     """Load a classifier that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so

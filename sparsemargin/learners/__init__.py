@@ -5,6 +5,7 @@
 
 from typing import Any, Literal
 
+from sparsemargin._checks import did_you_mean
 from sparsemargin.learners._defaults import default_intercept
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners.alma import ALMALearner
@@ -59,13 +60,16 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
         If the name or a parameter is unknown; lists those that exist.
     """
     if not isinstance(name, str) or name not in ALGORITHMS:
-        raise ValueError(f"Unknown algo={name!r}. Known are: {', '.join(map(repr, ALGORITHMS))}.")
+        raise ValueError(
+            f"Unknown algo={name!r}.{did_you_mean(name, ALGORITHMS)} "
+            f"Known are: {', '.join(map(repr, ALGORITHMS))}."
+        )
     learner, fixed = ALGORITHMS[name]
     known = [param for param in learner.parameter_names() if param not in fixed]
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
-            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}. "
-            f"Known are: {', '.join(known)}."
+            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}."
+            f"{did_you_mean(unknown[0], known)} Known are: {', '.join(known)}."
         )
     return learner, {**fixed, **params}

@@ -11,11 +11,10 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.learners._rows import vectors_of
-from sparsemargin.plotting._axes import Display, short
-from sparsemargin.plotting._named import check_fitted, check_names
+from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
+from sparsemargin.plotting._named import check_feature_names, check_fitted, check_names, names_of
 from sparsemargin.plotting._style import colours_on, neutral
 
-_BAR_HEIGHT = 0.24  # inches
 _HATCH = "////"
 
 
@@ -63,7 +62,7 @@ class StrongestFeaturesDisplay(Display):
     >>> names = ["lunch", "winner", "today"]
     >>> display = StrongestFeaturesDisplay.from_estimator(model, feature_names=names, top=1)
     >>> display.ax_.get_title()
-    'spam'
+    'class spam'
     """
 
     def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
@@ -87,12 +86,13 @@ class StrongestFeaturesDisplay(Display):
         self : object
         """
         tallest = max(len(each.names) for each in self.weights.values())
-        n, height = len(self.weights), 1.2 + _BAR_HEIGHT * tallest
+        n, height = len(self.weights), bar_panel_height(tallest)
         panels = self._open_panels(ax, n, width=6.4 if n == 1 else 4.2, height=height)
-        self.bars_ = [
-            _draw(axes, label, each, kwargs)
-            for axes, (label, each) in zip(panels, self.weights.items(), strict=True)
-        ]
+        self.bars_ = []
+        for axes, (label, each) in zip(panels, self.weights.items(), strict=True):
+            self.bars_.append(_draw(axes, each, kwargs))
+            name_bars(axes, list(each.names), tallest)
+            axes.set_title(f"class {label}")
         return self
 
     @classmethod
@@ -130,9 +130,12 @@ class StrongestFeaturesDisplay(Display):
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         vectors = _vectors_by_class(estimator, classes)
-        names = _names_of(estimator, feature_names)
+        names = feature_names
+        if names is None:
+            names = getattr(estimator, "feature_names_in_", None)
+        check_feature_names(names, estimator.n_features_in_)
         return cls({
-            label: _strongest(vector[: len(names)], names, top) for label, vector in vectors.items()
+            label: _strongest(vector, names, top) for label, vector in vectors.items()
         }).plot(ax, **kwargs)  # fmt: skip
 
 
@@ -167,38 +170,24 @@ def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, ND
     return {label: vectors[label] for label in (classes or known)}
 
 
-def _names_of(model: Any, feature_names: Sequence[str] | None) -> Sequence[str]:
-    n_features = model.n_features_in_
-    names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
-    if names is None:
-        return [str(j) for j in range(n_features)]
-    if len(names) != n_features:
-        raise ValueError(
-            f"feature_names has {len(names)} names, but the model has {n_features} features. Pass "
-            "one for each column of X."
-        )
-    return names
-
-
-def _strongest(weights: NDArray[np.float64], names: Sequence[str], top: int) -> FeatureWeights:
+def _strongest(
+    weights: NDArray[np.float64], names: Sequence[str] | None, top: int
+) -> FeatureWeights:
     places = strongest_features(weights, top)
-    return FeatureWeights([str(names[j]) for j in places.tolist()], weights[places])
+    return FeatureWeights(names_of(places.tolist(), names), weights[places])
 
 
-def _draw(axes: Any, label: str, each: FeatureWeights, bar_kw: dict[str, Any]) -> Any:
+def _draw(axes: Any, each: FeatureWeights, bar_kw: dict[str, Any]) -> Any:
     against, for_it = colours_on(axes)[1], colours_on(axes)[0]
-    weights, places = each.weights, np.arange(len(each.names))
+    weights = each.weights
     style = {
         "color": np.where(weights < 0, against, for_it).tolist(),
         "edgecolor": axes.get_facecolor(),
         "hatch": [_HATCH if weight < 0 else "" for weight in weights],
         **bar_kw,
     }
-    bars = axes.barh(places, weights, **style)
-    axes.set_yticks(places, [short(name) for name in each.names])
-    axes.invert_yaxis()
+    bars = axes.barh(np.arange(len(weights)), weights, **style)
     axes.axvline(0, **neutral(axes))
-    axes.grid(visible=False, axis="y")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("weight")
-    axes.set_title(label)
     return bars

@@ -13,7 +13,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation._margins import MarginDistribution, margin_distribution, margins
 from sparsemargin.evaluation._unit_margins import own_margins
-from sparsemargin.plotting._axes import Display, add_legend
+from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._named import by_name, check_fitted, check_names
 from sparsemargin.plotting._style import line_style, neutral
 
@@ -99,7 +99,7 @@ class MarginDistributionDisplay(Display):
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlabel(self.margin_name)
         axes.set_ylabel("share of rows with at most this margin")
-        add_legend(axes)
+        self._add_legend(axes)
         return self
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -45,3 +45,23 @@ def check_fitted(model: Any, name: str) -> None:
         NotFittedError, which is one.
     """
     check_is_fitted(model, msg=f"The estimator {name!r} is not fitted. Call fit before plotting.")
+
+
+def check_feature_names(names: Sequence[str] | None, n_features: int) -> None:
+    """Refuse names of features that do not go with the features.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many; None is none given.
+    """
+    if names is not None and len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
+            "for each column of X."
+        )
+
+
+def names_of(features: Sequence[int], names: Sequence[str] | None) -> list[str]:
+    """What some features are called."""
+    return [f"feature {j}" if names is None else str(names[j]) for j in features]

@@ -127,8 +127,15 @@ def line_style(ax: Axes, i: int, n_points: int) -> dict[str, Any]:
         "linestyle": DASHES[(i + i // len(colours)) % len(DASHES)],
         "markersize": 5,
         "linewidth": 1.6,
-        "markevery": (0.025 * (i % 4), 0.1) if n_points > _MOST_MARKED else None,
+        "markevery": _marked(i, n_points),
     }
+
+
+def _marked(i: int, n_points: int) -> tuple[int, int] | None:
+    if n_points <= _MOST_MARKED:
+        return None
+    stride = n_points // 10
+    return i % 4 * stride // 4, stride
 
 
 def neutral(ax: Axes) -> dict[str, Any]:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
+from sparsemargin._checks import did_you_mean
 from sparsemargin.reproduce._recipe import Recipe
+from sparsemargin.reproduce.papers import PAPERS
 
-#: Modules with a tuple `RECIPES`, in the order in which their recipes are listed and run.
-_MODULES = ("alma_targets", "ho_tables", "ho_kernels", "ho_figure2", "ho_claim", "cramma_tables")
+#: Modules with a tuple `RECIPES`; of each paper they are listed in this order.
+_MODULES = (
+    "figures_1",
+    "alma_targets",
+    "ho_tables",
+    "ho_kernels",
+    "ho_figure2",
+    "ho_claim",
+    "cramma_tables",
+)
 
 #: Stands for all of them.
 ALL = "all"
@@ -17,7 +27,9 @@ ALL = "all"
 def recipes() -> dict[str, Recipe]:
     """Return all recipes by name."""
     modules = (import_module(f"sparsemargin.reproduce.{name}") for name in _MODULES)
-    return {recipe.name: recipe for module in modules for recipe in module.RECIPES}
+    every = (recipe for module in modules for recipe in module.RECIPES)
+    ordered = sorted(every, key=lambda recipe: PAPERS.index(recipe.paper))
+    return {recipe.name: recipe for recipe in ordered}
 
 
 def choose(names: Iterable[str]) -> list[Recipe]:
@@ -37,6 +49,7 @@ def choose(names: Iterable[str]) -> list[Recipe]:
     unknown = sorted(wanted - {ALL, *every})
     if unknown:
         raise ValueError(
-            f"There is no recipe {unknown[0]!r}. Choose from: {ALL}, {', '.join(every)}."
+            f"There is no recipe {unknown[0]!r}.{did_you_mean(unknown[0], every)} "
+            f"Choose from: {ALL}, {', '.join(every)}."
         )
     return [recipe for name, recipe in every.items() if ALL in wanted or name in wanted]

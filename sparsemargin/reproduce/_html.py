@@ -7,18 +7,19 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any, Literal
 
 from sparsemargin.reproduce._machine import machine
-from sparsemargin.reproduce._outcome import Outcome, PartOutcome
+from sparsemargin.reproduce._outcome import Outcome, PartOutcome, count_words
 from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, Verdict
 from sparsemargin.reproduce._words import (
     LEGEND,
     MARKS,
-    count_words,
     difference_words,
     measured_words,
 )
+from sparsemargin.reproduce.papers import Paper
 
 
 def html_report(outcomes: Sequence[Outcome], *, quick: bool = False) -> str:
@@ -44,9 +45,15 @@ def html_report(outcomes: Sequence[Outcome], *, quick: bool = False) -> str:
     figures = sum((outcome.figures() for outcome in outcomes), Counter[Verdict]())
     claims = sum((outcome.claims() for outcome in outcomes), Counter[Verdict]())
     return _template().render(
-        outcomes=outcomes, quick=quick, figures=figures, claims=claims, machine=machine(),
+        outcomes=outcomes, papers=_by_paper(outcomes), quick=quick,
+        totals={"printed figures": figures, "statements of the texts": claims}, machine=machine(),
         version=version("sparsemargin"), pictures=_pictures(outcomes), Verdict=Verdict,
     )  # fmt: skip
+
+
+def _by_paper(outcomes: Sequence[Outcome]) -> list[tuple[Paper, list[Outcome]]]:
+    groups = groupby(outcomes, key=lambda outcome: outcome.recipe.paper)
+    return [(paper, list(own)) for paper, own in groups]
 
 
 def _template() -> Any:

@@ -79,6 +79,9 @@ class Outcome(NamedTuple):
     measured: Measured
     missing: str = ""
 
+    def __repr__(self) -> str:
+        return f"<{self.recipe.name}: {'; '.join(totals_of(self)) or 'nothing to count'}>"
+
     def figures(self) -> Counter[Verdict]:
         """How many printed figures came to each verdict."""
         return Counter(cell.comparison.verdict for cell in self._cells())
@@ -96,6 +99,18 @@ class Outcome(NamedTuple):
         for part in self.parts:
             for line in part.lines:
                 yield from (cell for cell in line.cells if cell is not None)
+
+
+def count_words(counts: Counter[Verdict]) -> str:
+    """How many came to each verdict, those that there are."""
+    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+
+
+def totals_of(outcome: Outcome) -> Iterator[str]:
+    """How many printed figures and claims there are, and what they came to."""
+    for name, counts in (("printed figures", outcome.figures()), ("claims", outcome.claims())):
+        if counts:
+            yield f"{counts.total()} {name}: {count_words(counts)}"
 
 
 def compare(recipe: Recipe, measured: Measured, quick: bool) -> Outcome:

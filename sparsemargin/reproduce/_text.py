@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparsemargin.reproduce._outcome import ComparedCell, ExaminedClaim, Outcome, PartOutcome
-from sparsemargin.reproduce._recipe import Table
-from sparsemargin.reproduce._words import (
-    MARKS,
-    count_words,
-    difference_words,
-    measured_words,
+from sparsemargin.reproduce._outcome import (
+    ComparedCell,
+    ExaminedClaim,
+    Outcome,
+    PartOutcome,
+    totals_of,
 )
+from sparsemargin.reproduce._recipe import Table
+from sparsemargin.reproduce._words import MARKS, difference_words, measured_words
 
 _GAP = "  "
 
@@ -33,14 +34,8 @@ def text_report(outcome: Outcome, width: int) -> str:
         lines.append(f"NOT RUN: {outcome.missing}")
     for part in outcome.parts:
         lines += ["", *_part(part, width)]
-    lines += ["", *_totals(outcome)]
+    lines += ["", *totals_of(outcome)]
     return "\n".join(lines)
-
-
-def _totals(outcome: Outcome) -> Iterator[str]:
-    for name, counts in (("printed figures", outcome.figures()), ("claims", outcome.claims())):
-        if counts:
-            yield f"{counts.total()} {name}: {count_words(counts)}"
 
 
 def _part(part: PartOutcome, width: int) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 from sparsemargin.reproduce._outcome import ComparedCell
 from sparsemargin.reproduce._recipe import Verdict
@@ -43,8 +42,3 @@ def difference_words(compared: ComparedCell) -> str:
     if not comparison.n_repeats:
         return ""
     return f"{comparison.difference:+,.{cell.digits + (comparison.n_repeats > 1)}f}"
-
-
-def count_words(counts: Counter[Verdict]) -> str:
-    """How many came to each verdict, those that there are."""
-    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])

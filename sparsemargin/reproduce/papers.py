@@ -35,3 +35,6 @@ CRAMMA = Paper(
     'P. Tsampouka and J. Shawe-Taylor, "Constant Rate Approximate Maximum Margin Algorithms", '
     "Machine Learning: ECML 2006, 437-448",
 )
+
+#: In the order in which they are reported.
+PAPERS = (ALMA, ALMA_CONFERENCE, VOTED, HIGHER_ORDER, CRAMMA)
