@@ -34,7 +34,7 @@ from sparsemargin.reproduce._recipe import (
 )
 from sparsemargin.reproduce.papers import HIGHER_ORDER
 
-COLUMNS = ("updates", "error in %", "updates, cross-validated", "error in %, cross-validated")
+COLUMNS = ("updates", "error in %", "updates, chosen", "error in %, chosen")
 
 # -- What is measured ----------------------------------------------------------------------------
 
@@ -129,11 +129,13 @@ def _work(problem: str, algorithm: str) -> Work:
 def _line(problem: str, algorithm: str, printed: Printed) -> Line:
     piece, allowed = _work(problem, algorithm), _allowed(problem, algorithm)
     figures = tuple(zip(("updates", "errors"), printed, allowed, strict=True))
+    is_chosen = len(settings_of(algorithm, 1)) > 1
+    note = best_setting if is_chosen else None
     best = [
-        Cell(text, piece, partial(at_best, figure=figure), own, best_setting)
+        Cell(text, piece, partial(at_best, figure=figure), own, note)
         for figure, text, own in figures
     ]
-    if len(settings_of(algorithm, 1)) == 1:  # there is nothing to choose
+    if not is_chosen:
         return Line(algorithm, (*best, None, None))
     chosen = [
         Cell(text, piece, partial(cross_validated, figure=figure), _NOT_PRINTED, _most_chosen)
