@@ -112,10 +112,15 @@ def _lower(measured: Measured, noise: float, pair: tuple[str, str], figure: str)
 def _below_the_end(
     measured: Measured, noise: float, names: Sequence[str], figure: str, end: float
 ) -> Finding:
-    """Whether the last points of curves lie no higher than the axis goes."""
-    means = {name: _runs(measured, noise, name, figure)[:, -1].mean() for name in names}
-    detail = ", ".join(f"{name} {mean:,.4g}" for name, mean in means.items())
-    return Finding(max(means.values()) <= end, f"{detail}; the axis ends at {end:,.4g}")
+    """Whether no curve ends above the axis by more than the standard deviation of a draw."""
+    last = {name: _runs(measured, noise, name, figure)[:, -1] for name in names}
+    spread = {name: values.std(ddof=1) if len(values) > 1 else 0.0 for name, values in last.items()}
+    detail = ", ".join(
+        f"{name} {values.mean():,.4g} (a draw ±{spread[name]:,.3g})"
+        for name, values in last.items()
+    )
+    holds = all(values.mean() - spread[name] <= end for name, values in last.items())
+    return Finding(holds, f"{detail}; the axis ends at {end:,.4g}")
 
 
 def _hard_to_tell(measured: Measured, noise: float, axes: Panels) -> Finding:
@@ -148,7 +153,7 @@ def _claims(noise: float) -> tuple[Claim, ...]:
     ends = {"updates": axes.updates[1], "errors": axes.error[1] + 100 * noise}
     within = [
         Claim(
-            f"{_WORDS[figure]} of {', '.join(names)} lie within the paper's axis after 20 epochs",
+            f"{_WORDS[figure]} of {', '.join(names)} end within the paper's axis",
             works,
             partial(_below_the_end, noise=noise, names=names, figure=figure, end=ends[figure]),
             why_not,
@@ -193,6 +198,10 @@ RECIPES = (
         "The last hypothesis, after some of 20 epochs, rows in the order drawn; a draw in a "
         "repeat. Bars are standard errors.",
         figure_2, Repeats(quick=4, full=30),
-        remarks=("The paper gives its curves as a plot alone; compared are axes and order.",),
+        remarks=(
+            "The paper gives its curves as a plot alone; compared are axes and order.",
+            "It does not say how many draws they are means of: a curve is within an axis where it "
+            "leaves it by no more than the standard deviation of one draw.",
+        ),
     ),
 )  # fmt: skip
