@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from measure import garbage_collection_off, in_turn, text_table, timed
@@ -20,6 +19,7 @@ from sklearn.utils import check_random_state
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.evaluation import growth_exponent
 from sparsemargin.evaluation.growth import GrowthExponent
+from sparsemargin.plotting import GrowthCurve, GrowthDisplay, theme
 
 ROWS_A_CALL = 250
 FLIPPED = 0.2
@@ -139,15 +139,15 @@ def show(growths: dict[str, Growth], n_shown: int = 6) -> None:
 
 def plot(growths: dict[str, Growth], path: Path) -> None:
     """Draw time per mistake against stored nonzeros, both on logarithmic axes."""
-    with matplotlib.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(7, 5), layout="constrained")
-        axes = figure.subplots()
-        for name, growth in growths.items():
-            label = f"{name}: exponent {growth.exponent}"
-            axes.loglog(growth.nonzeros, 1e6 * growth.seconds, ".", label=label)
-        axes.set_xlabel("stored nonzeros")
-        axes.set_ylabel("microseconds per mistake")
-        axes.legend()
+    curves = {
+        name: GrowthCurve(growth.nonzeros, growth.seconds, growth.exponent)
+        for name, growth in growths.items()
+    }
+    with theme("light"):
+        figure = Figure(figsize=(9, 5), layout="constrained")
+        display = GrowthDisplay(
+            curves, size_name="stored nonzeros", time_name="seconds per mistake"
+        )
+        display.plot(figure.subplots())
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
-    print(f"\nwritten: {path}")

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
+
+from sparsemargin.plotting import GrowthDisplay, theme
 
 STEPS = ("fit", "predict")
 
@@ -18,17 +19,15 @@ def plot(growth: list[list[dict[str, Any]]], path: Path) -> None:
         For each number of rows the results of the contestants, the same in all.
     path : Path
     """
-    with matplotlib.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(10, 4), layout="constrained")
+    with theme("light"):
+        figure = Figure(figsize=(14, 5), layout="constrained")
         for axes, step in zip(figure.subplots(1, 2), STEPS, strict=True):
+            times = {}
             for results in zip(*growth, strict=True):
-                sizes = [each["n_rows"] for each in results]
-                label = f"{results[0]['contestant']}, {results[0]['n_jobs']} threads"
-                axes.loglog(sizes, [each[step] for each in results], marker="o", label=label)
-            axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
-            axes.set_xticks([], minor=True)
-            axes.set_xlabel("training rows")
-            axes.set_ylabel(f"seconds to {step}")
-            axes.legend()
+                name = f"{results[0]['contestant']}, {results[0]['n_jobs']} threads"
+                times[name] = tuple([each[key] for each in results] for key in ("n_rows", step))
+            GrowthDisplay.from_measurements(
+                times, size_name="training rows", time_name=f"seconds to {step}", ax=axes
+            )
         figure.savefig(path, dpi=120)
     print(f"\nwritten: {path}")

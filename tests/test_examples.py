@@ -113,7 +113,7 @@ found = {
                 for name, choice in choices.items()},
     "curves": [[run.mistakes.tolist() for run in runs] for runs in curves.values()],
     "genes": [[*case, *measured] for case, measured in genes.items()],
-    "top": study.genes[strongest(weights[STUDY, 7].mean(axis=0), 5)].tolist(),
+    "top": study.genes[strongest_features(weights[STUDY, 7].mean(axis=0), 5)].tolist(),
 }
 """,
 }

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from sparsemargin.plotting._style import root_figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 _PANEL = (4.6, 3.8)  # inches
-_MOST_INSIDE = 5
+_MOST_INSIDE = 6
 _LONGEST_INSIDE = 24
 _LEGEND_WIDTH = 34
 _TICK_WIDTH = 30
 _EVEN_GAPS = 5
 MOST_TICKS = 8
-_PAD = 40  # pixels
+_PAD = 20  # pixels
 _FEWEST_BARS = 3
 _BAR_HEIGHT = 0.24  # inches
 _FRAME_HEIGHT = 1.2
@@ -57,27 +60,31 @@ class Display:
                 f"{n} axes, as plt.subplots(1, {n}) makes them, or none."
             )
         self.ax_ = panels[0] if n == 1 else np.array(panels, dtype=object)
-        self.figure_ = panels[0].get_figure(root=True)  # type: ignore[assignment]
+        self.figure_ = root_figure(panels[0])
         return panels
 
     def _add_legend(self, ax: Axes, *, title: str | None = None) -> None:
         """Name the lines: within the axes where names are few and short, else beside them, for
         which a figure of our own grows."""
         handles, labels = ax.get_legend_handles_labels()
-        few = len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE
-        beside: dict[str, Any] = {} if few else {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
         wrapped = [fill(label, _LEGEND_WIDTH) for label in labels]
-        legend = ax.legend(handles, wrapped, title=title, framealpha=0.85, **beside)
-        if self._is_own and not few:
-            figure = self.figure_
-            figure.draw_without_rendering()
-            box = legend.get_window_extent()
-            width, height = figure.get_size_inches()
-            figure.set_size_inches(
-                width + box.width / figure.dpi, max(height, (box.height + _PAD) / figure.dpi)
-            )
-            # The layout starts from where the axes are: once more, now that there is room.
-            figure.draw_without_rendering()
+        named: dict[str, Any] = {"handles": handles, "labels": wrapped, "title": title}
+        if len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE:
+            ax.legend(framealpha=0.85, **named)
+        elif self._is_own:
+            self._make_room(self.figure_.legend(loc="outside right upper", **named))
+        else:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), **named)
+
+    def _make_room(self, legend: Legend) -> None:
+        """Widen the figure by its legend, and heighten it where the legend is the taller."""
+        figure = self.figure_
+        figure.draw_without_rendering()
+        box = legend.get_window_extent()
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(
+            width + box.width / figure.dpi, max(height, (box.height + _PAD) / figure.dpi)
+        )
 
 
 def _new_panels(n: int, columns: int, size: tuple[float, float]) -> list[Axes]:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.passes import certificate_over_passes
-from sparsemargin.plotting._axes import Display, scale_epochs
+from sparsemargin.plotting._axes import Display
+from sparsemargin.plotting._named import chosen_classes
 from sparsemargin.plotting._style import line_style
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
+_BELOW = 0.25
 _MARGIN, _BOUND = "margin reached", "none is above"
 
 
@@ -94,7 +96,8 @@ class CertificateDisplay(Display):
         classes : sequence, default=None
             Which classes to draw. None: all.
         **kwargs
-            For matplotlib's `Axes.plot`, for all lines.
+            For matplotlib's `Axes.plot`, for all lines; their dashes stay, since these tell a bound
+            from what was reached.
 
         Returns
         -------
@@ -110,26 +113,22 @@ class CertificateDisplay(Display):
         self.margin_lines_: list[Line2D] = []
         self.bound_lines_: list[Line2D] = []
         self.band_: FillBetweenPolyCollection | None = None
-        for i, column in enumerate(columns):
-            self._draw(axes, column, line_style(axes, i, len(self.passes)), kwargs)
-        scale_epochs(axes, self.passes)
+        for column in columns:
+            self._draw(axes, column, line_style(axes, len(self.passes), kwargs))
         # A margin below 0 says no more than that some row is wrong.
-        if any(column.margins[-1] > 0 for column in columns):
-            least = min(column.margins.min() for column in columns)
-            most = max(column.upper_bounds.max() for column in columns)
-            axes.set_ylim(bottom=max(least, -0.25 * most) - 0.03 * most, top=1.05 * most)
+        floor = -_BELOW * max(column.upper_bounds.max() for column in columns)
+        if axes.get_ylim()[0] < floor and any(column.margins[-1] > 0 for column in columns):
+            axes.set_ylim(bottom=floor, auto=None)
         axes.set_xlabel("passes over the rows")
         axes.set_ylabel("margin")
         title = None if self.classes is None else "class; dashed: none is above"
         self._add_legend(axes, title=title)
         return self
 
-    def _draw(
-        self, axes: Axes, column: _Column, style: dict[str, Any], line_kw: dict[str, Any]
-    ) -> None:
+    def _draw(self, axes: Axes, column: _Column, style: dict[str, Any]) -> None:
         names = (_MARGIN, _BOUND) if column.name is None else (column.name, None)
-        solid = {**style, "linestyle": "-", **line_kw}
-        dashed = {**solid, "marker": "", "linestyle": "--"}
+        solid = {**style, "linestyle": "-"}
+        dashed = {**style, "marker": "", "linestyle": "--"}
         self.margin_lines_ += axes.plot(self.passes, column.margins, label=names[0], **solid)
         self.bound_lines_ += axes.plot(self.passes, column.upper_bounds, label=names[1], **dashed)
         if column.name is None:
@@ -144,10 +143,7 @@ class CertificateDisplay(Display):
                 raise ValueError("classes: one vector serves all classes here. Leave classes out.")
             return [_Column(None, self.margins, self.upper_bounds)]
         known = self.classes.tolist()
-        for label in known if classes is None else classes:
-            if label not in known:
-                raise ValueError(f"classes: {label!r} is unknown. Choose among {known}.")
-        places = [known.index(label) for label in (known if classes is None else classes)]
+        places = [known.index(label) for label in chosen_classes(classes, known)]
         return [_Column(str(known[k]), self.margins[:, k], self.upper_bounds[:, k]) for k in places]
 
     @classmethod

@@ -81,25 +81,21 @@ class EpochCurvesDisplay(Display):
         corrections, errors = self._open_panels(ax, 2)
         self.correction_lines_: list[ErrorbarContainer] = []
         self.error_lines_: list[ErrorbarContainer] = []
-        for i, (name, runs) in enumerate(self.curves.items()):
+        for name, runs in self.curves.items():
             epochs = runs[0].epochs
             for axes, lines, values in (
                 (corrections, self.correction_lines_, [run.mistakes for run in runs]),
                 (errors, self.error_lines_, [100 * run.test_errors for run in runs]),
             ):
-                style = {
-                    **line_style(axes, i, len(epochs)),
-                    "capsize": 2,
-                    "elinewidth": 1,
-                    **kwargs,
-                }
+                bars = {"capsize": 2, "elinewidth": 1, **kwargs}
+                style = line_style(axes, len(epochs), bars)
                 lines.append(_draw(axes, epochs, np.array(values), name, style))
         corrections.set_ylabel("corrections so far")
         errors.set_ylabel("test error (%)")
         for axes in (corrections, errors):
             axes.set_xlabel("epochs")
             scale_epochs(axes, np.concatenate([runs[0].epochs for runs in self.curves.values()]))
-        corrections.set_ylim(bottom=0)
+        corrections.set_ylim(bottom=0, auto=None)
         self._tell_uncounted(corrections)
         self._add_legend(errors)
         return self

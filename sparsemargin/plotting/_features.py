@@ -12,8 +12,14 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.learners._rows import vectors_of
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
-from sparsemargin.plotting._named import check_feature_names, check_fitted, check_names, names_of
-from sparsemargin.plotting._style import colours_on, neutral
+from sparsemargin.plotting._named import (
+    check_feature_names,
+    check_fitted,
+    check_names,
+    chosen_classes,
+    names_of,
+)
+from sparsemargin.plotting._style import colours_on, ground_of, neutral
 
 _HATCH = "////"
 
@@ -133,7 +139,7 @@ class StrongestFeaturesDisplay(Display):
         names = feature_names
         if names is None:
             names = getattr(estimator, "feature_names_in_", None)
-        check_feature_names(names, estimator.n_features_in_)
+        check_feature_names(names, estimator.coef_.shape[1])
         return cls({
             label: _strongest(vector, names, top) for label, vector in vectors.items()
         }).plot(ax, **kwargs)  # fmt: skip
@@ -161,13 +167,8 @@ def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, ND
         )
     # Of two classes there is one vector, for the second.
     known = list(model.classes_)[-coef.shape[0] :]
-    for label in classes or ():
-        if label not in known:
-            raise ValueError(
-                f"classes: {label!r} has no vector of weights. Choose among {np.array(known)}."
-            )
     vectors = dict(zip(known, vectors_of(coef), strict=True))
-    return {label: vectors[label] for label in (classes or known)}
+    return {label: vectors[label] for label in chosen_classes(classes, known)}
 
 
 def _strongest(
@@ -178,13 +179,16 @@ def _strongest(
 
 
 def _draw(axes: Any, each: FeatureWeights, bar_kw: dict[str, Any]) -> Any:
-    against, for_it = colours_on(axes)[1], colours_on(axes)[0]
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.patches import Rectangle
+
+    for_it, against = colours_on(axes)[:2]
     weights = each.weights
     style = {
         "color": np.where(weights < 0, against, for_it).tolist(),
-        "edgecolor": axes.get_facecolor(),
+        "edgecolor": ground_of(axes),
         "hatch": [_HATCH if weight < 0 else "" for weight in weights],
-        **bar_kw,
+        **normalize_kwargs(bar_kw, Rectangle),
     }
     bars = axes.barh(np.arange(len(weights)), weights, **style)
     axes.axvline(0, **neutral(axes))

@@ -85,8 +85,8 @@ class GrowthDisplay(Display):
         """
         axes = self._open(ax)
         self.points_, self.lines_ = [], []
-        for i, (name, curve) in enumerate(self.curves.items()):
-            style = {**line_style(axes, i, len(curve.sizes)), "markevery": None, **kwargs}
+        for name, curve in self.curves.items():
+            style = line_style(axes, len(curve.sizes), {"markevery": None, **kwargs})
             # Spaces that do not break keep a number and its error on one line.
             label = f"{name}: {curve.exponent}".replace(" ± ", "\u00a0±\u00a0")
             points = {**style, "linestyle": "", "label": label}

@@ -78,15 +78,15 @@ class HypothesisErrorsDisplay(Display):
         axes = self._open(ax)
         moments = np.asarray(self.errors.moments)
         self.lines_ = {}
-        for i, name in enumerate(hypotheses):
-            style = {**line_style(axes, i, len(moments)), **kwargs}
+        for name in hypotheses:
+            style = line_style(axes, len(moments), kwargs)
             label = name.replace("_normalized", ", normalised")
             percent = 100 * self.errors.errors[name]
             (self.lines_[name],) = axes.plot(moments, percent, label=label, **style)
         scale_epochs(axes, moments)
         axes.set_xlabel("epochs")
         axes.set_ylabel("test error (%)")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=0, auto=None)
         self._add_legend(axes, title="hypothesis")
         return self
 

@@ -92,11 +92,11 @@ class MarginDistributionDisplay(Display):
         """
         axes = self._open(ax)
         self.lines_ = []
-        for i, (name, (thresholds, share)) in enumerate(self.distributions.items()):
-            style = {**line_style(axes, i, len(thresholds)), "where": "post", **kwargs}
+        for name, (thresholds, share) in self.distributions.items():
+            style = line_style(axes, len(thresholds), {"where": "post", **kwargs})
             self.lines_ += axes.step(thresholds, share, label=name, **style)
         axes.axvline(0, zorder=0, **neutral(axes))
-        axes.set_ylim(-0.02, 1.02)
+        axes.set_ylim(-0.02, 1.02, auto=None)
         axes.set_xlabel(self.margin_name)
         axes.set_ylabel("share of rows with at most this margin")
         self._add_legend(axes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 
@@ -45,6 +46,25 @@ def check_fitted(model: Any, name: str) -> None:
         NotFittedError, which is one.
     """
     check_is_fitted(model, msg=f"The estimator {name!r} is not fitted. Call fit before plotting.")
+
+
+def chosen_classes(classes: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
+    """The classes asked for, or all.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not among those that have a vector.
+    """
+    if classes is None:
+        return list(known)
+    names = np.asarray(known).tolist()
+    if not len(classes):
+        raise ValueError(f"classes is empty. Choose among {names}.")
+    for label in classes:
+        if label not in known:
+            raise ValueError(f"classes: {label!r} is unknown. Choose among {names}.")
+    return list(classes)
 
 
 def check_feature_names(names: Sequence[str] | None, n_features: int) -> None:

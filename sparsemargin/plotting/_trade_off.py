@@ -12,7 +12,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.trade_off import Norm, TradeOffPoint, trade_off_over_alpha
 from sparsemargin.plotting._axes import Display, scale_log
-from sparsemargin.plotting._style import line_style
+from sparsemargin.plotting._style import ground_of, line_style, root_figure
 
 _ALPHA_SIZE = 8.5  # points
 _MARK = 6.0
@@ -77,11 +77,11 @@ class TradeOffDisplay(Display):
         """
         axes = self._open(ax)
         self.lines_ = {}
-        for i, p in enumerate(dict.fromkeys(point.p for point in self.points)):
+        for p in dict.fromkeys(point.p for point in self.points):
             own = [point for point in self.points if point.p == p]
             mistakes = [point.mistakes.mean() for point in own]
             percent = [100 * point.accuracies.mean() for point in own]
-            style = {**line_style(axes, i, len(own)), "capsize": 2, "elinewidth": 1, **kwargs}
+            style = line_style(axes, len(own), {"capsize": 2, "elinewidth": 1, **kwargs})
             self.lines_[p] = axes.errorbar(
                 mistakes, percent, label=f"p = {p}",
                 xerr=[_standard_error(point.mistakes) for point in own],
@@ -138,20 +138,22 @@ def _standard_error(values: NDArray[np.float64]) -> float:
 def _name_points(axes: Any, points: Sequence[TradeOffPoint]) -> None:
     """Write alpha beside the points, each where nothing stands yet; where all is taken, nowhere:
     the order along a line tells it."""
-    axes.figure.draw_without_rendering()
+    figure = root_figure(axes)
+    figure.draw_without_rendering()
+    ground = {"facecolor": ground_of(axes), "alpha": 0.7, "linewidth": 0, "pad": 0.5}
     places = np.array([[point.mistakes.mean(), 100 * point.accuracies.mean()] for point in points])
-    in_points = axes.transData.transform(places) * 72 / axes.figure.dpi
+    in_points = axes.transData.transform(places) * 72 / figure.dpi
     taken = [(x, y, _MARK, _MARK) for x, y in in_points]
     for point, place, (x, y) in zip(points, places, in_points, strict=True):
         text = f"{point.alpha:g}"
         width, height = 0.65 * _ALPHA_SIZE * len(text), 1.1 * _ALPHA_SIZE
         for dx, dy in product((1, -1), (1, -1)):
-            shift = dx * (width / 2 + 4), dy * (height / 2 + 3)
+            shift = dx * (width / 2 + 6), dy * (height / 2 + 3)
             box = (x + shift[0], y + shift[1], width, height)
             if not any(_overlap(box, other) for other in taken):
                 axes.annotate(
                     text, place, shift, textcoords="offset points", ha="center", va="center",
-                    fontsize=_ALPHA_SIZE,
+                    fontsize=_ALPHA_SIZE, bbox=ground,
                 )  # fmt: skip
                 taken.append(box)
                 break
