@@ -210,7 +210,7 @@ def test_comparison_of_cs(small):
     [(-1.0, 0.01, "better"), (1.0, 0.01, "worse"), (-1.0, 0.05, "open"), (0.0, 1.0, "open")],
 )
 def test_verdict_on_the_claim(difference, p_value, verdict):
-    assert ho_claim.Comparison(5.0, difference, p_value, 0.2, 0.0).verdict == verdict
+    assert ho_claim.Contrast(5.0, difference, p_value, 0.2, 0.0).verdict == verdict
 
 
 def test_claim_covers_every_problem_figure_and_p():

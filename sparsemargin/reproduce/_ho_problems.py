@@ -120,7 +120,7 @@ def rows_of(problem: str, repeat: int) -> Rows:
         X, labels = _stories()
         return Rows(X, labels[problem], _part(len(labels[problem]), _N_STORIES, _N_STORIES, repeat))
     microarray = _MICROARRAYS[problem]
-    X, y = _microarray(problem)
+    X, y = _load(problem)
     splits = _part(len(y), microarray.n_train, microarray.n_test, repeat, SPLITS_A_REPEAT)
     return Rows(X, y, splits)
 
@@ -133,7 +133,7 @@ def _part(n_rows: int, n_train: int, n_test: int, repeat: int, length: int = 1) 
 
 
 @lru_cache
-def _microarray(name: str) -> tuple[np.ndarray, np.ndarray]:
+def _load(name: str) -> tuple[np.ndarray, np.ndarray]:
     load, variant, *_ = _MICROARRAYS[name]
     return load(*([] if variant is None else [variant]), return_X_y=True)
 

@@ -60,7 +60,7 @@ def _work(problem: str, p: int) -> Work:
     return work(run_cs, problem=problem, p=p)
 
 
-class Comparison(NamedTuple):
+class Contrast(NamedTuple):
     """One figure at c = `TESTED_C` and at c = 0: means, their difference, and its p-value.
 
     `best_c` is the c > 0 of least mean, `best_difference` what it lies from c = 0.
@@ -88,14 +88,14 @@ class Comparison(NamedTuple):
         )
 
 
-def compare_cs(records: list[Record], figure: str) -> Comparison:
+def compare_cs(records: list[Record], figure: str) -> Contrast:
     """Compare a figure over the splits of all repeats."""
     values = np.concatenate([record[figure] for record in records], axis=1)
     without, tested = values[CS.index(0.0)], values[CS.index(TESTED_C)]
     test = wilcoxon_signed_rank(tested, without)
     means = values.mean(axis=1)
     best = 1 + int(means[1:].argmin())
-    return Comparison(
+    return Contrast(
         float(means[0]), test.mean_difference, test.p_value, CS[best],
         float(means[best] - means[0]),
     )  # fmt: skip
@@ -104,8 +104,8 @@ def compare_cs(records: list[Record], figure: str) -> Comparison:
 def _examine(measured: Measured, problem: str, figure: str) -> Finding:
     """Whether c = `TESTED_C` is better for some p, and worse for none."""
     found = {p: compare_cs(measured[_work(problem, p)], figure) for p in NORMS}
-    verdicts = [comparison.verdict for comparison in found.values()]
-    detail = "; ".join(f"p = {p}: {comparison.words}" for p, comparison in found.items())
+    verdicts = [contrast.verdict for contrast in found.values()]
+    detail = "; ".join(f"p = {p}: {contrast.words}" for p, contrast in found.items())
     return Finding("better" in verdicts and "worse" not in verdicts, detail)
 
 
