@@ -7,7 +7,7 @@ order the split draws, no intercept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +82,6 @@ class _Microarray(NamedTuple):
     """Where rows come from, and how many of them are to train and to test on."""
 
     load: Callable[..., Any]
-    variant: str | None
     n_train: int
     n_test: int
 
@@ -90,10 +89,10 @@ class _Microarray(NamedTuple):
 #: The paper has Lymphoma and, of 58 rows split into 47 and 11, Breast; that of West, and the two
 #: sets that the paper has not, are split in the proportions of these.
 _MICROARRAYS = {
-    "Breast": _Microarray(load_breast_er, "west2001", 40, 9),
-    "Lymphoma": _Microarray(load_lymphoma, "malignant_66", 60, 36),
-    "Colon": _Microarray(load_colon, None, 39, 23),
-    "Leukemia": _Microarray(load_leukemia, None, 45, 27),
+    "Breast": _Microarray(partial(load_breast_er, "west2001"), 40, 9),
+    "Lymphoma": _Microarray(partial(load_lymphoma, "malignant_66"), 60, 36),
+    "Colon": _Microarray(load_colon, 39, 23),
+    "Leukemia": _Microarray(load_leukemia, 45, 27),
 }
 MICROARRAYS = tuple(_MICROARRAYS)
 _ARTIFICIAL = {f"Artificial {noise}": noise for noise in NOISES}
@@ -134,8 +133,7 @@ def _part(n_rows: int, n_train: int, n_test: int, repeat: int, length: int = 1) 
 
 @lru_cache
 def _load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    load, variant, *_ = _MICROARRAYS[name]
-    return load(*([] if variant is None else [variant]), return_X_y=True)
+    return _MICROARRAYS[name].load(return_X_y=True)
 
 
 @lru_cache
