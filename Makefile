@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick readme-tables asv peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels kernel-tables kernel-figure2 kernel-scale defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels kernel-tables kernel-figure2 kernel-scale defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -26,7 +26,7 @@ fuzz-coverage:
 planted-bugs:
 	fuzz/planted_bugs
 
-# Everything the README says about speed and memory, in some forty minutes; parts of it again by
+# Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
 # .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, liblinear
 # (Debian's package liblinear-tools), valgrind, and data that SPARSEMARGIN_DATA does not name.
 bench: $(VENV)/installed peers
@@ -35,9 +35,14 @@ bench: $(VENV)/installed peers
 bench-quick: $(VENV)/installed peers
 	$(RUN) benchmarks/charter.py --quick --out results/quick
 
-# The README's tables, from results/charter.json where it is there.
-readme-tables: $(VENV)/installed
-	$(RUN) benchmarks/readme_tables.py
+# The tables of docs/performance.md and the README, from results/charter.json where it is there.
+tables: $(VENV)/installed
+	$(RUN) benchmarks/doc_tables.py
+
+# Pages in docs/_build/html; notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them.
+docs: $(VENV)/installed
+	$(RUN) -m pip install -q -e ".[docs]"
+	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
 
 # The core ones over the commits; see benchmarks/asv.
 asv: $(VENV)/installed
@@ -104,5 +109,5 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/sg_execution_times.rst
 	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp

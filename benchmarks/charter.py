@@ -3,8 +3,8 @@
 Runs the benchmarks one after the other, each in a process of its own, and gathers what they measure
 in charter.json, with every speed beside its test error; charter.md has the aims, the exponents of
 growth, and all tables; the pictures are beside it. After Ctrl-C what was measured is kept, and
-`--only` measures parts again and leaves the others as they were. The README's tables are made from
-charter.json by readme_tables.py.
+`--only` measures parts again and leaves the others as they were. The tables of the pages are
+made from charter.json by doc_tables.py.
 
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 

@@ -10,7 +10,7 @@ class Table(NamedTuple):
     """A table made from one part of the charter.
 
     `select` picks the few figures that it tells out of what the part reported, and `render` tells
-    them in Markdown. So the README's tables can be made again from a small file.
+    them in Markdown. So the tables of the pages can be made again from a small file.
     """
 
     part: str

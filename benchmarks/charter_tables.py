@@ -1,4 +1,4 @@
-"""All short tables of the charter, for its report and for the README."""
+"""All short tables of the charter, for its report and for the documentation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The performance charter: what it measures with, how it gathers, and the README's tables."""
+"""The performance charter: what it measures with, how it gathers, and the tables of the pages."""
 
 import importlib.util
 import json
@@ -15,12 +15,12 @@ import charter_aims
 import charter_plots
 import charter_tables
 import counters
+import doc_tables
 import floor_ratio
 import growth
 import growth_labels
 import growth_rows
 import label_race
-import readme_tables
 from charter_parts import Part
 from corpora import RCV1_SMALL, draw_corpus
 from floor import FloorLabels, FloorPerceptron, row_orders
@@ -217,25 +217,27 @@ def test_an_interrupted_run_keeps_what_it_measured(parts, tmp_path, monkeypatch)
     assert (tmp_path / "charter.md").exists()
 
 
-# ---------------------------------------------------------------------------- the README
+# ---------------------------------------------------------------------------- the pages
 
 
-def test_the_readme_has_the_tables_of_the_figures_beside_them():
-    figures = json.loads(readme_tables.EXTRACT.read_text())
+def test_the_pages_have_the_tables_of_the_figures():
+    figures = json.loads(doc_tables.EXTRACT.read_text())
     tables = charter_tables.render(figures["tables"])
     assert tables
-    text = readme_tables.README.read_text()
-    assert readme_tables.fill(text, tables) == text
+    for page, on_page in doc_tables.pages(tables).items():
+        text = page.read_text()
+        assert on_page
+        assert doc_tables.fill(text, on_page) == text
 
 
 def test_tables_take_the_place_of_those_between_their_comments():
     text = "a\n<!-- table x -->\nold\n<!-- end of table x -->\nb\n"
-    filled = readme_tables.fill(text, {"x": r"| new \1 |"})
+    filled = doc_tables.fill(text, {"x": r"| new \1 |"})
     assert filled == "a\n<!-- table x -->\n\n| new \\1 |\n\n<!-- end of table x -->\nb\n"
-    assert readme_tables.fill(filled, {"x": r"| new \1 |"}) == filled
+    assert doc_tables.fill(filled, {"x": r"| new \1 |"}) == filled
     for spoilt in ("", text + text, text.replace("end of ", "")):
         with pytest.raises(ValueError, match="each once"):
-            readme_tables.fill(spoilt, {"x": "new"})
+            doc_tables.fill(spoilt, {"x": "new"})
 
 
 def test_what_was_measured_in_a_hurry_is_not_told():
@@ -245,8 +247,8 @@ def test_what_was_measured_in_a_hurry_is_not_told():
         return {"machine": {"cpu": "new"}, "parts": {"growth": part}}
 
     earlier = {"machine": {"cpu": "old"}, "tables": {"threads": [], "files": []}}
-    assert readme_tables.extract(charter_of(True), earlier)["tables"] == earlier["tables"]
-    told = readme_tables.extract(charter_of(False), earlier)["tables"]
+    assert doc_tables.extract(charter_of(True), earlier)["tables"] == earlier["tables"]
+    told = doc_tables.extract(charter_of(False), earlier)["tables"]
     assert told["threads"][0]["times"] == 1.9
     assert told["files"] == []
 
@@ -256,7 +258,7 @@ def test_what_was_measured_in_a_hurry_is_not_told():
 
 def _benchmarks(module):
     """The classes of a module. Its package has the name of the tool, which may be installed."""
-    path = readme_tables.FOLDER / "asv" / f"{module}.py"
+    path = doc_tables.FOLDER / "asv" / f"{module}.py"
     spec = importlib.util.spec_from_file_location(f"followed_{module}", path)
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)

@@ -1,13 +1,39 @@
-"""What the README and the docstrings show is what comes out."""
+"""What the README, the pages and the docstrings show is what comes out, and is all there is."""
 
 import doctest
 import importlib
+import re
+from inspect import ismodule
 from pathlib import Path
 
 import pytest
+from click import Context
 from published_files import data_folder
 
-README = Path(__file__).parent.parent / "README.md"
+import sparsemargin
+from sparsemargin import estimators
+from sparsemargin.cli.app import main
+from sparsemargin.learners import ALGORITHMS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+# What is made by `make docs` lies in folders of its own.
+PAGES = [
+    ROOT / "README.md",
+    *sorted(
+        page
+        for folder in (DOCS, DOCS / "algorithms", DOCS / "api", DOCS / "guide")
+        for page in folder.glob("*.md")
+    ),
+]
+PUBLIC_MODULES = [
+    "sparsemargin",
+    "sparsemargin.datasets",
+    "sparsemargin.evaluation",
+    "sparsemargin.evaluation.theory",
+    "sparsemargin.plotting",
+    "sparsemargin.reproduce",
+]
 MODULES = [
     "sparsemargin.api",
     "sparsemargin.learners._cramma_rate",
@@ -74,7 +100,72 @@ def test_examples_of_loaders(name):
     test_examples_of_docstrings(name)
 
 
-def test_examples_of_the_readme():
-    outcome = doctest.testfile(str(README), module_relative=False)
-    assert outcome.attempted > 0
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_the_pages(page):
+    outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.failed == 0
+    assert outcome.attempted == page.read_text().count("\n>>> ")
+
+
+def targets(page):
+    """What a page links to within the project, outside of its code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [link for link in links if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(page):
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in targets(page):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        if "notebooks" in file.parts:
+            # They are brought there when the pages are made.
+            file = ROOT / "examples" / file.name
+        assert file.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name} links to {target}"
+
+
+def entries(page):
+    """What the autosummaries of a page list, with the modules before the names."""
+    module = ""
+    for line in page.read_text().splitlines():
+        if found := re.fullmatch(r"\.\. (?:current)?module:: (\S+)", line):
+            module = found[1]
+        elif found := re.fullmatch(r"   ([A-Za-z_]\w*)|\.\. autodata:: (\w+)", line):
+            yield f"{module}.{found[1] or found[2]}"
+
+
+@pytest.mark.parametrize("name", PUBLIC_MODULES)
+def test_reference_has_every_public_name(name):
+    listed = [entry for page in sorted((DOCS / "api").glob("*.md")) for entry in entries(page)]
+    module = importlib.import_module(name)
+    public = {f"{name}.{each}" for each in module.__all__ if not ismodule(getattr(module, each))}
+    assert sorted(entry for entry in listed if entry.rpartition(".")[0] == name) == sorted(public)
+
+
+def test_reference_has_every_estimator():
+    assert set(estimators.__all__) == {learner.classifier for learner, _ in ALGORITHMS.values()}
+    assert set(estimators.__all__) < set(sparsemargin.__all__)
+
+
+def test_reference_has_every_command():
+    text = (DOCS / "api" / "command_line.md").read_text()
+    shown = re.findall(r"^```\{command-help\} (\w+)$", text, flags=re.MULTILINE)
+    assert shown == main.list_commands(Context(main))
+
+
+def test_every_algorithm_has_its_page():
+    text = (DOCS / "algorithms" / "index.md").read_text()
+    linked = re.findall(r"^\| \[[^]]+\]\((\w+)\.md\) \| `\"(\w+)\"`", text, flags=re.MULTILINE)
+    assert {algo for _, algo in linked} == set(ALGORITHMS)
+    for page, algo in linked:
+        learner, _ = ALGORITHMS[algo]
+        text = (DOCS / "algorithms" / f"{page}.md").read_text()
+        assert f"~sparsemargin.{learner.classifier}" in text

@@ -40,7 +40,7 @@ def make_alma_target(
     """Artificial data of the ALMA paper: margin 1 in training, a clean test set without margin.
 
     The target u holds random signs in its first `n_relevant` coordinates and zeros elsewhere;
-    instances are uniform in [-1, 1]^n. A training instance with |u.x| < 1 is rejected and drawn
+    instances are uniform in [-1, 1]^n. A training instance with ``|u.x| < 1`` is rejected and drawn
     again; its label sign(u.x) is flipped with probability `noise`. The test set keeps every
     instance and the label sign(u.x), with sign(0) = +1.
 
@@ -135,8 +135,8 @@ def make_ho_target(
 
     The target u holds random signs in its first `n_relevant` coordinates, zeros elsewhere, and is
     scaled to 2-norm 1; instances are uniform in [-1, 1]^n, then scaled to 2-norm 1. In both sets
-    an instance with |u.x| < 0.005 is rejected and drawn again, and the label sign(u.x) is flipped
-    with probability `noise`.
+    an instance with ``|u.x| < 0.005`` is rejected and drawn again, and the label sign(u.x) is
+    flipped with probability `noise`.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def load_wbc(
     subset : {"complete", "separable"}, default="complete"
         ``"complete"``: the 683 rows that lack no attribute, in file order; not linearly
         separable. ``"separable"``: those without the 11 that Tsampouka & Shawe-Taylor remove,
-        their WBC_-11 of 672 rows.
+        their ``WBC_-11`` of 672 rows.
     return_X_y : bool, default=False
         Return ``(data, target)`` in place of a Bunch.
     data_home : str or path, default=None

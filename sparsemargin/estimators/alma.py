@@ -23,7 +23,10 @@ class ALMAClassifier(WeightedClassifier, ALMALearner):
     .. math::
 
         \theta' = \theta + \frac{C}{\sqrt{p - 1} \sqrt{k}} y \hat{x}, \qquad
-        \theta \leftarrow \theta' / \max(1, \|\theta'\|_p), \qquad
+        \theta \leftarrow \theta' / \max(1, \|\theta'\|_p),
+
+    .. math::
+
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
     On separable data whose largest p-norm margin is :math:`\gamma^*` it comes to a margin of at

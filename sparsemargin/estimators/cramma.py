@@ -17,9 +17,10 @@ class CRAMMAClassifier(OnlineClassifier, CRAMMALearner):
     .. math::
 
         y\, u \cdot x \le \beta R / t^\epsilon, \qquad
+        \eta_{\mathrm{eff}} = \eta_0 \beta^{-\delta},
+
         u' = u + \frac{\eta_{\mathrm{eff}}}{R} y x, \qquad
-        u \leftarrow u' / \|u'\|_2, \qquad
-        \eta_{\mathrm{eff}} = \eta_0 \beta^{-\delta}.
+        u \leftarrow u' / \|u'\|_2.
 
     On separable data it ends after finitely many corrections, provided that
     :math:`\eta_{\mathrm{eff}} < (\sqrt{1 + 8 \gamma^* / R} - 1) / 2` (Theorem 1), and as

@@ -16,8 +16,10 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
 
     .. math::
 
-        v_k = v_{k-1} + y \hat{x}, \qquad
-        B_k = B_{k-1} \left(I - \rho_k\, \hat{x}\, g(\hat{x})^\top\right), \qquad
+        v_k = v_{k-1} + y \hat{x},
+
+        B_k = B_{k-1} \left(I - \rho_k\, \hat{x}\, g(\hat{x})^\top\right),
+
         w_k = B_k^\top g(B_k v_k),
 
     where :math:`g = \nabla \|\cdot\|_p^2 / 2` is the link and :math:`\rho_k = c / k`. ``c = 0`` is

@@ -16,7 +16,8 @@ class MarginPerceptron(WeightedClassifier, MarginLearner):
     .. math::
 
         y\, w \cdot x \le b, \qquad
-        \theta \leftarrow \theta + \eta y x, \qquad
+        \theta \leftarrow \theta + \eta y x,
+
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
     On separable data the margin reached is at least :math:`\gamma^* / (2 + \eta R^2 / b)` for

@@ -24,7 +24,8 @@ class MaxMarginClassifier(OnlineClassifier, MaxMarginLearner):
     .. math::
 
         \lambda_i \leftarrow \max\Bigl(0,\;
-        \lambda_i + \frac{1 - y_i\, w \cdot x_i}{(p - 1) \|x_i\|_p^2}\Bigr), \qquad
+        \lambda_i + \frac{1 - y_i\, w \cdot x_i}{(p - 1) \|x_i\|_p^2}\Bigr),
+
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
     For ``p = 2`` that is the exact maximum along the coordinate; for larger p the curvature

@@ -1,10 +1,10 @@
-"""Make the README's tables of figures from what the charter measured.
+"""Make the tables of the performance page, and the README's, from what the charter measured.
 
 The figures that they tell are kept beside this file, in charter.json, so that the tables can be
 made again without measuring. A table stands between two comments of its name; tables whose parts
 the charter lacks, or has measured in a hurry, stay as they are.
 
-    python benchmarks/readme_tables.py [--charter results/charter.json]
+    python benchmarks/doc_tables.py [--charter results/charter.json]
 """
 
 import argparse
@@ -19,6 +19,9 @@ from measure import replace_text
 FOLDER = Path(__file__).parent
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
+PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
+#: Of all tables, those that the README has too.
+HEADLINES = ("epoch",)
 BEGIN, END = "<!-- table {} -->", "<!-- end of table {} -->"
 
 
@@ -55,8 +58,14 @@ def fill(text: str, tables: dict[str, str]) -> str:
     return text
 
 
+def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
+    """Return the pages, and the tables that each of them has."""
+    headlines = {name: table for name, table in tables.items() if name in HEADLINES}
+    return {PERFORMANCE: tables, README: headlines}
+
+
 def main() -> None:
-    """Bring the figures and the README up to date."""
+    """Bring the figures and the pages up to date."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--charter", type=Path, default=Path("results/charter.json"))
     options = parser.parse_args()
@@ -66,9 +75,9 @@ def main() -> None:
         replace_text(EXTRACT, json.dumps(figures, indent=1) + "\n")
     else:
         print(f"{options.charter} is not there: the tables are made from {EXTRACT.name} again")
-    text = fill(README.read_text(), charter_tables.render(figures["tables"]))
-    replace_text(README, text)
-    print(f"written: {README.name}, the tables {', '.join(figures['tables'])}")
+    for page, tables in pages(charter_tables.render(figures["tables"])).items():
+        replace_text(page, fill(page.read_text(), tables))
+        print(f"written: {page.name}, the tables {', '.join(tables)}")
 
 
 if __name__ == "__main__":
