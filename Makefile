@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels cramma-tables ho-tables ho-table3 defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -76,14 +76,12 @@ bench-ho: $(VENV)/installed
 bench-kernels: $(VENV)/installed
 	$(RUN) benchmarks/kernels.py
 
-cramma-tables: $(VENV)/installed
-	$(RUN) benchmarks/cramma_tables.py
+# The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
+reproduce: $(VENV)/installed
+	$(VENV)/bin/sparsemargin reproduce all --jobs 2 -o results/reproduction
 
-ho-tables: $(VENV)/installed
-	for what in table1 table2 figure2 claim; do $(RUN) benchmarks/ho_tables.py $$what || exit 1; done
-
-ho-table3: $(VENV)/installed
-	$(RUN) benchmarks/ho_table3.py
+reproduce-quick: $(VENV)/installed
+	$(VENV)/bin/sparsemargin reproduce all --quick --jobs 2 -o results/reproduction-quick
 
 defaults: $(VENV)/installed
 	$(RUN) benchmarks/defaults.py

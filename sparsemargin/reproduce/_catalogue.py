@@ -21,6 +21,11 @@ _MODULES = (
     "voted_kernels",
     "voted_curves",
     "voted_units",
+    "ho_tables",
+    "ho_kernels",
+    "ho_figure2",
+    "ho_claim",
+    "cramma_tables",
 )
 
 #: Stands for all of them.

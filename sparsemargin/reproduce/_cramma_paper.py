@@ -12,21 +12,22 @@ Source: P. Tsampouka and J. Shawe-Taylor, "Constant Rate Approximate Maximum Mar
 ECML 2006, section 5.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin.datasets import load_sonar, load_wbc
 
 PERCEPTRON, ALMA, CRAMMA = "Perceptron", "ALMA_2", "CRAMMA"
-SYMBOLS = {PERCEPTRON: "b/(eta R^2)", ALMA: "alpha", CRAMMA: "beta/R"}
+SYMBOLS = {PERCEPTRON: "b/(η R²)", ALMA: "α", CRAMMA: "β/R"}
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A column of a table, in units of 10^-power and to so many digits.
 
     `measure` takes it from the fitted model and the largest margin there is.
@@ -42,6 +43,10 @@ class Figure:
         """The name that the paper gives it."""
         return f"{10**self.power:,} {self.name}"
 
+    def print(self, value: float) -> str:
+        """Return a value in the table's digits."""
+        return f"{value:.{self.digits}f}"
+
 
 def _margin(model: Any, largest: float) -> float:
     return model.margin_
@@ -55,11 +60,9 @@ def _margin_deviation(model: Any, largest: float) -> float:
     return 1 - model.margin_ / largest
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A run of an algorithm: its parameter, and the updates and figures that the paper prints."""
+class Run(NamedTuple):
+    """A run of an algorithm: its parameter, and the figures and updates that the paper prints."""
 
-    table: "Table"
     algorithm: str
     parameter: float
     figures: tuple[float, ...]
@@ -72,25 +75,26 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class Printed:
     """One table.
 
     Attributes
     ----------
     number : int
     data : str
+        As `sparsemargin.datasets` names them.
     load : callable
         Returns X and y.
     rho : float
         Value of the augmenting coordinate.
     soft_margin : float
         Delta of the extended space; 0: there is none.
-    largest_margin : float
+    largest_margin : str
         As the text states it.
     cramma : dict
         Parameters of CRAMMA apart from beta.
     figures : tuple of Figure
-    printed : dict
+    lines : dict
         By algorithm, the lines: parameter, figures, updates.
     start_not_counted : frozenset of str
         Algorithms whose counts of updates leave out the starting vector.
@@ -100,31 +104,32 @@ class Table:
     data: str
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
     rho: float
-    largest_margin: float
+    largest_margin: str
     cramma: dict[str, Any]
     figures: tuple[Figure, ...]
-    printed: dict[str, tuple[tuple[float, ...], ...]] = field(repr=False)
+    lines: dict[str, tuple[tuple[float, ...], ...]] = field(repr=False)
     soft_margin: float = 0.0
     start_not_counted: frozenset[str] = frozenset()
 
-    def cells(self) -> Iterator[Cell]:
-        """Yield the cells, algorithm by algorithm."""
-        for algorithm, lines in self.printed.items():
+    def runs(self, algorithm: str | None = None) -> Iterator[Run]:
+        """Yield the runs, algorithm by algorithm, or those of one."""
+        for each, lines in self.lines.items():
             for parameter, *figures, updates in lines:
-                yield Cell(self, algorithm, parameter, tuple(figures), int(updates))
+                if algorithm in (None, each):
+                    yield Run(each, parameter, tuple(figures), int(updates))
 
 
 TABLES = {
-    1: Table(
+    1: Printed(
         number=1,
         data="sonar",
         load=partial(load_sonar, return_X_y=True),
         rho=1.0,
-        largest_margin=0.00841,
+        largest_margin="0.00841",
         cramma={"epsilon": 0.5, "eta0": 0.001, "delta": 1.0},
-        figures=(Figure("gamma'_d", 3, 2, _margin),),
+        figures=(Figure("γ'_d", 3, 2, _margin),),
         start_not_counted=frozenset({PERCEPTRON}),
-        printed={
+        lines={
             PERCEPTRON: (
                 (1, 5.78, 247_140),
                 (3.1, 7.14, 660_698),
@@ -157,15 +162,15 @@ TABLES = {
             ),
         },
     ),
-    2: Table(
+    2: Printed(
         number=2,
         data="sonar",
         load=partial(load_sonar, return_X_y=True),
         rho=1.0,
-        largest_margin=0.00841,
+        largest_margin="0.00841",
         cramma={"epsilon": 2.0, "eta0": 0.4, "delta": 0.3},
-        figures=(Figure("gamma'_d", 3, 2, _margin),),
-        printed={
+        figures=(Figure("γ'_d", 3, 2, _margin),),
+        lines={
             CRAMMA: (
                 (1e6, 1.03, 70_798),
                 (1e7, 3.66, 106_507),
@@ -178,16 +183,16 @@ TABLES = {
             ),
         },
     ),
-    3: Table(
+    3: Printed(
         number=3,
-        data="WBC_-11",
+        data="wbc",
         load=partial(load_wbc, "separable", return_X_y=True),
         rho=30.0,
-        largest_margin=0.0243,
+        largest_margin="0.0243",
         cramma={"epsilon": 0.5, "eta0": 0.0001, "delta": 1.0},
-        figures=(Figure("gamma'_d", 2, 3, _margin),),
+        figures=(Figure("γ'_d", 2, 3, _margin),),
         start_not_counted=frozenset({PERCEPTRON}),
-        printed={
+        lines={
             PERCEPTRON: (
                 (0.52, 1.784, 1_718_705),
                 (0.9, 2.008, 2_720_447),
@@ -211,20 +216,20 @@ TABLES = {
             ),
         },
     ),
-    4: Table(
+    4: Printed(
         number=4,
-        data="WBC, extended",
+        data="wbc",
         load=partial(load_wbc, return_X_y=True),
         rho=10.0,
         soft_margin=1.0,
-        largest_margin=0.13033,
+        largest_margin="0.13033",
         cramma={"epsilon": 0.5, "eta0": None, "delta": 1.0},
         figures=(
-            Figure("dD/D", 1, 2, _deviation),
-            Figure("dGamma/Gamma", 1, 2, _margin_deviation),
-            Figure("Gamma_Delta", 1, 4, _margin),
+            Figure("δD/D", 1, 2, _deviation),
+            Figure("δΓ/Γ", 1, 2, _margin_deviation),
+            Figure("Γ_Δ", 1, 4, _margin),
         ),
-        printed={
+        lines={
             PERCEPTRON: (
                 (1, 2.22, 2.14, 1.0244, 67_913),
                 (2.4, 1.13, 1.11, 1.1585, 144_938),
