@@ -14,6 +14,7 @@ import numpy as np
 from sparsemargin.cli.feature_names import dictionary_option, feature_names
 from sparsemargin.cli.options import JSON, MODEL, make_command
 from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
+from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.learners import Learner
@@ -106,10 +107,7 @@ def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[st
 
 def _largest(weights: np.ndarray, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """The largest weights above 0, in falling order."""
-    places = np.flatnonzero(weights > 0)
-    if len(places) > top:
-        places = places[np.argpartition(-weights[places], top)[:top]] if top else places[:0]
-    ordered = places[np.argsort(-weights[places], kind="stable")]
+    ordered = strongest_features(np.maximum(weights, 0), top)
     return [{"feature": names[i], "weight": float(weights[i])} for i in ordered.tolist()]
 
 

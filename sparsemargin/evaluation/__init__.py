@@ -10,7 +10,9 @@ if TYPE_CHECKING:
         margin_distribution,
         margins,
     )
+    from sparsemargin.evaluation.growth import growth_exponent
     from sparsemargin.evaluation.hypotheses import hypothesis_errors
+    from sparsemargin.evaluation.passes import certificate_over_passes
     from sparsemargin.evaluation.protocols import (
         compare_on_splits,
         learning_curve_over_epochs,
@@ -18,29 +20,53 @@ if TYPE_CHECKING:
     )
     from sparsemargin.evaluation.selection import select_setting
     from sparsemargin.evaluation.significance import wilcoxon_signed_rank
+    from sparsemargin.evaluation.stability import (
+        effective_number,
+        mean_jaccard,
+        selection_stability,
+        weights_on_splits,
+    )
+    from sparsemargin.evaluation.strongest import strongest_features
+    from sparsemargin.evaluation.trade_off import trade_off_over_alpha
 
 __all__ = [
     "MarginDistribution",
+    "certificate_over_passes",
     "compare_on_splits",
+    "effective_number",
+    "growth_exponent",
     "hypothesis_errors",
     "learning_curve_over_epochs",
     "margin_distribution",
     "margins",
+    "mean_jaccard",
     "random_splits",
     "select_setting",
+    "selection_stability",
+    "strongest_features",
     "theory",
+    "trade_off_over_alpha",
+    "weights_on_splits",
     "wilcoxon_signed_rank",
 ]
 
 _MODULES = {
+    "certificate_over_passes": "passes",
     "compare_on_splits": "protocols",
+    "effective_number": "stability",
+    "growth_exponent": "growth",
     "hypothesis_errors": "hypotheses",
     "learning_curve_over_epochs": "protocols",
     "MarginDistribution": "_margins",
     "margin_distribution": "_margins",
     "margins": "_margins",
+    "mean_jaccard": "stability",
     "random_splits": "protocols",
     "select_setting": "selection",
+    "selection_stability": "stability",
+    "strongest_features": "strongest",
+    "trade_off_over_alpha": "trade_off",
+    "weights_on_splits": "stability",
     "wilcoxon_signed_rank": "significance",
 }
 

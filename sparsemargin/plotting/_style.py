@@ -1,0 +1,136 @@
+"""Colours, marks and dashes that tell lines apart for every eye, on light ground and on dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Theme = Literal["light", "dark"]
+
+# Okabe & Ito's colours, which the colour-blind can tell apart, each so much darker or lighter that
+# it has a contrast of 3 or more to the ground; grey stands for their black.
+PALETTES: dict[str, tuple[str, ...]] = {
+    "light": (
+        "#0072B2", "#D55E00", "#009169", "#C2639A", "#B27B00", "#3D93C9", "#595959", "#857800",
+    ),
+    "dark": (
+        "#4BA3E3", "#F47B33", "#2BC59B", "#DE94BD", "#E69F00", "#9AD4F7", "#D0D6DC", "#F0E442",
+    ),
+}  # fmt: skip
+MARKS = "osD^vP*X"
+DASHES = ("-", "--", "-.", ":")
+
+# Of the pages of documentation that these pictures stand on: ground, text, lines of the grid.
+_GROUNDS = {
+    "light": ("#FFFFFF", "#222832", "#D5DAE0"),
+    "dark": ("#14181E", "#CED6DD", "#3A424D"),
+}
+_MOST_MARKED = 25
+
+
+@contextmanager
+def theme(name: Theme) -> Iterator[None]:
+    """Draw on light ground or on dark within a ``with`` block.
+
+    The Displays follow whatever style is set, and take the colours that are legible on its ground;
+    this one sets ground, text, grid and sizes to match.
+
+    Parameters
+    ----------
+    name : {"light", "dark"}
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the theme is unknown.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin.plotting import GrowthDisplay
+    >>> with theme("dark"):
+    ...     display = GrowthDisplay.from_measurements({"epoch": ([1e3, 1e4, 1e5], [0.1, 1, 10])})
+    >>> matplotlib.colors.to_hex(display.figure_.get_facecolor())
+    '#14181e'
+    """
+    check_matplotlib_support("theme")
+    if name not in _GROUNDS:
+        raise ValueError(f"The theme {name!r} is unknown. Choose 'light' or 'dark'.")
+    import matplotlib
+
+    with matplotlib.rc_context(_settings(name)):
+        yield
+
+
+def _settings(name: str) -> Any:
+    from cycler import cycler
+
+    ground, text, grid = _GROUNDS[name]
+    grounds = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
+    texts = (
+        "text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color",
+        "ytick.color",
+    )  # fmt: skip
+    return {
+        **dict.fromkeys(grounds, ground),
+        **dict.fromkeys(texts, text),
+        "legend.edgecolor": grid,
+        "legend.fontsize": 9.5,
+        "grid.color": grid,
+        "grid.linewidth": 0.7,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": cycler(color=PALETTES[name]),
+        "font.size": 10.5,
+        "svg.fonttype": "path",
+    }
+
+
+def colours_on(ax: Axes) -> tuple[str, ...]:
+    """The palette that is legible on the ground of the axes."""
+    from matplotlib.colors import to_rgba
+
+    ground = to_rgba(ax.get_facecolor())
+    if not ground[3]:
+        ground = to_rgba(ax.get_figure(root=True).get_facecolor())  # type: ignore[union-attr]
+    return PALETTES["dark" if luminance(ground) < 0.18 else "light"]
+
+
+def luminance(colour: Any) -> float:
+    """Relative luminance as WCAG 2 defines it, from 0 to 1; of a colour as matplotlib takes it."""
+    from matplotlib.colors import to_rgb
+
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def line_style(ax: Axes, i: int, n_points: int) -> dict[str, Any]:
+    """How the i-th line differs from the others: colour, mark, and dashes.
+
+    Of many points a few are marked, others on each line, so that marks show where lines coincide.
+    """
+    colours = colours_on(ax)
+    return {
+        "color": colours[i % len(colours)],
+        "marker": MARKS[i % len(MARKS)],
+        "linestyle": DASHES[(i + i // len(colours)) % len(DASHES)],
+        "markersize": 5,
+        "linewidth": 1.6,
+        "markevery": (0.025 * (i % 4), 0.1) if n_points > _MOST_MARKED else None,
+    }
+
+
+def neutral(ax: Axes) -> dict[str, Any]:
+    """How lines are drawn that others are measured by."""
+    return {"color": ax.xaxis.label.get_color(), "linewidth": 1, "alpha": 0.6}
