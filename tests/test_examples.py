@@ -294,7 +294,9 @@ def test_mnist_notebook(run_notebook):
     assert all(0 < error < 0.25 for error in errors.values())
     assert errors["ALMA, three passes"] < errors["ALMA, one pass"]
     mean = {name: np.mean(values) for name, values in found["hypotheses"].items()}
-    assert max(mean["average"], mean["vote"]) < mean["last"] < mean["random"]
+    assert max(mean["average"], mean["vote"], mean["last"]) < mean["random"]
+    if has_data("mnist"):
+        assert max(mean["average"], mean["vote"]) < mean["last"]
     pools, pool_errors = found["pools"]
     # The largest pool holds all that a fit without a bound keeps.
     assert pools[-1] == found["measured"]["ALMA, one pass"][3]
