@@ -20,9 +20,11 @@ import growth_curves
 import growth_labels
 import growth_rows
 from growth_curves import Curve, Point
-from growth_fit import exponent, share
+from growth_fit import share
 from measure import describe_machine, options_with_rounds, text_table, write_json
 from threadpoolctl import threadpool_limits
+
+from sparsemargin.evaluation import growth_exponent
 
 
 class Growth(NamedTuple):
@@ -61,7 +63,7 @@ def _against_corrections(curve: Curve) -> dict[str, Any]:
     added = [own - seconds[0] for own in seconds[1:]]
     line = share(counts, seconds)
     return replace(curve, sizes=list(map(float, counts))).as_json() | {
-        "exponent": exponent(more, added)._asdict(),
+        "exponent": growth_exponent(more, added)._asdict(),
         "seconds_each": line.each,
         "seconds_each_error": line.standard_error,
         "seconds_without": line.rest,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from growth_fit import exponent
 from measure import garbage_collection_off, in_turn, text_table, timed
+
+from sparsemargin.evaluation import growth_exponent
 
 MILLISECOND = 1e-3
 
@@ -40,7 +41,7 @@ class Curve:
 
     def as_json(self) -> dict[str, Any]:
         """Return the points as they are written to the report, with the fitted exponent."""
-        return asdict(self) | {"exponent": exponent(self.sizes, self.seconds)._asdict()}
+        return asdict(self) | {"exponent": growth_exponent(self.sizes, self.seconds)._asdict()}
 
 
 def measure(points: Sequence[Point], n_rounds: int, what: str) -> list[Curve]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
-from growth_fit import Exponent, exponent
 from matplotlib.figure import Figure
 from measure import garbage_collection_off, in_turn, text_table, timed
 from scipy.sparse import csr_matrix
@@ -19,6 +18,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin.evaluation import growth_exponent
+from sparsemargin.evaluation.growth import GrowthExponent
 
 ROWS_A_CALL = 250
 FLIPPED = 0.2
@@ -61,10 +62,10 @@ class Growth(NamedTuple):
     seconds: np.ndarray
 
     @property
-    def exponent(self) -> Exponent:
+    def exponent(self) -> GrowthExponent:
         """With what power of the nonzeros the time grows."""
         late = self.mistakes >= FITTED_FROM
-        return exponent(self.nonzeros[late], self.seconds[late])
+        return growth_exponent(self.nonzeros[late], self.seconds[late])
 
     def as_json(self) -> dict[str, Any]:
         """Return the calls as they are written to the report."""

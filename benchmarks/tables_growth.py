@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from charter_table import Entries, Table
-from growth_fit import exponent
 from measure import markdown_table
+
+from sparsemargin.evaluation import growth_exponent
 
 TOLD_GROWTHS = ("nonzeros", "features", "labels", "corrections")
 
@@ -32,7 +33,7 @@ def _select_kernel_rows(report: Any) -> Entries:
         sizes = [each["n_rows"] for each in results]
         for step in ("fit", "predict"):
             name = f"{step}, {results[0]['contestant']}, threads: {results[0]['n_jobs']}"
-            fitted = exponent(sizes, [each[step] for each in results])
+            fitted = growth_exponent(sizes, [each[step] for each in results])
             entries.append(_entry("training rows", name, sizes, fitted._asdict()))
     return entries
 

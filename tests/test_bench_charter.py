@@ -24,7 +24,7 @@ import readme_tables
 from charter_parts import Part
 from corpora import RCV1_SMALL, draw_corpus
 from floor import FloorLabels, FloorPerceptron, row_orders
-from growth_fit import exponent, share
+from growth_fit import share
 from label_data import LABELS_A_ROW, draw_labelled, shares
 
 TINY = replace(RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_nnz=15)
@@ -32,14 +32,7 @@ TINY = replace(RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_nnz=15)
 # ---------------------------------------------------------------------------- figures
 
 
-def test_exponents_are_those_of_power_laws():
-    sizes = np.array([1.0, 2, 4, 8, 16])
-    fitted = exponent(sizes, 3 * sizes**1.5)
-    assert fitted.slope == pytest.approx(1.5)
-    assert fitted.standard_error < 1e-6
-    scattered = exponent(sizes, sizes * [1, 1.2, 1, 1.2, 1])
-    assert 0.005 < scattered.standard_error < 0.2
-    assert exponent([0, *sizes], [1, *sizes]) == exponent(sizes, sizes)
+def test_what_one_more_adds():
     line = share([1, 2, 3, 4], [12, 14, 16, 18])
     assert (line.each, line.rest) == (pytest.approx(2), pytest.approx(10))
 

@@ -26,7 +26,10 @@ class GrowthExponent(NamedTuple):
     factor: float = np.nan
 
     def __str__(self) -> str:
-        return f"{self.slope:.2f} ± {self.standard_error:.2f}"
+        if np.isnan(self.slope):
+            return "unknown"
+        error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
+        return f"{self.slope:.2f}{error}"
 
 
 def growth_exponent(sizes: ArrayLike, seconds: ArrayLike) -> GrowthExponent:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c
 
@@ -78,7 +80,10 @@ def certificate_over_passes(
     model = clone(estimator).set_params(hypothesis="last", keep_history=True, warm_start=False)
     if n_passes is not None:
         model.set_params(max_iter=n_passes)
-    with ended_by_ctrl_c():
+    with ended_by_ctrl_c(), warnings.catch_warnings():
+        if n_passes is not None:
+            # Whoever says how many passes knows that the margin may not be there by then.
+            warnings.simplefilter("ignore", ConvergenceWarning)
         history = model.fit(X, y).history_
     margins = np.asarray(history["margin"], dtype=np.float64)
     return CertificateCurve(

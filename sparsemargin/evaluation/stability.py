@@ -166,11 +166,11 @@ def effective_number(weights: ArrayLike) -> float:
     >>> effective_number([2, -2, 0, 2, 0])
     3.0
     """
-    squares = np.square(np.asarray(weights, dtype=np.float64))
-    if not squares.any():
+    strength = np.abs(np.asarray(weights, dtype=np.float64))
+    if not strength.any():
         return np.nan
     # Relative to the largest, whose fourth power may be beyond what a float holds.
-    squares = squares / squares.max()
+    squares = np.square(strength / strength.max())
     return float(squares.sum() ** 2 / np.square(squares).sum())
 
 

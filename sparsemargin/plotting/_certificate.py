@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.passes import certificate_over_passes
-from sparsemargin.plotting._axes import Display, add_legend, scale_of
+from sparsemargin.plotting._axes import Display
+from sparsemargin.plotting._named import chosen_classes
 from sparsemargin.plotting._style import line_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.lines import Line2D
+
+_BELOW = 0.25
+_MARGIN, _BOUND = "margin reached", "none is above"
+
+
+class _Column(NamedTuple):
+    """What is drawn of a class; the name is None where one vector serves all."""
+
+    name: str | None
+    margins: NDArray[np.float64]
+    upper_bounds: NDArray[np.float64]
 
 
 class CertificateDisplay(Display):
@@ -32,7 +49,8 @@ class CertificateDisplay(Display):
     ----------
     margin_lines_, bound_lines_ : list of matplotlib Line2D
         One, or one for each class.
-    bands_ : list of matplotlib PolyCollection
+    band_ : matplotlib PolyCollection or None
+        Between the two lines, where there is one vector.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -78,7 +96,8 @@ class CertificateDisplay(Display):
         classes : sequence, default=None
             Which classes to draw. None: all.
         **kwargs
-            For matplotlib's `Axes.plot`, for all lines.
+            For matplotlib's `Axes.plot`, for all lines; their dashes stay, since these tell a bound
+            from what was reached.
 
         Returns
         -------
@@ -91,38 +110,41 @@ class CertificateDisplay(Display):
         """
         columns = self._columns(classes)
         axes = self._open(ax)
-        self.margin_lines_, self.bound_lines_, self.bands_ = [], [], []
-        for i, (suffix, margins, bounds) in enumerate(columns):
-            style = {**line_style(axes, i, len(self.passes)), **kwargs}
-            self.margin_lines_ += axes.plot(
-                self.passes, margins, label=f"margin reached{suffix}", **{**style, "linestyle": "-"}
-            )
-            style = {**style, "marker": "", "linestyle": "--"}
-            self.bound_lines_ += axes.plot(
-                self.passes, bounds, label=f"none is above{suffix}", **style
-            )
-            colour = self.margin_lines_[-1].get_color()
-            band = axes.fill_between(self.passes, margins, bounds, color=colour, alpha=0.15, lw=0)
-            self.bands_.append(band)
-        axes.set_xscale(scale_of(self.passes))
+        self.margin_lines_: list[Line2D] = []
+        self.bound_lines_: list[Line2D] = []
+        self.band_: FillBetweenPolyCollection | None = None
+        for column in columns:
+            self._draw(axes, column, line_style(axes, len(self.passes), kwargs))
+        # A margin below 0 says no more than that some row is wrong.
+        floor = -_BELOW * max(column.upper_bounds.max() for column in columns)
+        if axes.get_ylim()[0] < floor and any(column.margins[-1] > 0 for column in columns):
+            axes.set_ylim(bottom=floor, auto=None)
         axes.set_xlabel("passes over the rows")
         axes.set_ylabel("margin")
-        add_legend(axes)
+        title = None if self.classes is None else "class; dashed: none is above"
+        self._add_legend(axes, title=title)
         return self
 
-    def _columns(
-        self, classes: Sequence[Any] | None
-    ) -> list[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    def _draw(self, axes: Axes, column: _Column, style: dict[str, Any]) -> None:
+        names = (_MARGIN, _BOUND) if column.name is None else (column.name, None)
+        solid = {**style, "linestyle": "-"}
+        dashed = {**style, "marker": "", "linestyle": "--"}
+        self.margin_lines_ += axes.plot(self.passes, column.margins, label=names[0], **solid)
+        self.bound_lines_ += axes.plot(self.passes, column.upper_bounds, label=names[1], **dashed)
+        if column.name is None:
+            self.band_ = axes.fill_between(
+                self.passes, column.margins, column.upper_bounds, alpha=0.15, linewidth=0,
+                color=self.margin_lines_[0].get_color(),
+            )  # fmt: skip
+
+    def _columns(self, classes: Sequence[Any] | None) -> list[_Column]:
         if self.classes is None:
             if classes is not None:
                 raise ValueError("classes: one vector serves all classes here. Leave classes out.")
-            return [("", self.margins, self.upper_bounds)]
+            return [_Column(None, self.margins, self.upper_bounds)]
         known = self.classes.tolist()
-        for label in known if classes is None else classes:
-            if label not in known:
-                raise ValueError(f"classes: {label!r} is unknown. Choose among {known}.")
-        places = [known.index(label) for label in (known if classes is None else classes)]
-        return [(f", {known[k]}", self.margins[:, k], self.upper_bounds[:, k]) for k in places]
+        places = [known.index(label) for label in chosen_classes(classes, known)]
+        return [_Column(str(known[k]), self.margins[:, k], self.upper_bounds[:, k]) for k in places]
 
     @classmethod
     def from_estimator(

@@ -10,11 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.protocols import EpochCurve, learning_curve_over_epochs
-from sparsemargin.plotting._axes import Display, add_legend, scale_of
+from sparsemargin.plotting._axes import Display, scale_epochs
 from sparsemargin.plotting._named import by_name, check_names
 from sparsemargin.plotting._style import line_style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
 
 _LARGEST_SEED = 2**31 - 1
@@ -80,25 +81,32 @@ class EpochCurvesDisplay(Display):
         corrections, errors = self._open_panels(ax, 2)
         self.correction_lines_: list[ErrorbarContainer] = []
         self.error_lines_: list[ErrorbarContainer] = []
-        for i, (name, runs) in enumerate(self.curves.items()):
+        for name, runs in self.curves.items():
             epochs = runs[0].epochs
             for axes, lines, values in (
                 (corrections, self.correction_lines_, [run.mistakes for run in runs]),
                 (errors, self.error_lines_, [100 * run.test_errors for run in runs]),
             ):
-                style = {**line_style(axes, i, len(epochs)), "capsize": 2, **kwargs}
+                bars = {"capsize": 2, "elinewidth": 1, **kwargs}
+                style = line_style(axes, len(epochs), bars)
                 lines.append(_draw(axes, epochs, np.array(values), name, style))
         corrections.set_ylabel("corrections so far")
         errors.set_ylabel("test error (%)")
         for axes in (corrections, errors):
             axes.set_xlabel("epochs")
-            axes.set_xscale(self._scale())
-            axes.set_ylim(bottom=0)
-        add_legend(errors)
+            scale_epochs(axes, np.concatenate([runs[0].epochs for runs in self.curves.values()]))
+        corrections.set_ylim(bottom=0, auto=None)
+        self._tell_uncounted(corrections)
+        self._add_legend(errors)
         return self
 
-    def _scale(self) -> str:
-        return scale_of(np.concatenate([runs[0].epochs for runs in self.curves.values()]))
+    def _tell_uncounted(self, axes: Axes) -> None:
+        """Say why axes are empty."""
+        if all(np.isnan(run.mistakes).all() for runs in self.curves.values() for run in runs):
+            told = axes.text(0.5, 0.5, "corrections are not counted", transform=axes.transAxes)
+            told.set(ha="center", va="center")
+            axes.set_xticks([])
+            axes.set_yticks([])
 
     @classmethod
     def from_estimator(

@@ -11,11 +11,16 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.learners._rows import vectors_of
-from sparsemargin.plotting._axes import Display, short
-from sparsemargin.plotting._named import check_fitted, check_names
-from sparsemargin.plotting._style import colours_on, neutral
+from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
+from sparsemargin.plotting._named import (
+    check_feature_names,
+    check_fitted,
+    check_names,
+    chosen_classes,
+    names_of,
+)
+from sparsemargin.plotting._style import colours_on, ground_of, neutral
 
-_BAR_HEIGHT = 0.24  # inches
 _HATCH = "////"
 
 
@@ -63,7 +68,7 @@ class StrongestFeaturesDisplay(Display):
     >>> names = ["lunch", "winner", "today"]
     >>> display = StrongestFeaturesDisplay.from_estimator(model, feature_names=names, top=1)
     >>> display.ax_.get_title()
-    'spam'
+    'class spam'
     """
 
     def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
@@ -87,12 +92,13 @@ class StrongestFeaturesDisplay(Display):
         self : object
         """
         tallest = max(len(each.names) for each in self.weights.values())
-        n, height = len(self.weights), 1.2 + _BAR_HEIGHT * tallest
+        n, height = len(self.weights), bar_panel_height(tallest)
         panels = self._open_panels(ax, n, width=6.4 if n == 1 else 4.2, height=height)
-        self.bars_ = [
-            _draw(axes, label, each, kwargs)
-            for axes, (label, each) in zip(panels, self.weights.items(), strict=True)
-        ]
+        self.bars_ = []
+        for axes, (label, each) in zip(panels, self.weights.items(), strict=True):
+            self.bars_.append(_draw(axes, each, kwargs))
+            name_bars(axes, list(each.names), tallest)
+            axes.set_title(f"class {label}")
         return self
 
     @classmethod
@@ -130,9 +136,12 @@ class StrongestFeaturesDisplay(Display):
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         vectors = _vectors_by_class(estimator, classes)
-        names = _names_of(estimator, feature_names)
+        names = feature_names
+        if names is None:
+            names = getattr(estimator, "feature_names_in_", None)
+        check_feature_names(names, estimator.coef_.shape[1])
         return cls({
-            label: _strongest(vector[: len(names)], names, top) for label, vector in vectors.items()
+            label: _strongest(vector, names, top) for label, vector in vectors.items()
         }).plot(ax, **kwargs)  # fmt: skip
 
 
@@ -158,47 +167,31 @@ def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, ND
         )
     # Of two classes there is one vector, for the second.
     known = list(model.classes_)[-coef.shape[0] :]
-    for label in classes or ():
-        if label not in known:
-            raise ValueError(
-                f"classes: {label!r} has no vector of weights. Choose among {np.array(known)}."
-            )
     vectors = dict(zip(known, vectors_of(coef), strict=True))
-    return {label: vectors[label] for label in (classes or known)}
+    return {label: vectors[label] for label in chosen_classes(classes, known)}
 
 
-def _names_of(model: Any, feature_names: Sequence[str] | None) -> Sequence[str]:
-    n_features = model.n_features_in_
-    names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
-    if names is None:
-        return [str(j) for j in range(n_features)]
-    if len(names) != n_features:
-        raise ValueError(
-            f"feature_names has {len(names)} names, but the model has {n_features} features. Pass "
-            "one for each column of X."
-        )
-    return names
-
-
-def _strongest(weights: NDArray[np.float64], names: Sequence[str], top: int) -> FeatureWeights:
+def _strongest(
+    weights: NDArray[np.float64], names: Sequence[str] | None, top: int
+) -> FeatureWeights:
     places = strongest_features(weights, top)
-    return FeatureWeights([str(names[j]) for j in places.tolist()], weights[places])
+    return FeatureWeights(names_of(places.tolist(), names), weights[places])
 
 
-def _draw(axes: Any, label: str, each: FeatureWeights, bar_kw: dict[str, Any]) -> Any:
-    against, for_it = colours_on(axes)[1], colours_on(axes)[0]
-    weights, places = each.weights, np.arange(len(each.names))
+def _draw(axes: Any, each: FeatureWeights, bar_kw: dict[str, Any]) -> Any:
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.patches import Rectangle
+
+    for_it, against = colours_on(axes)[:2]
+    weights = each.weights
     style = {
         "color": np.where(weights < 0, against, for_it).tolist(),
-        "edgecolor": axes.get_facecolor(),
+        "edgecolor": ground_of(axes),
         "hatch": [_HATCH if weight < 0 else "" for weight in weights],
-        **bar_kw,
+        **normalize_kwargs(bar_kw, Rectangle),
     }
-    bars = axes.barh(places, weights, **style)
-    axes.set_yticks(places, [short(name) for name in each.names])
-    axes.invert_yaxis()
+    bars = axes.barh(np.arange(len(weights)), weights, **style)
     axes.axvline(0, **neutral(axes))
-    axes.grid(visible=False, axis="y")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("weight")
-    axes.set_title(label)
     return bars

@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.growth import GrowthExponent, growth_exponent
-from sparsemargin.plotting._axes import Display, add_legend
+from sparsemargin.plotting._axes import MOST_TICKS, Display
 from sparsemargin.plotting._named import check_names
 from sparsemargin.plotting._style import line_style
-
-_MOST_TICKS = 8
 
 
 class GrowthCurve(NamedTuple):
@@ -87,16 +85,17 @@ class GrowthDisplay(Display):
         """
         axes = self._open(ax)
         self.points_, self.lines_ = [], []
-        for i, (name, curve) in enumerate(self.curves.items()):
-            style = {**line_style(axes, i, len(curve.sizes)), "markevery": None, **kwargs}
-            label = f"{name}: {curve.exponent}"
+        for name, curve in self.curves.items():
+            style = line_style(axes, len(curve.sizes), {"markevery": None, **kwargs})
+            # Spaces that do not break keep a number and its error on one line.
+            label = f"{name}: {curve.exponent}".replace(" ± ", "\u00a0±\u00a0")
             points = {**style, "linestyle": "", "label": label}
             self.points_ += axes.loglog(curve.sizes, curve.seconds, **points)
             self.lines_ += axes.loglog(*_line(curve), **{**style, "marker": "", "label": None})
         axes.set_xlabel(self.size_name)
         axes.set_ylabel(self.time_name)
         _tick_sizes(axes, [curve.sizes for curve in self.curves.values()])
-        add_legend(axes, title="exponent ± standard error")
+        self._add_legend(axes, title="exponent ± standard error")
         return self
 
     @classmethod
@@ -158,13 +157,14 @@ def _tick_sizes(axes: Any, all_sizes: list[NDArray[np.float64]]) -> None:
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     sizes = set(all_sizes[0].tolist())
-    if len(sizes) <= _MOST_TICKS and all(set(each.tolist()) == sizes for each in all_sizes):
+    if len(sizes) <= MOST_TICKS and all(set(each.tolist()) == sizes for each in all_sizes):
         axes.set_xticks(sorted(sizes))
         axes.xaxis.set_major_formatter(FuncFormatter(_in_thousands))
         axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _in_thousands(size: float, _: int) -> str:
-    if size < 10_000:
-        return f"{size:,g}"
-    return f"{size / 1e3:,.0f}k" if size < 10_000_000 else f"{size / 1e6:,.0f}M"
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:,.4g}{name}"
+    return f"{size:g}"

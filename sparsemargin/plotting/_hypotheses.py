@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
-from sparsemargin.plotting._axes import Display, add_legend, scale_of
+from sparsemargin.plotting._axes import Display, scale_epochs
 from sparsemargin.plotting._style import line_style
 
 _N_MOMENTS = 40
@@ -78,16 +78,16 @@ class HypothesisErrorsDisplay(Display):
         axes = self._open(ax)
         moments = np.asarray(self.errors.moments)
         self.lines_ = {}
-        for i, name in enumerate(hypotheses):
-            style = {**line_style(axes, i, len(moments)), **kwargs}
+        for name in hypotheses:
+            style = line_style(axes, len(moments), kwargs)
             label = name.replace("_normalized", ", normalised")
             percent = 100 * self.errors.errors[name]
             (self.lines_[name],) = axes.plot(moments, percent, label=label, **style)
-        axes.set_xscale(scale_of(moments))
+        scale_epochs(axes, moments)
         axes.set_xlabel("epochs")
         axes.set_ylabel("test error (%)")
-        axes.set_ylim(bottom=0)
-        add_legend(axes, title="hypothesis")
+        axes.set_ylim(bottom=0, auto=None)
+        self._add_legend(axes, title="hypothesis")
         return self
 
     @classmethod

@@ -13,7 +13,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation._margins import MarginDistribution, margin_distribution, margins
 from sparsemargin.evaluation._unit_margins import own_margins
-from sparsemargin.plotting._axes import Display, add_legend
+from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._named import by_name, check_fitted, check_names
 from sparsemargin.plotting._style import line_style, neutral
 
@@ -92,14 +92,14 @@ class MarginDistributionDisplay(Display):
         """
         axes = self._open(ax)
         self.lines_ = []
-        for i, (name, (thresholds, share)) in enumerate(self.distributions.items()):
-            style = {**line_style(axes, i, len(thresholds)), "where": "post", **kwargs}
+        for name, (thresholds, share) in self.distributions.items():
+            style = line_style(axes, len(thresholds), {"where": "post", **kwargs})
             self.lines_ += axes.step(thresholds, share, label=name, **style)
         axes.axvline(0, zorder=0, **neutral(axes))
-        axes.set_ylim(-0.02, 1.02)
+        axes.set_ylim(-0.02, 1.02, auto=None)
         axes.set_xlabel(self.margin_name)
         axes.set_ylabel("share of rows with at most this margin")
-        add_legend(axes)
+        self._add_legend(axes)
         return self
 
     @classmethod

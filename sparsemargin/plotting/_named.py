@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 
@@ -45,3 +46,42 @@ def check_fitted(model: Any, name: str) -> None:
         NotFittedError, which is one.
     """
     check_is_fitted(model, msg=f"The estimator {name!r} is not fitted. Call fit before plotting.")
+
+
+def chosen_classes(classes: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
+    """The classes asked for, or all.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not among those that have a vector.
+    """
+    if classes is None:
+        return list(known)
+    names = np.asarray(known).tolist()
+    if not len(classes):
+        raise ValueError(f"classes is empty. Choose among {names}.")
+    for label in classes:
+        if label not in known:
+            raise ValueError(f"classes: {label!r} is unknown. Choose among {names}.")
+    return list(classes)
+
+
+def check_feature_names(names: Sequence[str] | None, n_features: int) -> None:
+    """Refuse names of features that do not go with the features.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many; None is none given.
+    """
+    if names is not None and len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
+            "for each column of X."
+        )
+
+
+def names_of(features: Sequence[int], names: Sequence[str] | None) -> list[str]:
+    """What some features are called."""
+    return [f"feature {j}" if names is None else str(names[j]) for j in features]

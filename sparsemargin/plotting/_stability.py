@@ -11,10 +11,9 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.strongest import strongest_features
-from sparsemargin.plotting._axes import Display, short
+from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
+from sparsemargin.plotting._named import check_feature_names, names_of
 from sparsemargin.plotting._style import colours_on
-
-_BAR_HEIGHT = 0.24  # inches
 
 
 class SelectionStabilityDisplay(Display):
@@ -67,11 +66,7 @@ class SelectionStabilityDisplay(Display):
             raise ValueError("frequencies must be a vector of shares from 0 to 1.")
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
-        if feature_names is not None and len(feature_names) != len(self.frequencies):
-            raise ValueError(
-                f"feature_names has {len(feature_names)} names, but there are "
-                f"{len(self.frequencies)} features. Pass one for each column of X."
-            )
+        check_feature_names(feature_names, len(self.frequencies))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the bars.
@@ -88,15 +83,11 @@ class SelectionStabilityDisplay(Display):
         self : object
         """
         features = strongest_features(self.frequencies, self.top).tolist()
-        height = 1.2 + _BAR_HEIGHT * max(len(features), 4)
+        height = bar_panel_height(len(features))
         axes = self._open_panels(ax, 1, width=6.4, height=height)[0]
         style = {"color": colours_on(axes)[0], **kwargs}
-        places = np.arange(len(features))
-        self.bars_ = axes.barh(places, 100 * self.frequencies[features], **style)
-        names = range(len(self.frequencies)) if self.feature_names is None else self.feature_names
-        axes.set_yticks(places, [short(names[j]) for j in features])
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
+        self.bars_ = axes.barh(np.arange(len(features)), 100 * self.frequencies[features], **style)
+        name_bars(axes, names_of(features, self.feature_names), len(features))
         axes.set_xlim(0, 100)
         axes.set_xlabel("splits with the feature among the strongest (%)")
         if self.agreement is not None:

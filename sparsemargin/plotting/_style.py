@@ -10,17 +10,19 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Theme = Literal["light", "dark"]
 
-# Okabe & Ito's colours, which the colour-blind can tell apart, each so much darker or lighter that
-# it has a contrast of 3 or more to the ground; grey stands for their black.
+# Okabe & Ito's colours, moved as little as serves two ends: a contrast of 3 or more to the ground,
+# and distances that the colour-blind see, as tests/test_plotting.py measures both. Grey stands for
+# their black.
 PALETTES: dict[str, tuple[str, ...]] = {
     "light": (
-        "#0072B2", "#D55E00", "#009169", "#C2639A", "#B27B00", "#3D93C9", "#595959", "#857800",
+        "#14639D", "#952D00", "#0E995E", "#CC78A7", "#9D6602", "#249BDD", "#877D7A", "#A29600",
     ),
     "dark": (
-        "#4BA3E3", "#F47B33", "#2BC59B", "#DE94BD", "#E69F00", "#9AD4F7", "#D0D6DC", "#F0E442",
+        "#1773B2", "#D45C00", "#30AC75", "#CC79A8", "#E69E00", "#5BB9EF", "#887E7B", "#F0E33F",
     ),
 }  # fmt: skip
 MARKS = "osD^vP*X"
@@ -99,12 +101,21 @@ def _settings(name: str) -> Any:
 
 def colours_on(ax: Axes) -> tuple[str, ...]:
     """The palette that is legible on the ground of the axes."""
+    return PALETTES["dark" if luminance(ground_of(ax)) < 0.18 else "light"]
+
+
+def ground_of(ax: Axes) -> Any:
+    """The colour behind what is drawn on the axes: their own, or the figure's where they have
+    none."""
     from matplotlib.colors import to_rgba
 
-    ground = to_rgba(ax.get_facecolor())
-    if not ground[3]:
-        ground = to_rgba(ax.get_figure(root=True).get_facecolor())  # type: ignore[union-attr]
-    return PALETTES["dark" if luminance(ground) < 0.18 else "light"]
+    own = ax.get_facecolor()
+    return own if to_rgba(own)[3] else root_figure(ax).get_facecolor()
+
+
+def root_figure(ax: Axes) -> Figure:
+    """The figure that axes are part of, by way of subfigures or not."""
+    return ax.figure.figure  # type: ignore[return-value]
 
 
 def luminance(colour: Any) -> float:
@@ -115,11 +126,16 @@ def luminance(colour: Any) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def line_style(ax: Axes, i: int, n_points: int) -> dict[str, Any]:
-    """How the i-th line differs from the others: colour, mark, and dashes.
+def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
+    """How the next line differs from those that the axes name already: colour, mark, and dashes;
+    what is wanted otherwise, under any of matplotlib's names for it, goes before.
 
     Of many points a few are marked, others on each line, so that marks show where lines coincide.
     """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    i = len(ax.get_legend_handles_labels()[1])
     colours = colours_on(ax)
     return {
         "color": colours[i % len(colours)],
@@ -127,8 +143,16 @@ def line_style(ax: Axes, i: int, n_points: int) -> dict[str, Any]:
         "linestyle": DASHES[(i + i // len(colours)) % len(DASHES)],
         "markersize": 5,
         "linewidth": 1.6,
-        "markevery": (0.025 * (i % 4), 0.1) if n_points > _MOST_MARKED else None,
+        "markevery": _marked(i, n_points),
+        **normalize_kwargs(wanted, Line2D),
     }
+
+
+def _marked(i: int, n_points: int) -> tuple[int, int] | None:
+    if n_points <= _MOST_MARKED:
+        return None
+    stride = n_points // 10
+    return i % 4 * stride // 4, stride
 
 
 def neutral(ax: Axes) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.trade_off import Norm, TradeOffPoint, trade_off_over_alpha
-from sparsemargin.plotting._axes import Display, add_legend
-from sparsemargin.plotting._style import line_style
+from sparsemargin.plotting._axes import Display, scale_log
+from sparsemargin.plotting._style import ground_of, line_style, root_figure
+
+_ALPHA_SIZE = 8.5  # points
+_MARK = 6.0
+
+Box = tuple[float, float, float, float]
 
 
 class TradeOffDisplay(Display):
@@ -71,23 +77,23 @@ class TradeOffDisplay(Display):
         """
         axes = self._open(ax)
         self.lines_ = {}
-        for i, p in enumerate(dict.fromkeys(point.p for point in self.points)):
+        for p in dict.fromkeys(point.p for point in self.points):
             own = [point for point in self.points if point.p == p]
             mistakes = [point.mistakes.mean() for point in own]
             percent = [100 * point.accuracies.mean() for point in own]
-            style = {**line_style(axes, i, len(own)), "capsize": 2, **kwargs}
+            style = line_style(axes, len(own), {"capsize": 2, "elinewidth": 1, **kwargs})
             self.lines_[p] = axes.errorbar(
                 mistakes, percent, label=f"p = {p}",
                 xerr=[_standard_error(point.mistakes) for point in own],
                 yerr=[100 * _standard_error(point.accuracies) for point in own],
                 **style,
             )  # fmt: skip
-            _name_points(axes, own, mistakes, percent, i)
-        axes.set_xscale("log")
         axes.set_xlabel("corrections in the fit")
         axes.set_ylabel("accuracy on held-out rows (%)")
         axes.margins(x=0.12, y=0.12)
-        add_legend(axes)
+        scale_log(axes)
+        self._add_legend(axes, title="numbers are alpha")
+        _name_points(axes, self.points)
         return self
 
     @classmethod
@@ -129,14 +135,30 @@ def _standard_error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _name_points(
-    axes: Any, points: Sequence[TradeOffPoint], x: Sequence[float], y: Sequence[float], i: int
-) -> None:
-    """Write alpha at the points, above those of every other line and below those between."""
-    side = 1 if i % 2 == 0 else -1
-    for point, at_x, at_y in zip(points, x, y, strict=True):
-        axes.annotate(
-            f"α = {point.alpha:g}", (at_x, at_y), (5 * side, 7 * side), textcoords="offset points",
-            fontsize="small", va="bottom" if side > 0 else "top",
-            ha="left" if side > 0 else "right",
-        )  # fmt: skip
+def _name_points(axes: Any, points: Sequence[TradeOffPoint]) -> None:
+    """Write alpha beside the points, each where nothing stands yet; where all is taken, nowhere:
+    the order along a line tells it."""
+    figure = root_figure(axes)
+    figure.draw_without_rendering()
+    ground = {"facecolor": ground_of(axes), "alpha": 0.7, "linewidth": 0, "pad": 0.5}
+    places = np.array([[point.mistakes.mean(), 100 * point.accuracies.mean()] for point in points])
+    in_points = axes.transData.transform(places) * 72 / figure.dpi
+    taken = [(x, y, _MARK, _MARK) for x, y in in_points]
+    for point, place, (x, y) in zip(points, places, in_points, strict=True):
+        text = f"{point.alpha:g}"
+        width, height = 0.65 * _ALPHA_SIZE * len(text), 1.1 * _ALPHA_SIZE
+        for dx, dy in product((1, -1), (1, -1)):
+            shift = dx * (width / 2 + 6), dy * (height / 2 + 3)
+            box = (x + shift[0], y + shift[1], width, height)
+            if not any(_overlap(box, other) for other in taken):
+                axes.annotate(
+                    text, place, shift, textcoords="offset points", ha="center", va="center",
+                    fontsize=_ALPHA_SIZE, bbox=ground,
+                )  # fmt: skip
+                taken.append(box)
+                break
+
+
+def _overlap(box: Box, other: Box) -> bool:
+    """Whether two boxes do: places of their centres, widths and heights."""
+    return all(2 * abs(box[i] - other[i]) < box[i + 2] + other[i + 2] for i in (0, 1))
