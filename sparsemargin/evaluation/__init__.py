@@ -11,9 +11,10 @@ if TYPE_CHECKING:
         margins,
     )
     from sparsemargin.evaluation.growth import growth_exponent
-    from sparsemargin.evaluation.hypotheses import hypothesis_errors
+    from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
     from sparsemargin.evaluation.passes import certificate_over_passes
     from sparsemargin.evaluation.protocols import (
+        EpochCurve,
         compare_on_splits,
         learning_curve_over_epochs,
         random_splits,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from sparsemargin.evaluation.trade_off import trade_off_over_alpha
 
 __all__ = [
+    "EpochCurve",
+    "HypothesisErrors",
     "MarginDistribution",
     "certificate_over_passes",
     "compare_on_splits",
@@ -51,13 +54,15 @@ __all__ = [
 ]
 
 _MODULES = {
+    "EpochCurve": "protocols",
+    "HypothesisErrors": "hypotheses",
+    "MarginDistribution": "_margins",
     "certificate_over_passes": "passes",
     "compare_on_splits": "protocols",
     "effective_number": "stability",
     "growth_exponent": "growth",
     "hypothesis_errors": "hypotheses",
     "learning_curve_over_epochs": "protocols",
-    "MarginDistribution": "_margins",
     "margin_distribution": "_margins",
     "margins": "_margins",
     "mean_jaccard": "stability",
