@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,26 +25,31 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Docstrings:
-    """Docstrings, the library each belongs to, and the source file each comes from.
+    """Docstrings, the library and part of it each belongs to, and the source file each comes from.
 
     Attributes
     ----------
     texts : list of str, length m
     libraries : ndarray of shape (m,), str
+    parts : ndarray of shape (m,), str
+        Such as ``"scipy.stats"``.
     files : ndarray of shape (m,), str
     """
 
     texts: list[str]
     libraries: np.ndarray
+    parts: np.ndarray
     files: np.ndarray
 
 
-def _source_files(library: str) -> Iterator[Path]:
+def _source_files(library: str) -> Iterator[tuple[str, Path]]:
+    """Each source file with the part of the library it belongs to."""
     # For a top-level package this looks the folder up and imports nothing.
     root = Path(find_spec(library).origin).parent
     for file in sorted(root.rglob("*.py")):
-        if SKIPPED_FOLDERS.isdisjoint(file.relative_to(root).parts):
-            yield file
+        place = file.relative_to(root).parts
+        if SKIPPED_FOLDERS.isdisjoint(place):
+            yield f"{library}.{place[0].removesuffix('.py')}", file
 
 
 def _docstrings(file: Path) -> Iterator[str]:
@@ -57,8 +63,13 @@ def _docstrings(file: Path) -> Iterator[str]:
                 yield text
 
 
-def collect_docstrings() -> Docstrings:
+def collect_docstrings(step: int = 1) -> Docstrings:
     """Read the docstrings of modules, classes and functions, each distinct text once.
+
+    Parameters
+    ----------
+    step : int, default=1
+        Read every step-th source file.
 
     Returns
     -------
@@ -67,8 +78,7 @@ def collect_docstrings() -> Docstrings:
     """
     origin = {}
     for library in LIBRARIES:
-        for file in _source_files(library):
+        for part, file in islice(_source_files(library), None, None, step):
             for text in _docstrings(file):
-                origin.setdefault(text, (library, str(file)))
-    libraries, files = zip(*origin.values(), strict=True)
-    return Docstrings(list(origin), np.array(libraries), np.array(files))
+                origin.setdefault(text, (library, part, str(file)))
+    return Docstrings(list(origin), *map(np.array, zip(*origin.values(), strict=True)))

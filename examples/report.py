@@ -1,32 +1,46 @@
-"""What the studies of RCV1 and of microarrays share: repeats, one table, distinct curves."""
+"""What notebooks and scripts share: how much they run, and their tables."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import sem
 
 from sparsemargin.evaluation.protocols import SplitResults
+from sparsemargin.plotting import theme
 
-REPEATS_VARIABLE = "SPARSEMARGIN_REPEATS"
+QUICK_VARIABLE = "SPARSEMARGIN_QUICK"
 
-# One for each colour of matplotlib's colour-blind safe style.
-MARKERS = "osD^vP<X>*"
+# A theme lasts as long as its context.
+_kept = ExitStack()
 
 
-def n_repeats(default: int) -> int:
-    """Return how many random splits to run, as the environment says.
+def sized(full: int, *, quick: int) -> int:
+    """Return how many rows or repeats to run: the full number, unless asked to be quick.
+
+    Parameters
+    ----------
+    full : int
+        The number that the text beside the results speaks of.
+    quick : int
+        Where the environment variable SPARSEMARGIN_QUICK is 1: enough to see everything run.
 
     Raises
     ------
     ValueError
-        If the variable SPARSEMARGIN_REPEATS is no integer of 2 or more: one split has no spread.
+        If the variable is neither empty nor 0 or 1.
     """
-    text = os.environ.get(REPEATS_VARIABLE) or str(default)
-    if not text.isdecimal() or int(text) < 2:
-        raise ValueError(f"{REPEATS_VARIABLE} must be an integer of 2 or more, got {text!r}")
-    return int(text)
+    text = os.environ.get(QUICK_VARIABLE, "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"{QUICK_VARIABLE} must be 1 for a quick run, or 0, got {text!r}")
+    return quick if text == "1" else full
+
+
+def draw_in(name: Literal["light", "dark"]) -> None:
+    """Draw all pictures from here on in a theme of `sparsemargin.plotting`."""
+    _kept.enter_context(theme(name))
 
 
 def show_table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
@@ -67,15 +81,3 @@ def _summary(found: SplitResults) -> str:
     mistakes = "-" if np.isnan(found.mistakes).any() else f"{found.mistakes.mean():.1f}"
     percent = 100 * found.test_errors
     return f"{mistakes}  {percent.mean():5.2f}±{sem(percent):.2f}"
-
-
-def draw_distinct_lines() -> None:
-    """Make matplotlib tell curves apart by colours safe for any vision, and by markers."""
-    import matplotlib.pyplot as plt
-    from cycler import cycler
-
-    plt.style.use("tableau-colorblind10")
-    plt.rcParams["axes.prop_cycle"] += cycler(marker=MARKERS)
-    plt.rc("axes.spines", top=False, right=False)
-    plt.rc("legend", frameon=False)
-    plt.rc("figure.constrained_layout", use=True)
