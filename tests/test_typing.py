@@ -55,7 +55,10 @@ def check(tmp_path, code):
     found = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT)}
     )
-    return [line for line in found.stdout.splitlines() if ": error: " in line]
+    assert found.returncode in (0, 1), found.stderr
+    # How strictly the library itself is typed is for its own configuration.
+    lines = found.stdout.splitlines()
+    return [line for line in lines if line.startswith("user.py:") and ": error: " in line]
 
 
 def test_types_of_users_code(tmp_path):
