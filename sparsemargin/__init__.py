@@ -71,4 +71,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PARTS, "__version__"})
+    # What this module imports for itself is not offered.
+    own = [name for name in globals() if name.startswith("__")]
+    return sorted({*own, *__all__, *_PARTS, "__version__"})

@@ -63,19 +63,21 @@ default=None
         ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
         `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
-        `MaxMarginClassifier`. None is ``"alma"`` with an intercept whose scale is a tenth of the
-        rows' root mean square norm (none with a kernel), for two epochs, or as many as make 1000
-        trials: chosen on RCV1 topics. On other topics it errs 0.05 points more often than
-        LinearSVC, and takes a sixth of the time.
+        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults. None is ``"alma"``
+        with an intercept whose scale is a tenth of the rows' root mean square norm (none with a
+        kernel), for two epochs, or as many as make 1000 trials: chosen on RCV1 topics. On other
+        topics it errs 0.05 points more often than LinearSVC, and takes a sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
-        Parameters of the estimator.
+        Parameters of the estimator, such as `p`, `alpha`, `max_iter` and `random_state` of
+        `ALMAClassifier`; its page, or ``help(ALMAClassifier)``, has them all.
 
     Returns
     -------
     estimator : OnlineClassifier
-        The fitted estimator.
+        The fitted estimator. Unfitted copies of it, as `GridSearchCV` and `cross_val_score` make
+        them, learn with the same parameters.
 
     Raises
     ------

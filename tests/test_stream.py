@@ -380,7 +380,11 @@ def test_verbose_tells_how_far_it_is(text, capsys):
         ("alma", {"normalize": "max"}, "normalize='running'"),
         ("alma", {"class_weight": "balanced"}, "Pass the weights as a dict"),
         ("alma", {"alpha": 2}, "'alpha' parameter of ALMAClassifier must be a float in the range"),
-        ("alma", {"beta": 2}, "Unknown parameter 'beta' for algo='alma'. Known are: B, C, alpha"),
+        (
+            "alma",
+            {"beta": 2},
+            "for algo='alma'. It is a parameter of 'cramma'. Known are: B, C",
+        ),
         ("almighty", {}, "Unknown algo='almighty'"),
         ("cramma", {}, "pass it as radius"),
         ("ho", {}, "max_updates=None keeps the rows of all mistakes.*max_updates=1000"),
@@ -434,6 +438,22 @@ def test_lines_of_a_report_go_where_they_are_told(text):
     out = io.StringIO()
     learn_svmlight(text, "alma", report=Lines(out))
     assert out.getvalue().count("\n") > 3
+
+
+def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
+    from sparsemargin.io.report import Lines
+    from sparsemargin.io.stream import Moment
+
+    out = io.StringIO()
+    report = Lines(out)
+    for epoch in range(1, 1011):
+        moment = Moment(
+            epoch, consumed=9, size=9, rows=1, features=1, corrections=1, mistakes=0,
+            seconds=epoch / 1000,
+        )  # fmt: skip
+        report(moment)
+    epochs = [int(line.split()[1]) for line in out.getvalue().splitlines()[1:]]
+    assert epochs == [*range(1, 11), 510, 1010]
 
 
 # ------------------------------------------------------------- what once went wrong

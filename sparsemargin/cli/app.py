@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from sparsemargin._checks import did_you_mean
 from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 
@@ -47,6 +48,13 @@ class _Commands(click.Group):
         if name not in _COMMANDS:
             return None
         return import_module(f"sparsemargin.cli.{name}").command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         try:

@@ -17,6 +17,14 @@ _REMEDIES = {
     errno.EACCES: "Change its permissions, or name another.",
 }
 
+_WHILE_LEARNING = {"multilabel=True": "--multilabel"}
+
+# What a model can do with several labels a row was chosen when it learned.
+_OF_A_MODEL = {
+    "multilabel=True, to learn them all, or positive=LABEL": "--positive LABEL",
+    "multilabel=True": "--positive LABEL",
+}
+
 # What the library's messages call arguments that the command line has other words for.
 _PHRASES = {
     "dtype=numpy.float64": "--float64",
@@ -79,8 +87,9 @@ def in_options(message: str, command: str | None = None) -> str:
         name, value = match[1], match[2].strip("'")
         return f"{option_name(name)} {word_for(name, value)}"
 
-    several = "--multilabel" if command in ("convert", "train") else "--positive LABEL"
-    for phrase, words in {"multilabel=True": several, **_PHRASES}.items():
+    makes_its_choice = command in ("convert", "train")
+    several = _WHILE_LEARNING if makes_its_choice else _OF_A_MODEL
+    for phrase, words in {**several, **_PHRASES}.items():
         message = message.replace(phrase, words)
     names = (*ALL_PARAMETERS, *_ARGUMENTS)
     message = re.sub(

@@ -67,7 +67,9 @@ def _has_weights(learner: Learner) -> bool:
 
 def _summary(learner: Learner) -> dict[str, Any]:
     told = summarise(learner.classifier, learner._parameters(), vars(learner))
-    weights = learner._weights() if _has_weights(learner) else None
+    weights = None
+    if _has_weights(learner):
+        weights = learner._weights()[:, : learner.n_features_in_]
     return {
         **told,
         "classes": [label_text(label) for label in told["classes"]],

@@ -59,7 +59,9 @@ def tell(figures: dict[str, Any], as_json: bool) -> None:
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
     seconds, megabytes = figures["seconds"], figures["bytes"] / 1e6
-    pool = {}
+    pool, error = {}, {}
+    if figures["one_step_ahead_error"] is not None:
+        error["one-step-ahead error"] = percent(figures["one_step_ahead_error"])
     if "support_rows" in figures:
         pool["support rows"] = f"{figures['support_rows']:,}"
         pool["passed over"] = f"{figures['passed_over']:,}"
@@ -70,7 +72,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "classes": some(figures["classes"]),
         "corrections": f"{figures['corrections']:,}",
         **pool,
-        "one-step-ahead error": percent(figures["one_step_ahead_error"]),
+        **error,
         "time": f"{seconds:.2f} s, {megabytes / max(seconds, 1e-9):.0f} MB/s",
         "model": f"{figures['model']}, {size_in_words(figures['model_bytes'])}",
     }

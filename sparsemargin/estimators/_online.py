@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -62,6 +62,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             have been learned.
         """
         return self._fit(X, y, None)
+
+    @property
+    def predict_proba(self) -> Never:
+        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
+            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
+            "decision_function serves for ranking and thresholds."
+        )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()

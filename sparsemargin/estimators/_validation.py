@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,12 @@ def is_plain_csr(X: Any) -> bool:
 
 
 def refuse_text(X: Any) -> None:
-    """Say what to do with texts, which scikit-learn would call strings that are no numbers.
+    """Say what to do with texts and dicts, which scikit-learn would call no numbers.
 
     Raises
     ------
     ValueError
-        If X is a text, or a sequence of texts.
+        If X is a text, or a sequence of texts or of dicts.
     """
     texts = [X] if isinstance(X, str) else X
     # An array, a list, a column of a table: whatever can be counted and gone through.
@@ -43,6 +44,11 @@ def refuse_text(X: Any) -> None:
                 f"X holds text, such as {first[:40]!r}, not numbers. Turn it into features first: "
                 "TfidfVectorizer of scikit-learn does, in front of the classifier in make_pipeline."
             )
+        if isinstance(first, Mapping):
+            raise ValueError(
+                "X holds dicts, not rows of numbers. Turn them into features first: DictVectorizer "
+                "of scikit-learn does, in front of the classifier in make_pipeline."
+            )
 
 
 def check_labels(y: Any) -> np.ndarray:
@@ -51,9 +57,15 @@ def check_labels(y: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If y has the wrong shape, mixes types, or is continuous.
+        If y is None, has the wrong shape, mixes types, or is continuous.
     """
-    if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype.kind == "O"):
+    if y is None:
+        raise ValueError(
+            "Learning requires y to be passed, but the target y is None. Give a label for each row "
+            "of X."
+        )
+    # A column of a table has a dtype too.
+    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
         _refuse_mixed(y)
     if type(y) is not np.ndarray or y.ndim != 1:
         y = column_or_1d(y, warn=True)

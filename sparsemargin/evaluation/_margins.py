@@ -185,7 +185,8 @@ def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
     if coef is None or coef.shape[0] != n_labels or in_pairs:
         raise ValueError(
             f"{type(model).__name__} has no weight vector for each class (one for two classes). "
-            "Pass a linear classifier that learns one class versus the rest."
+            "Pass a linear classifier that learns one class versus the rest; of a pipeline its "
+            "last step, pipeline[-1], with X as pipeline[:-1].transform makes it."
         )
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(n_labels)
     vectors = [coef[k].data if issparse(coef) else coef[k] for k in range(n_labels)]

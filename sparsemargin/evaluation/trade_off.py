@@ -103,5 +103,6 @@ def _check_parameters(estimator: Any) -> None:
     if missing:
         raise ValueError(
             f"{type(estimator).__name__} has no parameter {' and no '.join(missing)}. Pass an "
-            "ALMAClassifier."
+            "ALMAClassifier; of a pipeline its last step, pipeline[-1], with X as "
+            "pipeline[:-1].transform makes it."
         )

@@ -113,6 +113,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
+            " Of a pipeline save the last step, pipeline[-1], of a search best_estimator_; or keep "
+            "the whole of it by joblib.dump."
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")

@@ -10,6 +10,10 @@ from sparsemargin.io.stream import Moment
 # Seconds between two lines.
 _LONGEST_SILENCE = 5.0
 
+# A fit that has no end fills no disk: after these many epochs lines are that many seconds apart.
+_EVERY_EPOCH = 10
+_SHORTEST_SILENCE = 0.5
+
 _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
 
 
@@ -33,7 +37,7 @@ def bytes_read(moment: Moment) -> int:
 
 class Lines:
     """A report that prints a line whenever the rows have doubled, at an epoch's first block, and
-    at the latest after some seconds.
+    at the latest after some seconds; after ten epochs not more than twice a second.
 
     Parameters
     ----------
@@ -47,8 +51,10 @@ class Lines:
         self.told = 0.0
 
     def __call__(self, moment: Moment) -> None:
-        is_early = moment.rows < self.due and moment.seconds - self.told < _LONGEST_SILENCE
-        if moment.epoch == self.epoch and is_early:
+        silence = moment.seconds - self.told
+        is_early = moment.rows < self.due and silence < _LONGEST_SILENCE
+        is_late_epoch = moment.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
+        if is_late_epoch or (moment.epoch == self.epoch and is_early):
             return
         if not self.epoch:
             print(*(f"{name:>{width}}" for name, width in _COLUMNS.items()), file=self.out)

@@ -155,7 +155,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
     if max_index is not None:
-        if code in ("several_labels", "no_label"):
+        if code == "several_labels":
             return flaw._replace(
                 remedy="Pass multilabel=True, to learn them all, or positive=LABEL, to tell that "
                 "one from all others."

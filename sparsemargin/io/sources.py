@@ -168,6 +168,10 @@ def open_sources(paths: PathLike | Iterable[PathLike]) -> list[Source]:
 
 def _checked(paths: Iterable[PathLike]) -> Iterator[str]:
     """The paths as str."""
+    if hasattr(paths, "shape"):
+        raise ValueError(
+            f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
+        )
     if not isinstance(paths, Iterable) or isinstance(paths, bytes):
         raise ValueError(f"paths must be a path, a pattern or a list of these, got {paths!r}")
     for path in paths:

@@ -47,6 +47,9 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
 #: What ``algo=None`` means.
 DEFAULT_ALGORITHM: Algorithm = "alma"
 
+# What other libraries, and the command line, call `max_iter`.
+_OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
+
 #: The learners by the names of the classifiers over them.
 LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
 
@@ -61,7 +64,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     """
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(
-            f"Unknown algo={name!r}.{did_you_mean(name, ALGORITHMS)} "
+            f"Unknown algo={name!r}.{_nearest_algorithm(name)} "
             f"Known are: {', '.join(map(repr, ALGORITHMS))}."
         )
     learner, fixed = ALGORITHMS[name]
@@ -70,6 +73,28 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     if unknown:
         raise ValueError(
             f"Unknown parameter {', '.join(map(repr, unknown))} for algo={name!r}."
-            f"{did_you_mean(unknown[0], known)} Known are: {', '.join(known)}."
+            f"{_nearest_parameter(unknown[0], known)} Known are: {', '.join(known)}."
         )
     return learner, {**fixed, **params}
+
+
+def _nearest_algorithm(name: Any) -> str:
+    """A question after the algorithm of that classifier, class or name, or of the nearest name."""
+    classifier = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
+    for algo, (learner, fixed) in ALGORITHMS.items():
+        if learner.classifier == classifier and not fixed:
+            return f" Did you mean {algo!r}?"
+    return did_you_mean(name, ALGORITHMS)
+
+
+def _nearest_parameter(name: str, known: list[str]) -> str:
+    """Whose parameter it is; or a question after the nearest of the known ones."""
+    if name in _OTHER_WORDS:
+        return f" Did you mean {_OTHER_WORDS[name]!r}?"
+    owners = [
+        algo for algo, (learner, fixed) in ALGORITHMS.items()
+        if name in learner.parameter_names() and name not in fixed
+    ]  # fmt: skip
+    if owners:
+        return f" It is a parameter of {', '.join(map(repr, owners))}."
+    return did_you_mean(name, known)

@@ -17,6 +17,7 @@ from sparsemargin.plotting._named import (
     check_fitted,
     check_names,
     chosen_classes,
+    listed_names,
     names_of,
 )
 from sparsemargin.plotting._style import colours_on, ground_of, neutral
@@ -103,7 +104,7 @@ class StrongestFeaturesDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, feature_names: Sequence[str] | None = None, top: int = 10,
+        cls, estimator: Any, *, feature_names: Any = None, top: int = 10,
         classes: Sequence[Any] | None = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
         """Draw the strongest features of a fitted linear model.
@@ -112,7 +113,7 @@ class StrongestFeaturesDisplay(Display):
         ----------
         estimator : fitted classifier with `coef_`
             Of this library or any other.
-        feature_names : array-like of shape (n_features,), default=None
+        feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
             None: `feature_names_in_`, or the numbers of the columns.
         top : int, default=10
             How many features of each class.
@@ -136,7 +137,7 @@ class StrongestFeaturesDisplay(Display):
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         vectors = _vectors_by_class(estimator, classes)
-        names = feature_names
+        names = listed_names(feature_names)
         if names is None:
             names = getattr(estimator, "feature_names_in_", None)
         check_feature_names(names, estimator.coef_.shape[1])
@@ -163,7 +164,8 @@ def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, ND
     if coef is None:
         raise ValueError(
             f"{name} has no coef_, so its features have no weights. Pass a linear classifier whose "
-            "hypothesis is 'last' or 'average'."
+            "hypothesis is 'last' or 'average'; of a pipeline its last step, pipeline[-1], and the "
+            "vectorizer as feature_names."
         )
     # Of two classes there is one vector, for the second.
     known = list(model.classes_)[-coef.shape[0] :]

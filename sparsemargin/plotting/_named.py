@@ -67,6 +67,14 @@ def chosen_classes(classes: Sequence[Any] | None, known: Sequence[Any]) -> list[
     return list(classes)
 
 
+def listed_names(names: Any) -> Sequence[str] | None:
+    """Names of features as they are, or those of a fitted vectorizer's columns."""
+    if hasattr(names, "get_feature_names_out"):
+        names = names.get_feature_names_out()
+    listed: Sequence[str] | None = names
+    return listed
+
+
 def check_feature_names(names: Sequence[str] | None, n_features: int) -> None:
     """Refuse names of features that do not go with the features.
 

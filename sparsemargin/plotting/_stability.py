@@ -12,7 +12,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
-from sparsemargin.plotting._named import check_feature_names, names_of
+from sparsemargin.plotting._named import check_feature_names, listed_names, names_of
 from sparsemargin.plotting._style import colours_on
 
 
@@ -97,7 +97,7 @@ class SelectionStabilityDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, splits: Any = 10, top: int = 20, label: Any = None,
-        feature_names: Sequence[str] | None = None, ax: Any = None, **kwargs: Any,
+        feature_names: Any = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
         """Fit on the training part of every split, and draw what was chosen how often.
 
@@ -113,7 +113,7 @@ class SelectionStabilityDisplay(Display):
             How many features of a split count as chosen, and how many are drawn.
         label : object, default=None
             The class whose weights are looked at; needed where there are more than two.
-        feature_names : array-like of shape (n_features,), default=None
+        feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
             None: the columns of X where it is a data frame, or their numbers.
         ax : matplotlib Axes, default=None
         **kwargs
@@ -131,6 +131,8 @@ class SelectionStabilityDisplay(Display):
         """
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
         found = selection_stability(estimator, X, y, splits, top=top, label=label)
-        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        names = listed_names(feature_names)
+        if names is None:
+            names = getattr(X, "columns", None)
         display = cls(found.frequencies, feature_names=names, agreement=found.agreement, top=top)
         return display.plot(ax, **kwargs)
