@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import sparsemargin
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, fit_csr, load_model
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.evaluation import margins, trade_off_over_alpha
+from sparsemargin.evaluation import learning_curve_over_epochs, margins, trade_off_over_alpha
 
 
 def test_packages_are_there_without_an_import_of_their_own():
@@ -100,6 +100,16 @@ def test_a_picture_names_features_by_the_vectorizer():
         ALMAClassifier(), X, labels, splits=splits, top=2, feature_names=vectorizer
     )
     assert list(display.feature_names) == ["bad", "film", "good", "plot"]
+
+
+def test_arguments_in_the_wrong_order_and_epochs_as_a_number_are_told():
+    X, y, model = np.eye(2), [0, 1], ALMAClassifier()
+    with pytest.raises(ValueError, match=r"got str\. The file comes before it"):
+        sparsemargin.write_readable(fit_csr(X, y), "weights.txt")
+    with pytest.raises(ValueError, match=r"such as range\(1, 11\), got 3"):
+        learning_curve_over_epochs(model, X, y, X, y, epochs=3)
+    with pytest.raises(ValueError, match="y has one class only"):
+        learning_curve_over_epochs(model, X, [1, 1], X, y, epochs=[1])
 
 
 def test_a_matrix_for_a_file_is_sent_to_fit_csr():

@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from sparsemargin._checks import did_you_mean
 from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 
@@ -53,6 +52,9 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            # Only here, as it imports NumPy.
+            from sparsemargin._checks import did_you_mean
+
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
         return super().resolve_command(ctx, args)
 

@@ -211,7 +211,8 @@ def learning_curve_over_epochs(
     Raises
     ------
     ValueError
-        If `epochs` do not rise from 1 or more, the estimator has no `partial_fit`, or a fit fails.
+        If `epochs` do not rise from 1 or more, y has one class only, the estimator
+        has no `partial_fit`, or a fit fails.
 
     Examples
     --------
@@ -228,6 +229,8 @@ def learning_curve_over_epochs(
         raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")
     model, random = clone(estimator), check_random_state(random_state)
     classes, measured = np.unique(y), []
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
     for epoch in range(1, int(stops[-1]) + 1):
         rows, labels = shuffle(X, y, random_state=random) if shuffle_rows else (X, y)
         model.partial_fit(rows, labels, classes=classes)
@@ -293,7 +296,9 @@ def _summary(name: str, results: SplitResults) -> str:
 def _check_epochs(epochs: ArrayLike) -> NDArray[np.int64]:
     stops = np.asarray(epochs)
     if stops.ndim != 1 or not stops.size or stops.dtype.kind not in "iu":
-        raise ValueError(f"epochs must be a sequence of integers, got {epochs!r}.")
+        raise ValueError(
+            f"epochs must be a sequence of integers, such as range(1, 11), got {epochs!r}."
+        )
     if stops[0] < 1 or not (np.diff(stops) > 0).all():
         raise ValueError(f"epochs must rise from 1 or more, got {epochs!r}.")
     return stops.astype(np.int64)

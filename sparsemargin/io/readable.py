@@ -48,8 +48,8 @@ def write_readable(
     Raises
     ------
     ValueError
-        If the model has no single weight vector or is not fitted, or the names are not those of
-        its features.
+        If the model is none of this library, has no single weight vector or is not fitted,
+        or the names are not those of its features.
     OSError
         If the file can't be written; names it.
     """
@@ -63,6 +63,11 @@ def write_readable(
 
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
+    if not hasattr(model, "_weights"):
+        raise ValueError(
+            f"model must be a classifier of sparsemargin, got {type(model).__name__}. The file "
+            "comes before it; of a pipeline pass the last step, pipeline[-1]."
+        )
     has_pool = hasattr(getattr(model, "_space", None), "pool")
     try:
         weights = model.dual_coef_ if has_pool else model._weights()[:, : model.n_features_in_]
