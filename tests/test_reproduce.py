@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -145,6 +146,33 @@ def test_interrupted_it_keeps_what_was_done(tiny, tmp_path, monkeypatch):
     assert CALLS == [(1, 1)]
 
 
+@pytest.mark.parametrize("text", ["", '{"work": "measure"', "{}", "[]", "\xff"])
+def test_a_record_that_was_cut_short_is_measured_again(tiny, tmp_path, text):
+    (whole,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    CALLS.clear()
+    next(tmp_path.glob("*/measure*_0.json")).write_bytes(text.encode("latin-1"))
+    (again,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert CALLS == [(1, 0)]
+    assert as_json(again) == as_json(whole)
+
+
+def test_claims_wait_for_the_same_repeats_of_everything(tmp_path):
+    records = Records(tmp_path)
+    for piece, repeat in ((ONE, 0), (ONE, 1), (TWO, 0), (TWO, 2)):
+        records.keep(piece, repeat, piece(repeat), 0.0)
+    measured = Measured({piece: records.find(piece, 3) for piece in (ONE, TWO)})
+    assert [len(measured[piece]) for piece in (ONE, TWO)] == [2, 1]
+    assert all(measured.has(pieces) for pieces in ([ONE], [TWO], []))
+    assert not measured.has([ONE, TWO])
+
+
+def test_a_folder_that_cannot_be_made_is_told_first(tiny, tmp_path):
+    (tmp_path / "file").touch()
+    result = run("reproduce", "tiny", "--quick", "-o", tmp_path / "file" / "out", code=1)
+    assert "Not a directory" in result.stderr
+    assert not CALLS
+
+
 def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
     monkeypatch.setattr(_catalogue, "recipes", lambda: {"tiny": recipe})
@@ -243,6 +271,17 @@ def test_command_writes_page_and_figures(tiny, tmp_path):
     assert figures["figures"][0]["measured"] == 1.5
     assert Page((tmp_path / "report.html").read_text()).words
     run("reproduce", "tiny", "-o", tmp_path, code=1)
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_figures_are_kept_where_the_page_cannot_be_made(tiny, tmp_path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    result = run("reproduce", "tiny", "--quick", "-o", tmp_path, code=1)
+    assert "Table 0. Made up" in result.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["recipes"]
+    assert result.stderr.splitlines()[-1] == (
+        "Error: The report needs Jinja2 and matplotlib: pip install 'sparsemargin[reproduce]'."
+    )
 
 
 def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path):
