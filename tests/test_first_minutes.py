@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from command_line import ROOT, run
+from scipy.sparse import coo_array
 
 import sparsemargin
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, fit_csr
@@ -40,14 +41,19 @@ def test_a_misspelt_name_is_answered_by_the_nearest(settings, meant):
 
 @pytest.mark.parametrize("texts", [
     ["good film", "bad film"], np.array(["good film", "bad film"]), ("good film", "bad film"),
-    "good film",
+    "good film", [b"good film", b"bad film"],
 ])  # fmt: skip
 def test_texts_are_told_what_turns_them_into_numbers(texts):
-    with pytest.raises(ValueError, match=r"X holds text, such as 'good film'.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds text, such as b?'good film'.*TfidfVectorizer"):
         fit_csr(texts, [0, 1])
     model = fit_csr(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="TfidfVectorizer"):
         model.predict(texts)
+
+
+def test_a_sparse_vector_is_no_text():
+    with pytest.raises(ValueError, match="Expected 2D input"):
+        ALMAClassifier().fit(coo_array(np.ones(3)), [0])
 
 
 def test_reprs_show_what_differs_from_the_defaults():
