@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from matplotlib.figure import Figure
 
-from sparsemargin.reproduce import _catalogue, _run, html_report
+from sparsemargin.reproduce import _catalogue, _run, figures_1, html_report
 from sparsemargin.reproduce import alma_targets as alma
 from sparsemargin.reproduce._outcome import as_json, compare
 from sparsemargin.reproduce._recipe import (
@@ -319,6 +319,12 @@ def test_names_and_works_of_all_recipes():
                     assert all(len(line.cells) == len(part.columns) for line in part.lines)
         assert recipe.repeats.quick <= recipe.repeats.full
         assert not recipe.data.endswith(".")
+
+
+def test_a_difference_that_is_no_number_is_no_agreement():
+    records = [{"printed": 1, "library": 1, "difference": value} for value in (1e-15, math.nan)]
+    for differing, holds in ((records[:1], True), (records, False), (records[::-1], False)):
+        assert figures_1._same(Measured({ONE: differing}), {"it": ONE}).holds == holds
 
 
 def test_table_6_is_whole():
