@@ -188,7 +188,7 @@ def test_unknown_names_are_refused(tiny):
     with pytest.raises(
         ValueError, match=r"no recipe 'tiney'. Did you mean 'tiny'\? Choose from: all, "
     ):
-        _run.run(["tiney"])
+        _run.run("tiney")
 
 
 def test_works_with_other_arguments_have_other_keys():
@@ -242,6 +242,13 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
     links = [attrs["href"] for tag, attrs in page.tags if "href" in attrs]
     assert links == ["#tiny"]
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
+
+
+def test_one_claim_is_no_claims(tmp_path):
+    (outcome,) = _run.run("cramma-figure1", quick=True, folder=tmp_path)
+    lines = text_report(outcome, 40).splitlines()
+    assert lines[1] == "=" * 40
+    assert lines[-1] == "1 claim: 1 within"
 
 
 def test_wide_tables_come_in_pieces(tiny, tmp_path):

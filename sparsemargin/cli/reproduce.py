@@ -16,6 +16,7 @@ from sparsemargin.cli.errors import Failure
 from sparsemargin.cli.options import is_quiet, make_command
 from sparsemargin.cli.progress import live_display
 from sparsemargin.cli.tables import lines_of_facts
+from sparsemargin.reproduce import FOLDER
 
 if TYPE_CHECKING:
     from sparsemargin.reproduce._outcome import Outcome
@@ -47,7 +48,7 @@ _WIDTH = 120
     help="Processes to work on; -1 for one on every core.",
 )
 @click.option(
-    "-o", "--out", "folder", type=click.Path(file_okay=False), default="reproduction",
+    "-o", "--out", "folder", type=click.Path(file_okay=False), default=FOLDER,
     show_default=True, metavar="DIR",
     help="Where the report goes, and what is measured on the way.",
 )  # fmt: skip
