@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from sparsemargin import PNormPerceptron
@@ -80,5 +81,7 @@ def test_what_has_no_agreement_is_refused():
         weights_on_splits(PNormPerceptron(kernel="rbf"), X, y, 2)
     with pytest.raises(ValueError, match="SVC has no weight vector for each class"):
         weights_on_splits(SVC(kernel="linear"), X, [0, 1, 2, 0, 1, 2], 2, label=1)
+    with pytest.raises(ValueError, match=r"of a pipeline its last step, pipeline\[-1\]"):
+        weights_on_splits(make_pipeline(LinearSVC()), X, y, 2)
     with pytest.raises(ValueError, match="weights must be a vector"):
         strongest_features(np.eye(2), 1)
