@@ -28,7 +28,7 @@ def coef_of(model: Any) -> Any:
         raise ValueError(
             f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
             "classifier whose hypothesis is 'last' or 'average'; of a pipeline its last step, "
-            "pipeline[-1], with X, or names of features, as the steps before it make them."
+            "pipeline[-1], with X as pipeline[:-1].transform makes it."
         )
     if isinstance(coef, np.ndarray):
         coef = np.atleast_2d(coef)
