@@ -18,6 +18,8 @@ def test_exponents_are_those_of_power_laws():
     assert 0.005 < scattered.standard_error < 0.2
     assert growth_exponent([0, *sizes], [1, *sizes]) == growth_exponent(sizes, sizes)
     assert [str(growth_exponent(sizes[:n], sizes[:n])) for n in (1, 2)] == ["unknown", "1.00"]
+    assert growth_exponent([*sizes, np.inf, 3], [*sizes, 1, np.nan]).slope == pytest.approx(1)
+    assert [str(growth_exponent([5] * n, range(1, n + 1))) for n in (2, 3)] == ["unknown"] * 2
     with pytest.raises(ValueError, match="vectors of one length"):
         growth_exponent([1, 2], [1])
 
@@ -49,6 +51,8 @@ def test_trade_offs_are_cross_validated():
         (2, 0.9), (2, 0.5), ("log", 0.9), ("log", 0.5),
     ]  # fmt: skip
     assert all(len(point.mistakes) == len(point.accuracies) == 3 for point in points)
+    (once,) = trade_off_over_alpha(model, X, y, p=[2, 2.0], alpha=[0.9, 0.9], cv=3)
+    np.testing.assert_array_equal(once.mistakes, points[0].mistakes)
     with pytest.raises(ValueError, match="PNormPerceptron has no parameter alpha"):
         trade_off_over_alpha(PNormPerceptron(), X, y)
     with pytest.raises(ValueError, match="p and alpha must have entries"):

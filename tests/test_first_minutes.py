@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from command_line import ROOT, run
+from scipy.sparse import coo_array
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
@@ -149,14 +150,19 @@ def test_inspect_counts_the_features_that_weigh_without_the_intercept(tmp_path):
 
 @pytest.mark.parametrize("texts", [
     ["good film", "bad film"], np.array(["good film", "bad film"]), ("good film", "bad film"),
-    "good film",
+    "good film", [b"good film", b"bad film"],
 ])  # fmt: skip
 def test_texts_are_told_what_turns_them_into_numbers(texts):
-    with pytest.raises(ValueError, match=r"X holds text, such as 'good film'.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds text, such as b?'good film'.*TfidfVectorizer"):
         fit_csr(texts, [0, 1])
     model = fit_csr(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="TfidfVectorizer"):
         model.predict(texts)
+
+
+def test_a_sparse_vector_is_no_text():
+    with pytest.raises(ValueError, match="Expected 2D input"):
+        ALMAClassifier().fit(coo_array(np.ones(3)), [0])
 
 
 def test_reprs_show_what_differs_from_the_defaults():

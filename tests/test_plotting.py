@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.linear_model import SGDClassifier
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from sparsemargin import (
     ALMAClassifier,
@@ -164,7 +164,14 @@ def test_hypotheses_are_drawn_as_replayed(data, model):
         assert_array_equal(line.get_xdata(), moments)
         assert_array_equal(line.get_ydata(), 100 * expected.errors[name])
     whole = HypothesisErrorsDisplay.from_estimator(model, X_test, y_test)
-    assert whole.lines_["vote"].get_xdata()[-1] == 3
+    assert_allclose(whole.lines_["vote"].get_xdata(), np.linspace(0, 3, 41)[1:])
+
+
+def test_a_run_that_ended_within_an_epoch_is_drawn_to_its_end(data):
+    X, y = data[:2]
+    model = PNormPerceptron(hypothesis="vote", max_corrections=3, shuffle=False).fit(X, y)
+    display = HypothesisErrorsDisplay.from_estimator(model, X, y)
+    assert 0 < display.lines_["vote"].get_xdata()[-1] < 1
 
 
 def test_trade_offs_are_drawn_as_cross_validated(data):
@@ -426,6 +433,13 @@ def test_long_names_of_features_are_cut():
     assert len(shown) == 30
 
 
+def test_dollars_in_names_are_no_mathematics():
+    display = StrongestFeaturesDisplay({"$x^2$": (["US$ 5$", r"$\frac0$"], [1.0, -0.5])}).plot()
+    display.figure_.draw_without_rendering()
+    texts = [display.ax_.title, *display.ax_.get_yticklabels()]
+    assert not any(text.get_parse_math() for text in texts)
+
+
 # ---------------------------------------------------------------------------- bad input
 
 
@@ -447,9 +461,13 @@ def test_long_names_of_features_are_cut():
         (lambda X, y: HypothesisErrorsDisplay.from_estimator(LinearSVC(), X, y), "LinearSVC"),
         (lambda X, y: HypothesisErrorsDisplay.from_estimator(PNormPerceptron().fit(X, y), X, y),
          "Fit with hypothesis='vote' or 'random'"),
+        (lambda X, y: HypothesisErrorsDisplay.from_estimator(
+            PNormPerceptron(hypothesis="vote").fit(X, y), X, y, hypotheses=()),
+         "hypotheses is empty"),
         (lambda X, y: TradeOffDisplay([]), "points is empty"),
         (lambda X, y: TradeOffDisplay.from_estimator(LinearSVC(), X, y),
          "LinearSVC has no parameter p and no alpha. Pass an ALMAClassifier"),
+        (lambda X, y: CertificateDisplay([], [], []), "passes is empty"),
         (lambda X, y: CertificateDisplay([1, 2], [0.1], [0.2]), "do not go with passes of shape"),
         (lambda X, y: CertificateDisplay([1], [0.1], [0.2]).plot(classes=["a"]), "one vector"),
         (lambda X, y: CertificateDisplay.from_estimator(HigherOrderPerceptron(), X, y),
@@ -457,7 +475,7 @@ def test_long_names_of_features_are_cut():
         (lambda X, y: StrongestFeaturesDisplay({"a": (["x"], [1.0, 2.0])}), "1 names, but weights"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(PNormPerceptron()), "is not fitted"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
-            PNormPerceptron(kernel="rbf").fit(X, y)), "PNormPerceptron has no coef_"),
+            PNormPerceptron(kernel="rbf").fit(X, y)), "PNormPerceptron has no weight vector"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
             PNormPerceptron().fit(X, y), feature_names=["x"]), "1 names, but there are 300"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
@@ -466,6 +484,8 @@ def test_long_names_of_features_are_cut():
             PNormPerceptron().fit(X, y), classes=[]), "classes is empty"),
         (lambda X, y: StrongestFeaturesDisplay.from_estimator(
             PNormPerceptron().fit(X, y), top=0), "top must be 1 or more"),
+        (lambda X, y: StrongestFeaturesDisplay.from_estimator(
+            SVC(kernel="linear").fit(X, np.arange(200) % 3)), "SVC has no weight vector for each"),
         (lambda X, y: SelectionStabilityDisplay([0.5, 1.5]), "shares from 0 to 1"),
         (lambda X, y: SelectionStabilityDisplay([0.5], feature_names=["a", "b"]), "2 names, but"),
         (lambda X, y: GrowthDisplay.from_measurements({"a": ([1, 2], [1])}), "vectors of one"),

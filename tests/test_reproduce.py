@@ -3,13 +3,14 @@
 import json
 import math
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
 from command_line import run
 from matplotlib.figure import Figure
 
-from sparsemargin.reproduce import _catalogue, _run, html_report
+from sparsemargin.reproduce import _catalogue, _run, figures_1, html_report
 from sparsemargin.reproduce import alma_targets as alma
 from sparsemargin.reproduce._outcome import as_json, compare
 from sparsemargin.reproduce._recipe import (
@@ -145,6 +146,33 @@ def test_interrupted_it_keeps_what_was_done(tiny, tmp_path, monkeypatch):
     assert CALLS == [(1, 1)]
 
 
+@pytest.mark.parametrize("text", ["", '{"work": "measure"', "{}", "[]", "\xff"])
+def test_a_record_that_was_cut_short_is_measured_again(tiny, tmp_path, text):
+    (whole,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    CALLS.clear()
+    next(tmp_path.glob("*/measure*_0.json")).write_bytes(text.encode("latin-1"))
+    (again,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert CALLS == [(1, 0)]
+    assert as_json(again) == as_json(whole)
+
+
+def test_claims_wait_for_the_same_repeats_of_everything(tmp_path):
+    records = Records(tmp_path)
+    for piece, repeat in ((ONE, 0), (ONE, 1), (TWO, 0), (TWO, 2)):
+        records.keep(piece, repeat, piece(repeat), 0.0)
+    measured = Measured({piece: records.find(piece, 3) for piece in (ONE, TWO)})
+    assert [len(measured[piece]) for piece in (ONE, TWO)] == [2, 1]
+    assert all(measured.has(pieces) for pieces in ([ONE], [TWO], []))
+    assert not measured.has([ONE, TWO])
+
+
+def test_a_folder_that_cannot_be_made_is_told_first(tiny, tmp_path):
+    (tmp_path / "file").touch()
+    result = run("reproduce", "tiny", "--quick", "-o", tmp_path / "file" / "out", code=1)
+    assert "Not a directory" in result.stderr
+    assert not CALLS
+
+
 def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
     monkeypatch.setattr(_catalogue, "recipes", lambda: {"tiny": recipe})
@@ -160,7 +188,7 @@ def test_unknown_names_are_refused(tiny):
     with pytest.raises(
         ValueError, match=r"no recipe 'tiney'. Did you mean 'tiny'\? Choose from: all, "
     ):
-        _run.run(["tiney"])
+        _run.run("tiney")
 
 
 def test_works_with_other_arguments_have_other_keys():
@@ -216,6 +244,13 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
 
 
+def test_one_claim_is_no_claims(tmp_path):
+    (outcome,) = _run.run("cramma-figure1", quick=True, folder=tmp_path)
+    lines = text_report(outcome, 40).splitlines()
+    assert lines[1] == "=" * 40
+    assert lines[-1] == "1 claim: 1 within"
+
+
 def test_wide_tables_come_in_pieces(tiny, tmp_path):
     (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
     assert repr(outcome) == (
@@ -243,6 +278,17 @@ def test_command_writes_page_and_figures(tiny, tmp_path):
     assert figures["figures"][0]["measured"] == 1.5
     assert Page((tmp_path / "report.html").read_text()).words
     run("reproduce", "tiny", "-o", tmp_path, code=1)
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_figures_are_kept_where_the_page_cannot_be_made(tiny, tmp_path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    result = run("reproduce", "tiny", "--quick", "-o", tmp_path, code=1)
+    assert "Table 0. Made up" in result.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["recipes"]
+    assert result.stderr.splitlines()[-1] == (
+        "Error: The report needs Jinja2 and matplotlib: pip install 'sparsemargin[reproduce]'."
+    )
 
 
 def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path):
@@ -280,6 +326,12 @@ def test_names_and_works_of_all_recipes():
                     assert all(len(line.cells) == len(part.columns) for line in part.lines)
         assert recipe.repeats.quick <= recipe.repeats.full
         assert not recipe.data.endswith(".")
+
+
+def test_a_difference_that_is_no_number_is_no_agreement():
+    records = [{"printed": 1, "library": 1, "difference": value} for value in (1e-15, math.nan)]
+    for differing, holds in ((records[:1], True), (records, False), (records[::-1], False)):
+        assert figures_1._same(Measured({ONE: differing}), {"it": ONE}).holds == holds
 
 
 def test_table_6_is_whole():

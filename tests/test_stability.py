@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.svm import LinearSVC
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 from sparsemargin import PNormPerceptron
 from sparsemargin.datasets import make_alma_target
@@ -76,7 +77,11 @@ def test_what_has_no_agreement_is_refused():
         selection_stability(LinearSVC(), X, y, one)
     with pytest.raises(ValueError, match="top must be 1 or more, got 0"):
         selection_stability(LinearSVC(), X, y, 2, top=0)
-    with pytest.raises(ValueError, match="PNormPerceptron has no coef_"):
+    with pytest.raises(ValueError, match="PNormPerceptron has no weight vector"):
         weights_on_splits(PNormPerceptron(kernel="rbf"), X, y, 2)
+    with pytest.raises(ValueError, match="SVC has no weight vector for each class"):
+        weights_on_splits(SVC(kernel="linear"), X, [0, 1, 2, 0, 1, 2], 2, label=1)
+    with pytest.raises(ValueError, match=r"of a pipeline its last step, pipeline\[-1\]"):
+        weights_on_splits(make_pipeline(LinearSVC()), X, y, 2)
     with pytest.raises(ValueError, match="weights must be a vector"):
         strongest_features(np.eye(2), 1)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparsemargin.cli.errors import Failure
 from sparsemargin.cli.options import is_quiet, make_command
 from sparsemargin.cli.progress import live_display
 from sparsemargin.cli.tables import lines_of_facts
+from sparsemargin.reproduce import FOLDER
 
 if TYPE_CHECKING:
     from sparsemargin.reproduce._outcome import Outcome
@@ -46,7 +48,7 @@ _WIDTH = 120
     help="Processes to work on; -1 for one on every core.",
 )
 @click.option(
-    "-o", "--out", "folder", type=click.Path(file_okay=False), default="reproduction",
+    "-o", "--out", "folder", type=click.Path(file_okay=False), default=FOLDER,
     show_default=True, metavar="DIR",
     help="Where the report goes, and what is measured on the way.",
 )  # fmt: skip
@@ -127,13 +129,14 @@ def _write(outcomes: list[Outcome], folder: Path, quick: bool) -> None:
     from sparsemargin.reproduce import html_report
     from sparsemargin.reproduce._outcome import as_json
 
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        "report.json": json.dumps({"quick": quick, "recipes": list(map(as_json, outcomes))}),
-        "report.html": html_report(outcomes, quick=quick),
-    }
-    for name, text in texts.items():
-        with replacing(folder / name) as out:
-            out.write(text.encode())
+    figures = {"quick": quick, "recipes": list(map(as_json, outcomes))}
+    with replacing(folder / "report.json") as out:
+        out.write(json.dumps(figures).encode())
+    try:
+        page = html_report(outcomes, quick=quick)
+    except ImportError as error:
+        raise Failure(str(error)) from None
+    with replacing(folder / "report.html") as out:
+        out.write(page.encode())
     if not is_quiet():
         click.echo(f"written: {os.path.join(folder, 'report.html')}", err=True)

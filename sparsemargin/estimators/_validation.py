@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -35,11 +35,13 @@ def refuse_text(X: Any) -> None:
     ValueError
         If X is a text, or a sequence of texts or of dicts.
     """
-    texts = [X] if isinstance(X, str) else X
+    texts = [X] if isinstance(X, str | bytes) else X
+    if issparse(X):
+        return
     # An array, a list, a column of a table: whatever can be counted and gone through.
     if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):
         first = next(iter(texts))
-        if isinstance(first, str):
+        if isinstance(first, str | bytes):
             raise ValueError(
                 f"X holds text, such as {first[:40]!r}, not numbers. Turn it into features first: "
                 "TfidfVectorizer of scikit-learn does, in front of the classifier in make_pipeline."

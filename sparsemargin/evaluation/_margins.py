@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.estimators import _validation as given
+from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation._unit_margins import divided, own_margins
 from sparsemargin.learners import Learner
 from sparsemargin.learners import _rows as border
@@ -175,19 +176,8 @@ def _intercept_coordinate(model: Any) -> float:
 
 def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
     """q-norm of every weight vector, shape (n_labels,)."""
-    n_labels = 1 if len(model.classes_) == 2 else len(model.classes_)
-    coef = getattr(model, "coef_", None)
-    if isinstance(coef, np.ndarray):
-        coef = np.atleast_2d(coef)
-    # Support vector machines over pairs of classes have as many vectors as classes when these are
-    # three, so the number alone does not give them away.
-    in_pairs = n_labels > 1 and hasattr(model, "decision_function_shape")
-    if coef is None or coef.shape[0] != n_labels or in_pairs:
-        raise ValueError(
-            f"{type(model).__name__} has no weight vector for each class (one for two classes). "
-            "Pass a linear classifier that learns one class versus the rest; of a pipeline its "
-            "last step, pipeline[-1], with X as pipeline[:-1].transform makes it."
-        )
+    coef = coef_of(model)
+    n_labels = coef.shape[0]
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(n_labels)
     vectors = [coef[k].data if issparse(coef) else coef[k] for k in range(n_labels)]
     return np.array([norm(np.append(v, w), q) for v, w in zip(vectors, intercepts, strict=True)])

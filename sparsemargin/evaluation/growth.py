@@ -14,7 +14,7 @@ class GrowthExponent(NamedTuple):
     Attributes
     ----------
     slope : float
-        NaN where fewer than two points are positive.
+        NaN where fewer than two sizes are known.
     standard_error : float
         Of the slope, by the scatter about the line; NaN where there are fewer than three points.
     factor : float
@@ -38,7 +38,7 @@ def growth_exponent(sizes: ArrayLike, seconds: ArrayLike) -> GrowthExponent:
     Parameters
     ----------
     sizes, seconds : array-like of shape (n_points,)
-        Points where either is not positive are left out.
+        Points where either is not positive, or not finite, are left out.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def growth_exponent(sizes: ArrayLike, seconds: ArrayLike) -> GrowthExponent:
         raise ValueError(
             f"sizes and seconds must be vectors of one length, got shapes {x.shape} and {y.shape}."
         )
-    sound = (x > 0) & (y > 0)
+    sound = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
     line, errors = fit_line(np.log(x[sound]), np.log(y[sound]))
     return GrowthExponent(float(line[0]), float(errors[0]), float(np.exp(line[1])))
 
@@ -70,7 +70,10 @@ def fit_line(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Slope and intercept of the line by least squares, and the standard errors of both; NaN where
     there are too few points to tell them."""
+    unknown = np.full(2, np.nan)
+    if len(np.unique(x)) < 2:
+        return unknown, unknown
     if len(x) < 3:
-        return (np.polyfit(x, y, 1) if len(x) == 2 else np.full(2, np.nan)), np.full(2, np.nan)
+        return np.polyfit(x, y, 1), unknown
     line, covariance = np.polyfit(x, y, 1, cov=True)
     return line, np.sqrt(np.diag(covariance))

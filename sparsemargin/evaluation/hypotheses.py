@@ -15,6 +15,8 @@ from sparsemargin.learners._first_order import FirstOrderLearner
 from sparsemargin.learners._replays import counts_by_moment, outputs_by_moment
 from sparsemargin.learners._rows import refusing
 
+_N_MOMENTS = 40
+
 
 class HypothesisErrors(NamedTuple):
     """A run at some of its moments, as `hypothesis_errors` gives it.
@@ -52,7 +54,9 @@ class HypothesisErrors(NamedTuple):
         ]
 
 
-def hypothesis_errors(model: Any, X: Any, y: Any, moments: ArrayLike) -> HypothesisErrors:
+def hypothesis_errors(
+    model: Any, X: Any, y: Any, moments: ArrayLike | None = None
+) -> HypothesisErrors:
     """Error of every hypothesis at moments of the run that a model has learned by.
 
     Figure 2 of Freund & Schapire (1999) at every tenth of an epoch, and the rows of their Table 1,
@@ -73,9 +77,10 @@ def hypothesis_errors(model: Any, X: Any, y: Any, moments: ArrayLike) -> Hypothe
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
         As for `predict`.
     y : array-like of shape (n_samples,)
-    moments : array-like of shape (n_moments,)
+    moments : array-like of shape (n_moments,), default=None
         In epochs, rising, above 0, no later than the model has learned. An epoch is as many
         trials as the last fit had rows (of nonzero weight); a moment is rounded to a trial.
+        None: 40, evenly spaced to the end of the run.
 
     Returns
     -------
@@ -147,8 +152,11 @@ def _check_log(model: Any) -> None:
         )
 
 
-def _check_moments(model: Any, moments: ArrayLike) -> tuple[NDArray[np.float64], list[int]]:
+def _check_moments(model: Any, moments: ArrayLike | None) -> tuple[NDArray[np.float64], list[int]]:
     """The moments in epochs and in trials."""
+    learned = model._space.trials / model._trials_per_epoch
+    if moments is None:
+        moments = np.linspace(0, learned, _N_MOMENTS + 1)[1:]
     at = np.asarray(moments, dtype=np.float64)
     if at.ndim != 1 or not at.size or not np.isfinite(at).all():
         raise ValueError(f"moments must be a vector of finite numbers, got {moments!r}.")
@@ -156,7 +164,6 @@ def _check_moments(model: Any, moments: ArrayLike) -> tuple[NDArray[np.float64],
         raise ValueError(f"moments must rise from above 0, got {moments!r}.")
     trials = [count_trials(moment, model._trials_per_epoch) for moment in at]
     if trials[-1] > model._space.trials:
-        learned = model._space.trials / model._trials_per_epoch
         raise ValueError(
             f"moments reach {at[-1]:g} epochs, but the model has learned for {learned:g}. Leave "
             "out the later ones, or raise max_iter."

@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c, list_splits
 from sparsemargin.evaluation.strongest import strongest_features
 
@@ -61,8 +62,8 @@ def selection_stability(
     Raises
     ------
     ValueError
-        If there are fewer than two splits, the estimator has no `coef_`, `label` is missing or
-        unknown, `top` is less than 1, or a fit fails.
+        If there are fewer than two splits, `coef_` has no vector for each class, `label` is
+        missing or unknown, `top` is less than 1, or a fit fails.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def weights_on_splits(
     Raises
     ------
     ValueError
-        If the estimator has no `coef_`, `label` is missing or unknown, or a fit fails.
+        If `coef_` has no vector for each class, `label` is missing or unknown, or a fit fails.
 
     Examples
     --------
@@ -176,12 +177,7 @@ def effective_number(weights: ArrayLike) -> float:
 
 def _weights(model: Any, label: Any) -> NDArray[np.float64]:
     """The weights for a class of a fitted model."""
-    coef = getattr(model, "coef_", None)
-    if coef is None:
-        raise ValueError(
-            f"{type(model).__name__} has no coef_, so there are no weights to choose features by. "
-            "Pass a linear classifier whose hypothesis is 'last' or 'average'."
-        )
+    coef = coef_of(model)
     place = _place_of(model, label, coef.shape[0])
     sign = -1.0 if coef.shape[0] == 1 and place == 0 else 1.0
     vector = coef[min(place, coef.shape[0] - 1)]

@@ -65,7 +65,7 @@ def trade_off_over_alpha(
     Returns
     -------
     list of TradeOffPoint
-        By p, then by alpha, in the given order.
+        By p, then by alpha, in the given order; each setting once.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def trade_off_over_alpha(
     True
     """
     _check_parameters(estimator)
-    settings = list(product(p, alpha))
+    settings = list(dict.fromkeys(product(p, alpha)))
     if not settings:
         raise ValueError("p and alpha must have entries. Pass at least one of each.")
     rivals = {

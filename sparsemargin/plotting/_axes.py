@@ -150,6 +150,7 @@ def bar_panel_height(n_bars: int) -> float:
 
 def name_bars(ax: Axes, names: list[str], n_rows: int) -> None:
     """Names beside horizontal bars, the first one on top, with room for n_rows of them."""
-    ax.set_yticks(np.arange(len(names)), [short(name) for name in names])
+    # Words may hold dollars.
+    ax.set_yticks(np.arange(len(names)), [short(name) for name in names], parse_math=False)
     ax.set_ylim(max(n_rows, _FEWEST_BARS) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")

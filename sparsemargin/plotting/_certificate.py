@@ -57,7 +57,7 @@ class CertificateDisplay(Display):
     Raises
     ------
     ValueError
-        If shapes do not fit together.
+        If there is no pass, or shapes do not fit together.
 
     Examples
     --------
@@ -79,6 +79,8 @@ class CertificateDisplay(Display):
         self.upper_bounds = np.asarray(upper_bounds, dtype=np.float64)
         self.classes = None if classes is None else np.asarray(classes)
         shape = self.passes.shape if self.classes is None else (*self.passes.shape, len(classes))
+        if not self.passes.size:
+            raise ValueError("passes is empty. Pass what certificate_over_passes returns.")
         if self.passes.ndim != 1 or not shape == self.margins.shape == self.upper_bounds.shape:
             raise ValueError(
                 f"margins of shape {self.margins.shape} and upper_bounds of shape "

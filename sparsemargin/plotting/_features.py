@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.learners._rows import vectors_of
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
@@ -99,7 +100,7 @@ class StrongestFeaturesDisplay(Display):
         for axes, (label, each) in zip(panels, self.weights.items(), strict=True):
             self.bars_.append(_draw(axes, each, kwargs))
             name_bars(axes, list(each.names), tallest)
-            axes.set_title(f"class {label}")
+            axes.set_title(f"class {label}", parse_math=False)
         return self
 
     @classmethod
@@ -130,8 +131,8 @@ class StrongestFeaturesDisplay(Display):
         Raises
         ------
         ValueError
-            If the model is not fitted or has no `coef_`, a class is unknown, `top` is less than 1,
-            or there are not as many names as features.
+            If the model is not fitted or its `coef_` has no vector for each class, a class is
+            unknown, `top` is less than 1, or there are not as many names as features.
         """
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
         if top < 1:
@@ -158,15 +159,8 @@ def _check_weights(label: str, names: Sequence[str], weights: Any) -> FeatureWei
 
 def _vectors_by_class(model: Any, classes: Sequence[Any] | None) -> dict[Any, NDArray[np.float64]]:
     """The rows of `coef_` that were asked for."""
-    name = type(model).__name__
-    check_fitted(model, name)
-    coef = getattr(model, "coef_", None)
-    if coef is None:
-        raise ValueError(
-            f"{name} has no coef_, so its features have no weights. Pass a linear classifier whose "
-            "hypothesis is 'last' or 'average'; of a pipeline its last step, pipeline[-1], and the "
-            "vectorizer as feature_names."
-        )
+    check_fitted(model, type(model).__name__)
+    coef = coef_of(model)
     # Of two classes there is one vector, for the second.
     known = list(model.classes_)[-coef.shape[0] :]
     vectors = dict(zip(known, vectors_of(coef), strict=True))

@@ -147,8 +147,8 @@ def _line(curve: GrowthCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     slope, _, factor = curve.exponent
     if np.isnan(factor):
         return curve.sizes, curve.seconds
-    positive = curve.sizes[curve.sizes > 0]
-    ends = np.array([positive.min(), positive.max()])
+    sizes = curve.sizes[(curve.sizes > 0) & np.isfinite(curve.sizes)]
+    ends = np.array([sizes.min(), sizes.max()])
     return ends, factor * ends**slope
 
 

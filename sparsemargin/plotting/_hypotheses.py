@@ -13,7 +13,6 @@ from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_erro
 from sparsemargin.plotting._axes import Display, scale_epochs
 from sparsemargin.plotting._style import line_style
 
-_N_MOMENTS = 40
 _SHOWN = ("random", "last", "average", "vote")
 
 
@@ -69,9 +68,11 @@ class HypothesisErrorsDisplay(Display):
         Raises
         ------
         ValueError
-            If a hypothesis is unknown.
+            If there is no hypothesis, or one is unknown.
         """
         known = list(self.errors.errors)
+        if not len(hypotheses):
+            raise ValueError(f"hypotheses is empty. Choose among {known}.")
         for name in hypotheses:
             if name not in known:
                 raise ValueError(f"hypotheses: {name!r} is unknown. Choose among {known}.")
@@ -105,7 +106,7 @@ class HypothesisErrorsDisplay(Display):
             Rows to test on.
         y : array-like of shape (n_samples,)
         moments : array-like of shape (n_moments,), default=None
-            In epochs, rising. None: 40, evenly spaced to the end of the run.
+            As for `sparsemargin.evaluation.hypothesis_errors`.
         ax : matplotlib Axes, default=None
         **kwargs
             As for `plot`.
@@ -120,7 +121,4 @@ class HypothesisErrorsDisplay(Display):
             As `sparsemargin.evaluation.hypothesis_errors` does.
         """
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
-        if moments is None:
-            learned = getattr(estimator, "n_iter_", None) or 1
-            moments = np.linspace(0, learned, _N_MOMENTS + 1)[1:]
         return cls(hypothesis_errors(estimator, X, y, moments)).plot(ax, **kwargs)

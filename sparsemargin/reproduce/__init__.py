@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from sparsemargin.reproduce._html import html_report
     from sparsemargin.reproduce._run import run
 
+#: Where records and reports go if no folder is named.
+FOLDER = "reproduction"
+
 _MODULES = {"html_report": "_html", "recipes": "_catalogue", "run": "_run"}
 
 __all__ = ["html_report", "recipes", "run"]

@@ -40,12 +40,12 @@ def recipes() -> dict[str, Recipe]:
     return {recipe.name: recipe for recipe in ordered}
 
 
-def choose(names: Iterable[str]) -> list[Recipe]:
+def choose(names: str | Iterable[str]) -> list[Recipe]:
     """Return the recipes of these names, each once, in the order of the papers.
 
     Parameters
     ----------
-    names : iterable of str
+    names : str or iterable of str
         ``"all"`` among them stands for every one.
 
     Raises
@@ -53,7 +53,7 @@ def choose(names: Iterable[str]) -> list[Recipe]:
     ValueError
         If there is no recipe of a name; the message lists those there are.
     """
-    every, wanted = recipes(), set(names)
+    every, wanted = recipes(), {names} if isinstance(names, str) else set(names)
     unknown = sorted(wanted - {ALL, *every})
     if unknown:
         raise ValueError(

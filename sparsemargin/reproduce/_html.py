@@ -6,6 +6,7 @@ import io
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any, Literal
@@ -58,7 +59,8 @@ def _by_paper(outcomes: Sequence[Outcome]) -> list[tuple[Paper, list[Outcome]]]:
 
 def _template() -> Any:
     try:
-        import jinja2
+        jinja2 = import_module("jinja2")
+        import_module("matplotlib")
     except ImportError:
         raise ImportError(
             "The report needs Jinja2 and matplotlib: pip install 'sparsemargin[reproduce]'."

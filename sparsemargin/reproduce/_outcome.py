@@ -108,9 +108,10 @@ def count_words(counts: Counter[Verdict]) -> str:
 
 def totals_of(outcome: Outcome) -> Iterator[str]:
     """How many printed figures and claims there are, and what they came to."""
-    for name, counts in (("printed figures", outcome.figures()), ("claims", outcome.claims())):
+    for name, counts in (("printed figure", outcome.figures()), ("claim", outcome.claims())):
         if counts:
-            yield f"{counts.total()} {name}: {count_words(counts)}"
+            plural = "" if counts.total() == 1 else "s"
+            yield f"{counts.total()} {name}{plural}: {count_words(counts)}"
 
 
 def compare(recipe: Recipe, measured: Measured, quick: bool) -> Outcome:

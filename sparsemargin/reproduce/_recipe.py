@@ -224,8 +224,9 @@ class Measured:
         return self._records.get(piece, [])
 
     def has(self, pieces: Sequence[Work]) -> bool:
-        """Whether there is a record of every one of them."""
-        return all(self[piece] for piece in pieces)
+        """Whether there are records of every one of them, of the same repeats."""
+        counts = {len(self[piece]) for piece in pieces}
+        return len(counts) <= 1 and 0 not in counts
 
 
 class Finding(NamedTuple):

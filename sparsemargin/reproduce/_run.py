@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sparsemargin.datasets._local import find_files
+from sparsemargin.reproduce import FOLDER
 from sparsemargin.reproduce._catalogue import choose
 from sparsemargin.reproduce._outcome import Outcome, compare
 from sparsemargin.reproduce._recipe import Measured, Recipe
 from sparsemargin.reproduce._records import Records
 from sparsemargin.reproduce._runner import Progress, run_missing
 
-#: Where records and reports go.
-FOLDER = "reproduction"
-
 
 def run(
-    names: Iterable[str] = ("all",),
+    names: str | Iterable[str] = "all",
     *,
     quick: bool = False,
     n_jobs: int | None = None,
@@ -32,7 +30,7 @@ def run(
 
     Parameters
     ----------
-    names : iterable of str, default=("all",)
+    names : str or iterable of str, default="all"
         Names of recipes, as `recipes` has them; ``"all"`` stands for every one.
     quick : bool, default=False
         Whether with few repeats and the first epochs alone.

@@ -28,7 +28,7 @@ def text_report(outcome: Outcome, width: int) -> str:
     """
     recipe = outcome.recipe
     head = f"{recipe.name}: {recipe.paper.short}, {recipe.item}. {recipe.title}"
-    lines = [head, "=" * len(head), f"Data: {recipe.data}.", recipe.protocol]
+    lines = [head, "=" * min(len(head), width), f"Data: {recipe.data}.", recipe.protocol]
     lines += [f"Known beforehand: {remark}" for remark in recipe.remarks]
     if outcome.missing:
         lines.append(f"NOT RUN: {outcome.missing}")
