@@ -60,7 +60,6 @@ for _notebook in EXAMPLES.glob("*.ipynb"):
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(EXAMPLES), str(DOCS.parent), os.environ.get("PYTHONPATH")])
 )
-os.environ.setdefault("SPARSEMARGIN_QUICK", "1")
 nb_execution_mode = "auto"
 nb_execution_timeout = 300
 nb_merge_streams = True
