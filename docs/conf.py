@@ -73,6 +73,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    # Their pages would load scripts from elsewhere.
+    "write_computation_times": False,
     "min_reported_time": 1e9,
 }
 
