@@ -219,6 +219,22 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
 
 
+def test_wide_tables_come_in_pieces(tiny, tmp_path):
+    (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
+    assert repr(outcome) == (
+        "<tiny: 3 printed figures: 1 within, 1 not comparable, 1 not run; "
+        "2 claims: 1 within, 1 not comparable>"
+    )
+    wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
+    assert wide.count("\na ") == 1
+    assert narrow.count("\na ") == 2
+    assert max(map(len, narrow.split("A table")[1].split("allowed in")[0].splitlines())) <= 40
+    assert "1.4 1.50 ±0.50 +0.10 ✓ [<noted>]" in wide
+    assert "not compared in 1 cell (other data)" in wide
+    assert "✓ One is small: 1 < 2" in wide
+    assert "○ Two is small: no (known beforehand: known)" in wide
+
+
 @pytest.mark.parametrize(
     ("allowed", "n_cells", "words"),
     [
@@ -240,22 +256,6 @@ def test_differences_that_round_to_nothing_have_one_sign():
     measured = ([{"mean": mean}] for mean in (1.3999, 1.4001))
     compared = [ComparedCell(cell, cell.compare(records), "") for records in measured]
     assert [difference_words(each) for each in compared] == ["+0.0", "+0.0"]
-
-
-def test_wide_tables_come_in_pieces(tiny, tmp_path):
-    (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
-    assert repr(outcome) == (
-        "<tiny: 3 printed figures: 1 within, 1 not comparable, 1 not run; "
-        "2 claims: 1 within, 1 not comparable>"
-    )
-    wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
-    assert wide.count("\na ") == 1
-    assert narrow.count("\na ") == 2
-    assert max(map(len, narrow.split("A table")[1].split("allowed in")[0].splitlines())) <= 40
-    assert "1.4 1.50 ±0.50 +0.10 ✓ [<noted>]" in wide
-    assert "not compared in 1 cell (other data)" in wide
-    assert "✓ One is small: 1 < 2" in wide
-    assert "○ Two is small: no (known beforehand: known)" in wide
 
 
 def test_command_writes_page_and_figures(tiny, tmp_path):
