@@ -240,6 +240,7 @@ def test_wide_tables_come_in_pieces(tiny, tmp_path):
     [
         (Allowed(), 2, "allowed in 2 cells: no difference"),
         (Allowed(0.6, why="other digits"), 1, "allowed in 1 cell: 0.6 (other digits)"),
+        (Allowed(1, spread=1), 1, "allowed in 1 cell: 1, and 1 standard deviation of one repeat"),
         (
             Allowed(3.0, 0.025, spread=2.0), 4,
             "allowed in 4 cells: 3 or, if that is more, 2.5 % of the printed figure, "

@@ -54,5 +54,6 @@ def allowed_words(allowed: Allowed, n_cells: int) -> str:
             shares.append(f"{100 * allowed.relative:g} % of the printed figure")
         words = f"allowed {where}: {' or, if that is more, '.join(shares) or 'no difference'}"
         if allowed.spread:
-            words += f", and {allowed.spread:g} standard deviations of one repeat"
+            plural = "" if allowed.spread == 1 else "s"
+            words += f", and {allowed.spread:g} standard deviation{plural} of one repeat"
     return f"{words} ({allowed.why})" if allowed.why else words
