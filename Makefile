@@ -39,7 +39,8 @@ bench-quick: $(VENV)/installed peers
 tables: $(VENV)/installed
 	$(RUN) benchmarks/doc_tables.py
 
-# Pages in docs/_build/html; notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them.
+# Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
+# as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
 docs: $(VENV)/installed
 	$(RUN) -m pip install -q -e ".[docs]"
 	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
@@ -101,5 +102,5 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/sg_execution_times.rst
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks
 	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp

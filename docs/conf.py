@@ -60,7 +60,6 @@ for _notebook in EXAMPLES.glob("*.ipynb"):
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(EXAMPLES), str(DOCS.parent), os.environ.get("PYTHONPATH")])
 )
-os.environ.setdefault("SPARSEMARGIN_QUICK", "1")
 nb_execution_mode = "auto"
 nb_execution_timeout = 300
 nb_merge_streams = True
@@ -74,6 +73,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    # Their pages would load scripts from elsewhere.
+    "write_computation_times": False,
     "min_reported_time": 1e9,
 }
 

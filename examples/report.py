@@ -17,15 +17,8 @@ QUICK_VARIABLE = "SPARSEMARGIN_QUICK"
 _kept = ExitStack()
 
 
-def sized(full: int, *, quick: int) -> int:
-    """Return how many rows or repeats to run: the full number, unless asked to be quick.
-
-    Parameters
-    ----------
-    full : int
-        The number that the text beside the results speaks of.
-    quick : int
-        Where the environment variable SPARSEMARGIN_QUICK is 1: enough to see everything run.
+def is_quick() -> bool:
+    """Tell whether the environment variable SPARSEMARGIN_QUICK asks for a quick run.
 
     Raises
     ------
@@ -35,12 +28,32 @@ def sized(full: int, *, quick: int) -> int:
     text = os.environ.get(QUICK_VARIABLE, "")
     if text not in ("", "0", "1"):
         raise ValueError(f"{QUICK_VARIABLE} must be 1 for a quick run, or 0, got {text!r}")
-    return quick if text == "1" else full
+    return text == "1"
 
 
-def draw_in(name: Literal["light", "dark"]) -> None:
-    """Draw all pictures from here on in a theme of `sparsemargin.plotting`."""
+def sized(full: int, *, quick: int) -> int:
+    """Return how many rows or repeats to run.
+
+    Parameters
+    ----------
+    full : int
+        The number that the text beside the results speaks of.
+    quick : int
+        On a quick run: enough to see everything run.
+
+    Raises
+    ------
+    ValueError
+        As `is_quick` does.
+    """
+    return quick if is_quick() else full
+
+
+def begin(name: Literal["light", "dark"]) -> None:
+    """Draw all pictures from here on in a theme of `sparsemargin.plotting`; tell a quick run."""
     _kept.enter_context(theme(name))
+    if is_quick():
+        print(f"A QUICK run ({QUICK_VARIABLE}=1): the text below speaks of the full size.")
 
 
 def show_table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:

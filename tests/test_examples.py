@@ -203,6 +203,7 @@ def execute(name, folder):
     pictures = [o for cell in cells for o in cell.outputs if "image/png" in o.get("data", {})]
     assert len(pictures) == PICTURES[name]
     printed = {cell.id: "".join(o.get("text", "") for o in cell.outputs) for cell in cells}
+    assert "A QUICK run" in printed[cells[0].id]
     found = json.loads(probe.outputs[0].text)
     if "origin" in found:
         stands_in = found["origin"].startswith(("GENERATED", "SMALL"))
@@ -367,6 +368,8 @@ def test_every_notebook_is_run_and_listed():
     assert names == set(PROBES) == set(PICTURES)
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"[`{name}.ipynb`]({name}.ipynb)" in listed for name in names)
+    pages = (EXAMPLES.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^notebooks/(\w+)$", pages, flags=re.MULTILINE)) == names
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.name)

@@ -321,8 +321,11 @@ def test_panels_are_given_as_an_array(data):
         display.plot(ax="here")
 
 
-def test_long_legends_stand_beside_the_axes():
-    display = GrowthDisplay.from_measurements(_growth(12, "an algorithm of a rather long name"))
+@pytest.mark.parametrize(
+    ("n_curves", "name"), [(12, "an algorithm of a rather long name"), (5, "HO")]
+)
+def test_long_legends_stand_beside_the_axes(n_curves, name):
+    display = GrowthDisplay.from_measurements(_growth(n_curves, name))
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
     beside = display.figure_.legends[0].get_window_extent()
@@ -331,7 +334,7 @@ def test_long_legends_stand_beside_the_axes():
     assert beside.y0 > 0
     assert drawn.height > 0.8 * display.figure_.bbox.height
     display.plot(plt.subplots()[1])
-    assert len(_legend(display)) == 12
+    assert len(_legend(display)) == n_curves
 
 
 def test_lines_differ_by_more_than_colour():

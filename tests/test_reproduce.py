@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sparsemargin.reproduce import _catalogue, _run, figures_1, html_report
 from sparsemargin.reproduce import alma_targets as alma
-from sparsemargin.reproduce._outcome import as_json, compare
+from sparsemargin.reproduce._outcome import ComparedCell, as_json, compare
 from sparsemargin.reproduce._recipe import (
     Allowed,
     Cell,
@@ -32,6 +32,7 @@ from sparsemargin.reproduce._recipe import (
 from sparsemargin.reproduce._records import Records
 from sparsemargin.reproduce._runner import run_missing
 from sparsemargin.reproduce._text import text_report
+from sparsemargin.reproduce._words import allowed_words, difference_words
 from sparsemargin.reproduce.papers import ALMA
 
 CALLS = []
@@ -229,7 +230,9 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
     page = Page(html)
     assert not page.open
     text = " ".join(" ".join(page.words).split())
-    assert "3 printed figures: 1 within, 1 outside, 1 not comparable" in text
+    assert "Printed figures: 3, of which 1 within, 1 outside, 1 not comparable" in text
+    assert "allowed in 1 cell: 0.5 allowed in 1 cell: 10 % of the printed figure" in text
+    assert "not compared in 1 cell (other data)" in text
     assert "none <at all>" in text
     assert "Nothing & nobody." in text
     assert "<noted>" in text
@@ -260,10 +263,35 @@ def test_wide_tables_come_in_pieces(tiny, tmp_path):
     wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
     assert wide.count("\na ") == 1
     assert narrow.count("\na ") == 2
-    assert max(map(len, narrow.split("A table")[1].split("A picture")[0].splitlines())) <= 40
+    assert max(map(len, narrow.split("A table")[1].split("allowed in")[0].splitlines())) <= 40
     assert "1.4 1.50 ±0.50 +0.10 ✓ [<noted>]" in wide
+    assert "not compared in 1 cell (other data)" in wide
     assert "✓ One is small: 1 < 2" in wide
     assert "○ Two is small: no (known beforehand: known)" in wide
+
+
+@pytest.mark.parametrize(
+    ("allowed", "n_cells", "words"),
+    [
+        (Allowed(), 2, "allowed in 2 cells: no difference"),
+        (Allowed(0.6, why="other digits"), 1, "allowed in 1 cell: 0.6 (other digits)"),
+        (Allowed(1, spread=1), 1, "allowed in 1 cell: 1, and 1 standard deviation of one repeat"),
+        (
+            Allowed(3.0, 0.025, spread=2.0), 4,
+            "allowed in 4 cells: 3 or, if that is more, 2.5 % of the printed figure, "
+            "and 2 standard deviations of one repeat",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_allowed_is_told(allowed, n_cells, words):
+    assert allowed_words(allowed, n_cells) == words
+
+
+def test_differences_that_round_to_nothing_have_one_sign():
+    cell = Cell("1.4", ONE, entry("mean"), Allowed(0.5))
+    measured = ([{"mean": mean}] for mean in (1.3999, 1.4001))
+    compared = [ComparedCell(cell, cell.compare(records), "") for records in measured]
+    assert [difference_words(each) for each in compared] == ["+0.0", "+0.0"]
 
 
 def test_command_writes_page_and_figures(tiny, tmp_path):

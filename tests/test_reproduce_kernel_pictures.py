@@ -87,22 +87,29 @@ def _with_median(median):
     return [{"share": share.tolist()}]
 
 
-def _medians(of_alma, later):
-    return Measured({
-        each: _with_median(
-            (of_alma if "0.9" in each.title else 0.05) + later * ("epochs=3" in each.title)
-        )
+def _medians(of_alma, later, average=0.0):
+    of_algorithm = {
+        each: of_alma + average * ("average" in each.title) if "0.9" in each.title else 0.05
         for each in alma_margins.WORKS
+    }
+    return Measured({
+        each: _with_median(median + later * ("epochs=3" in each.title))
+        for each, median in of_algorithm.items()
     })  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("of_alma", "later", "holds"),
-    [(0.06, 0.01, [True, True]), (0.04, 0.01, [False, True]), (0.06, -0.01, [True, False])],
+    ("of_alma", "later", "average", "holds"),
+    [
+        (0.06, 0.01, 0.01, [True, True, True]),
+        (0.06, 0.01, -0.005, [True, False, True]),
+        (0.04, 0.01, 0.005, [False, True, True]),
+        (0.06, -0.01, 0.01, [True, True, False]),
+    ],
 )
-def test_statements_on_margins(of_alma, later, holds):
+def test_statements_on_margins(of_alma, later, average, holds):
     claims = picture("alma-figure3", quick=True).claims
-    found = [claim.examine(_medians(of_alma, later)).holds for claim in claims]
+    found = [claim.examine(_medians(of_alma, later, average)).holds for claim in claims]
     assert found == holds
 
 

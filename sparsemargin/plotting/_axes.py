@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 _PANEL = (4.6, 3.8)  # inches
-_MOST_INSIDE = 6
+_MOST_INSIDE = 4
 _LONGEST_INSIDE = 24
 _LEGEND_WIDTH = 34
 _TICK_WIDTH = 30

@@ -17,6 +17,7 @@ from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, V
 from sparsemargin.reproduce._words import (
     LEGEND,
     MARKS,
+    allowed_words,
     difference_words,
     measured_words,
 )
@@ -47,7 +48,7 @@ def html_report(outcomes: Sequence[Outcome], *, quick: bool = False) -> str:
     claims = sum((outcome.claims() for outcome in outcomes), Counter[Verdict]())
     return _template().render(
         outcomes=outcomes, papers=_by_paper(outcomes), quick=quick,
-        totals={"printed figures": figures, "statements of the texts": claims}, machine=machine(),
+        totals={"Printed figures": figures, "Statements of the texts": claims}, machine=machine(),
         version=version("sparsemargin"), pictures=_pictures(outcomes), Verdict=Verdict,
     )  # fmt: skip
 
@@ -72,7 +73,7 @@ def _template() -> Any:
     page.globals |= {
         "marks": MARKS, "legend": LEGEND, "count_words": count_words,
         "measured_words": measured_words, "difference_words": difference_words,
-        "standard_errors": STANDARD_ERRORS,
+        "allowed_words": allowed_words, "standard_errors": STANDARD_ERRORS,
     }  # fmt: skip
     return page.get_template("report.html.jinja")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sparsemargin.reproduce._recipe import (
+    Allowed,
     Cell,
     Claim,
     Comparison,
@@ -58,6 +59,15 @@ class PartOutcome(NamedTuple):
     lines: tuple[ComparedLine, ...]
     claims: tuple[ExaminedClaim, ...]
 
+    def cells(self) -> Iterator[ComparedCell]:
+        """The cells that have a printed figure, line by line."""
+        for line in self.lines:
+            yield from (cell for cell in line.cells if cell is not None)
+
+    def allowances(self) -> Counter[Allowed]:
+        """In how many cells each difference is allowed, in the order of the cells."""
+        return Counter(compared.cell.allowed for compared in self.cells())
+
 
 class Outcome(NamedTuple):
     """A recipe and what it came to.
@@ -97,8 +107,7 @@ class Outcome(NamedTuple):
 
     def _cells(self) -> Iterator[ComparedCell]:
         for part in self.parts:
-            for line in part.lines:
-                yield from (cell for cell in line.cells if cell is not None)
+            yield from part.cells()
 
 
 def count_words(counts: Counter[Verdict]) -> str:

@@ -12,7 +12,7 @@ from sparsemargin.reproduce._outcome import (
     totals_of,
 )
 from sparsemargin.reproduce._recipe import Table
-from sparsemargin.reproduce._words import MARKS, difference_words, measured_words
+from sparsemargin.reproduce._words import MARKS, allowed_words, difference_words, measured_words
 
 _GAP = "  "
 
@@ -43,6 +43,7 @@ def _part(part: PartOutcome, width: int) -> Iterator[str]:
     if isinstance(part.part, Table):
         rows = [[line.name, *map(_cell, line.cells)] for line in part.lines]
         yield from _in_pieces(["", *part.part.columns], rows, width)
+        yield from (allowed_words(*allowed) for allowed in part.allowances().items())
     for examined in part.claims:
         yield _claim(examined)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sparsemargin.reproduce._outcome import ComparedCell
-from sparsemargin.reproduce._recipe import Verdict
+from sparsemargin.reproduce._recipe import Allowed, Verdict
 
 #: A mark for each verdict, so that none is told by colour alone.
 MARKS = {
@@ -41,4 +41,19 @@ def difference_words(compared: ComparedCell) -> str:
     cell, comparison = compared.cell, compared.comparison
     if not comparison.n_repeats:
         return ""
-    return f"{comparison.difference:+,.{cell.digits + (comparison.n_repeats > 1)}f}"
+    return f"{comparison.difference:+z,.{cell.digits + (comparison.n_repeats > 1)}f}"
+
+
+def allowed_words(allowed: Allowed, n_cells: int) -> str:
+    """What may differ by how much in so many cells, and why."""
+    where = f"in {n_cells} cell{'s' if n_cells > 1 else ''}"
+    words = f"not compared {where}"
+    if math.isfinite(allowed.absolute):
+        shares = [f"{allowed.absolute:g}"] if allowed.absolute else []
+        if allowed.relative:
+            shares.append(f"{100 * allowed.relative:g} % of the printed figure")
+        words = f"allowed {where}: {' or, if that is more, '.join(shares) or 'no difference'}"
+        if allowed.spread:
+            plural = "" if allowed.spread == 1 else "s"
+            words += f", and {allowed.spread:g} standard deviation{plural} of one repeat"
+    return f"{words} ({allowed.why})" if allowed.why else words

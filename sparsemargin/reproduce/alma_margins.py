@@ -90,16 +90,30 @@ def _not_positive(measured: Measured, algorithm: str, epochs: int, hypothesis: s
     return 100 * float(np.interp(0.0, THRESHOLDS, _share(measured, algorithm, epochs, hypothesis)))
 
 
+def _fall(measured: Measured, epochs: int, hypothesis: str) -> float:
+    """By how many points fewer rows are without a positive margin than by the Perceptron."""
+    without = [
+        _not_positive(measured, name, epochs, hypothesis) for name in ("Perceptron", "ALMA_2(0.9)")
+    ]
+    return without[0] - without[1]
+
+
 def _more_positive(measured: Measured) -> Finding:
     falls = {
-        f"{hypothesis}, {epochs}": _not_positive(measured, "Perceptron", epochs, hypothesis)
-        - _not_positive(measured, "ALMA_2(0.9)", epochs, hypothesis)
+        f"{hypothesis}, {epochs}": _fall(measured, epochs, hypothesis)
         for hypothesis, epochs in product(HYPOTHESES, EPOCHS)
     }
     detail = "; ".join(f"{name}: {fall:+.2f}" for name, fall in falls.items())
     in_one = min(falls[f"{hypothesis}, {EPOCHS[0]}"] for hypothesis in HYPOTHESES)
     holds = in_one > 0 and min(falls.values()) >= 0
     return Finding(holds, f"points, by hypothesis and epochs: {detail}")
+
+
+def _more_by_average(measured: Measured) -> Finding:
+    last, average = (_fall(measured, EPOCHS[0], hypothesis) for hypothesis in (LAST, AVERAGE))
+    return Finding(
+        average > last, f"points: {average:+.2f} with the average, {last:+.2f} with last"
+    )
 
 
 def _with_epochs(measured: Measured) -> Finding:
@@ -119,6 +133,13 @@ def figure_3(quick: bool) -> tuple[Picture, ...]:
             '"ALMA_2(0.9) tends to increase the number of examples with a strictly positive '
             'margin": after 1 epoch fewer are without one than by the Perceptron, after 3 no more',
             WORKS, _more_positive,
+        ),
+        Claim(
+            'This is "more evident" with the average than with the last vector, after 1 epoch',
+            WORKS, _more_by_average, why_not=(
+                "with the stated width the digits at hand are nearly orthogonal, and either vector "
+                "leaves hardly a training row without a positive margin"
+            ),
         ),
         Claim(
             'Going through the training set again "tends to increase the margin" (section 4.5): '

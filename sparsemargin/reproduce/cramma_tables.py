@@ -297,7 +297,10 @@ def _recipe(number: int, title: str, data: str, *remarks: str) -> Recipe:
     )  # fmt: skip
 
 
-_SONAR = "Sonar, 208 patterns of 60 features, augmented by 1"
+_SONAR = (
+    "Sonar, the 104 patterns of 60 features that train in the aspect-angle dependent experiment, "
+    "augmented by 1"
+)
 
 RECIPES = (
     _recipe(1, "Perceptron, ALMA_2 and CRAMMA with ε = 1/2 on Sonar", _SONAR),

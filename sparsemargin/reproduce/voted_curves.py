@@ -57,13 +57,14 @@ def curves(measured: Measured, degree: int, quick: bool) -> HypothesisErrors:
 
 def _draw(measured: Measured, quick: bool) -> Figure:
     from sparsemargin.plotting import HypothesisErrorsDisplay
+    from sparsemargin.plotting._axes import scale_log
     from sparsemargin.reproduce._panels import panels
 
     drawing, axes = panels(len(DEGREES), n_columns=3)
     for ax, degree in zip(axes, DEGREES, strict=True):
         HypothesisErrorsDisplay(curves(measured, degree, quick)).plot(ax=ax, hypotheses=SHOWN)
         ax.set_title(f"d = {degree}")
-        ax.set_xscale("log")
+        scale_log(ax)
         ax.set_ylim(0, MOST_SHOWN)
         # One legend is enough, in a panel whose curves are nowhere near it.
         if degree != DEGREES[-1] and (legend := ax.get_legend()):
