@@ -23,6 +23,7 @@ from sparsemargin.reproduce._recipe import (
     Picture,
     Recipe,
     Repeats,
+    Standing,
     Table,
     Verdict,
     entry,
@@ -106,7 +107,8 @@ def test_what_has_no_records_is_not_run():
     cell = Cell("5", None, entry("x"), Allowed())
     assert cell.compare([]).verdict is Verdict.NOT_RUN
     outcome = compare(RECIPE, Measured({}), quick=True)
-    assert set(outcome.figures()) == set(outcome.claims()) == {Verdict.NOT_RUN}
+    assert set(outcome.figures()) == {Verdict.NOT_RUN}
+    assert set(outcome.claims()) == {Standing.NOT_EXAMINED}
     assert outcome.is_as_allowed
 
 
@@ -129,8 +131,8 @@ def test_work_is_done_once_and_kept(tiny, tmp_path):
     assert figures[0][1].comparison.verdict is Verdict.OUTSIDE
     assert figures[1][1].comparison.verdict is Verdict.INCOMPARABLE
     assert not full.is_as_allowed
-    assert [claim.verdict for claim in full.parts[1].claims] == [
-        Verdict.WITHIN, Verdict.INCOMPARABLE,
+    assert [claim.standing for claim in full.parts[1].claims] == [
+        Standing.HOLDS, Standing.FORESEEN,
     ]  # fmt: skip
 
 
@@ -247,18 +249,18 @@ def test_page_shows_figures_claims_and_pictures_and_needs_nothing_else(tiny, tmp
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
 
 
-def test_one_claim_is_no_claims(tmp_path):
+def test_one_statement_is_no_statements(tmp_path):
     (outcome,) = _run.run("cramma-figure1", quick=True, folder=tmp_path)
     lines = text_report(outcome, 40).splitlines()
     assert lines[1] == "=" * 40
-    assert lines[-1] == "1 claim: 1 within"
+    assert lines[-1] == "1 statement: 1 confirmed"
 
 
 def test_wide_tables_come_in_pieces(tiny, tmp_path):
     (outcome,) = _run.run(["tiny"], quick=True, folder=tmp_path)
     assert repr(outcome) == (
         "<tiny: 3 printed figures: 1 within, 1 not comparable, 1 not run; "
-        "2 claims: 1 within, 1 not comparable>"
+        "2 statements: 1 confirmed, 1 known beforehand not to hold here>"
     )
     wide, narrow = text_report(outcome, 200), text_report(outcome, 40)
     assert wide.count("\na ") == 1

@@ -16,6 +16,7 @@ from sparsemargin.reproduce._recipe import (
     Measured,
     Picture,
     Recipe,
+    Standing,
     Table,
     Verdict,
 )
@@ -43,13 +44,13 @@ class ExaminedClaim(NamedTuple):
     finding: Finding | None
 
     @property
-    def verdict(self) -> Verdict:
-        """`OUTSIDE`: it was to hold, and does not; `INCOMPARABLE`: that was known beforehand."""
+    def standing(self) -> Standing:
+        """Whether it holds; of one that doesn't, whether the recipe has said so beforehand."""
         if self.finding is None:
-            return Verdict.NOT_RUN
+            return Standing.NOT_EXAMINED
         if self.finding.holds:
-            return Verdict.WITHIN
-        return Verdict.INCOMPARABLE if self.claim.why_not else Verdict.OUTSIDE
+            return Standing.HOLDS
+        return Standing.FORESEEN if self.claim.why_not else Standing.FAILS
 
 
 class PartOutcome(NamedTuple):
@@ -96,28 +97,29 @@ class Outcome(NamedTuple):
         """How many printed figures came to each verdict."""
         return Counter(cell.comparison.verdict for cell in self._cells())
 
-    def claims(self) -> Counter[Verdict]:
-        """How many claims came to each verdict."""
-        return Counter(claim.verdict for part in self.parts for claim in part.claims)
+    def claims(self) -> Counter[Standing]:
+        """How many statements of the paper hold, or don't."""
+        return Counter(claim.standing for part in self.parts for claim in part.claims)
 
     @property
     def is_as_allowed(self) -> bool:
         """Whether no figure differs by more than is allowed, and no claim fails unforeseen."""
-        return not (self.figures()[Verdict.OUTSIDE] or self.claims()[Verdict.OUTSIDE])
+        return not (self.figures()[Verdict.OUTSIDE] or self.claims()[Standing.FAILS])
 
     def _cells(self) -> Iterator[ComparedCell]:
         for part in self.parts:
             yield from part.cells()
 
 
-def count_words(counts: Counter[Verdict]) -> str:
-    """How many came to each verdict, those that there are."""
-    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+def count_words(counts: Counter[Verdict] | Counter[Standing]) -> str:
+    """How many came to each verdict or standing, those that there are."""
+    every = (*Verdict, *Standing)
+    return ", ".join(f"{counts[each]} {each.value}" for each in every if counts[each])
 
 
 def totals_of(outcome: Outcome) -> Iterator[str]:
-    """How many printed figures and claims there are, and what they came to."""
-    for name, counts in (("printed figure", outcome.figures()), ("claim", outcome.claims())):
+    """How many printed figures and statements there are, and what they came to."""
+    for name, counts in (("printed figure", outcome.figures()), ("statement", outcome.claims())):
         if counts:
             plural = "" if counts.total() == 1 else "s"
             yield f"{counts.total()} {name}{plural}: {count_words(counts)}"
@@ -177,7 +179,7 @@ def _part_as_json(outcome: PartOutcome) -> dict[str, Any]:
     claims = [
         {
             "text": examined.claim.text,
-            "verdict": examined.verdict.value,
+            "standing": examined.standing.value,
             "detail": "" if examined.finding is None else examined.finding.detail,
         }
         for examined in outcome.claims

@@ -105,6 +105,15 @@ class Verdict(Enum):
     NOT_RUN = "not run"
 
 
+class Standing(Enum):
+    """What examining a statement of a paper comes to."""
+
+    HOLDS = "confirmed"
+    FAILS = "not confirmed"
+    FORESEEN = "known beforehand not to hold here"
+    NOT_EXAMINED = "not examined"
+
+
 class Comparison(NamedTuple):
     """A printed figure beside the measured one.
 

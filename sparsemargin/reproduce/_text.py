@@ -61,7 +61,7 @@ def _cell(compared: ComparedCell | None) -> str:
 
 
 def _claim(examined: ExaminedClaim) -> str:
-    words = f"{MARKS[examined.verdict]} {examined.claim.text}"
+    words = f"{MARKS[examined.standing]} {examined.claim.text}"
     if examined.finding is not None:
         words += f": {examined.finding.detail}"
     if examined.claim.why_not:

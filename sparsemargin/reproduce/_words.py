@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 
 from sparsemargin.reproduce._outcome import ComparedCell
-from sparsemargin.reproduce._recipe import Allowed, Verdict
+from sparsemargin.reproduce._recipe import Allowed, Standing, Verdict
 
-#: A mark for each verdict, so that none is told by colour alone.
+#: A mark for each verdict and standing, so that none is told by colour alone.
 MARKS = {
     Verdict.WITHIN: "✓",
     Verdict.OUTSIDE: "✗",
     Verdict.INCOMPARABLE: "○",
     Verdict.NOT_RUN: "–",
+    Standing.HOLDS: "✓",
+    Standing.FAILS: "✗",
+    Standing.FORESEEN: "○",
+    Standing.NOT_EXAMINED: "–",
 }
 
-#: What the marks mean.
+#: What the marks of figures mean.
 LEGEND = {
     Verdict.WITHIN: "within what the recipe allows",
     Verdict.OUTSIDE: "outside",
