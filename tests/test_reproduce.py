@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -273,20 +274,36 @@ def test_wide_tables_come_in_pieces(tiny, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("allowed", "n_cells", "words"),
+    ("alike", "words"),
     [
-        (Allowed(), 2, "allowed in 2 cells: no difference"),
-        (Allowed(0.6, why="other digits"), 1, "allowed in 1 cell: 0.6 (other digits)"),
-        (Allowed(1, spread=1), 1, "allowed in 1 cell: 1, and 1 standard deviation of one repeat"),
+        ([Allowed()] * 2, "allowed in 2 cells: no difference"),
+        ([Allowed(0.6, why="other digits")], "allowed in 1 cell: 0.6 (other digits)"),
+        ([Allowed(1, spread=1)], "allowed in 1 cell: 1, and 1 standard deviation of one repeat"),
         (
-            Allowed(3.0, 0.025, spread=2.0), 4,
+            [Allowed(relative=share) for share in (0.0454, 0.05, 0.0301)],
+            "allowed in 3 cells: 3.01 to 5 % of the printed figure",
+        ),
+        (
+            [Allowed(3.0, 0.025, spread=2.0)] * 4,
             "allowed in 4 cells: 3 or, if that is more, 2.5 % of the printed figure, "
             "and 2 standard deviations of one repeat",
         ),
     ],
 )  # fmt: skip
-def test_what_is_allowed_is_told(allowed, n_cells, words):
-    assert allowed_words(allowed, n_cells) == words
+def test_what_is_allowed_is_told(alike, words):
+    assert allowed_words(alike) == words
+
+
+def test_cells_that_may_differ_for_the_same_reason_are_told_together():
+    cells = (
+        Cell(str(n), ONE, entry("more", 0), Allowed(relative=0.03 + 1 / n, why="counts"))
+        for n in (100, 400)
+    )
+    part = compare(
+        replace(RECIPE, parts=lambda quick: (Table("t", ("a", "b"), (Line("x", tuple(cells)),)),)),
+        Measured({}), quick=True,
+    ).parts[0]  # fmt: skip
+    assert [len(alike) for alike in part.allowances()] == [2]
 
 
 def test_differences_that_round_to_nothing_have_one_sign():

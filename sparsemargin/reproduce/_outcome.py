@@ -65,9 +65,14 @@ class PartOutcome(NamedTuple):
         for line in self.lines:
             yield from (cell for cell in line.cells if cell is not None)
 
-    def allowances(self) -> Counter[Allowed]:
-        """In how many cells each difference is allowed, in the order of the cells."""
-        return Counter(compared.cell.allowed for compared in self.cells())
+    def allowances(self) -> list[list[Allowed]]:
+        """What cells may differ by, those together that may for the same reason."""
+        groups: dict[tuple, list[Allowed]] = {}
+        for compared in self.cells():
+            allowed = compared.cell.allowed
+            kind = allowed.why, allowed.spread, bool(allowed.absolute), bool(allowed.relative)
+            groups.setdefault(kind, []).append(allowed)
+        return list(groups.values())
 
 
 class Outcome(NamedTuple):

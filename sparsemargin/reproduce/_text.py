@@ -43,7 +43,7 @@ def _part(part: PartOutcome, width: int) -> Iterator[str]:
     if isinstance(part.part, Table):
         rows = [[line.name, *map(_cell, line.cells)] for line in part.lines]
         yield from _in_pieces(["", *part.part.columns], rows, width)
-        yield from (allowed_words(*allowed) for allowed in part.allowances().items())
+        yield from map(allowed_words, part.allowances())
     for examined in part.claims:
         yield _claim(examined)
 

@@ -48,16 +48,23 @@ def difference_words(compared: ComparedCell) -> str:
     return f"{comparison.difference:+z,.{cell.digits + (comparison.n_repeats > 1)}f}"
 
 
-def allowed_words(allowed: Allowed, n_cells: int) -> str:
-    """What may differ by how much in so many cells, and why."""
+def allowed_words(alike: list[Allowed]) -> str:
+    """What cells may differ by that may for the same reason, and the reason."""
+    one, n_cells = alike[0], len(alike)
     where = f"in {n_cells} cell{'s' if n_cells > 1 else ''}"
     words = f"not compared {where}"
-    if math.isfinite(allowed.absolute):
-        shares = [f"{allowed.absolute:g}"] if allowed.absolute else []
-        if allowed.relative:
-            shares.append(f"{100 * allowed.relative:g} % of the printed figure")
+    if math.isfinite(one.absolute):
+        shares = [_range([allowed.absolute for allowed in alike])] if one.absolute else []
+        if one.relative:
+            percents = _range([100 * allowed.relative for allowed in alike])
+            shares.append(f"{percents} % of the printed figure")
         words = f"allowed {where}: {' or, if that is more, '.join(shares) or 'no difference'}"
-        if allowed.spread:
-            plural = "" if allowed.spread == 1 else "s"
-            words += f", and {allowed.spread:g} standard deviation{plural} of one repeat"
-    return f"{words} ({allowed.why})" if allowed.why else words
+        if one.spread:
+            plural = "" if one.spread == 1 else "s"
+            words += f", and {one.spread:g} standard deviation{plural} of one repeat"
+    return f"{words} ({one.why})" if one.why else words
+
+
+def _range(values: list[float]) -> str:
+    low, high = (f"{value:.3g}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
