@@ -226,9 +226,10 @@ _CLAIMS_1 = {
     ),
 }  # fmt: skip
 
+_ON_MCAT = "over 30 splits of the stories at hand the two lie within 0.1 points of each other"
 _CLAIMS_2 = {
     topic: (
-        _pair(topic, "HO_2", "FO", "errors"),
+        _pair(topic, "HO_2", "FO", "errors", _ON_MCAT if topic == "MCAT" else ""),
         _pair(
             topic, "HO_2", "FO", "updates",
             "on the stories at hand the two make the same number but for some percent",
