@@ -52,7 +52,7 @@ def trade_off_over_alpha(
     Parameters
     ----------
     estimator : classifier with the parameters `p` and `alpha`
-        ALMAClassifier, or a pipeline's like of it. Clones are fitted.
+        `ALMAClassifier`. Clones are fitted.
     X : {sparse matrix, array-like} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     p : sequence of float or "log", default=(2, 4, 6)

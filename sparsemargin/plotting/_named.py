@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -71,8 +71,7 @@ def listed_names(names: Any) -> Sequence[str] | None:
     """Names of features as they are, or those of a fitted vectorizer's columns."""
     if hasattr(names, "get_feature_names_out"):
         names = names.get_feature_names_out()
-    listed: Sequence[str] | None = names
-    return listed
+    return cast("Sequence[str] | None", names)
 
 
 def check_feature_names(names: Sequence[str] | None, n_features: int) -> None:
