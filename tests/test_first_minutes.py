@@ -165,6 +165,12 @@ def test_a_sparse_vector_is_no_text():
         ALMAClassifier().fit(coo_array(np.ones(3)), [0])
 
 
+@pytest.mark.parametrize("classifier", [ALMAClassifier, HigherOrderPerceptron])
+def test_the_constructor_is_called_by_the_classifiers_name(classifier):
+    with pytest.raises(TypeError, match=rf"^{classifier.__name__}\.__init__\(\) got an unexpected"):
+        classifier(alpah=0.5)
+
+
 def test_reprs_show_what_differs_from_the_defaults():
     assert repr(ALMAClassifier(p=4, random_state=0)) == "ALMAClassifier(p=4, random_state=0)"
     html = HigherOrderPerceptron(p=7)._repr_html_()

@@ -109,6 +109,12 @@ class Learner:
     # How the labels were given; only where rows may have several.
     _label_form: Form
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # The classifier inherits the constructor, and Python's errors name who users have called.
+        if "__init__" in vars(cls) and hasattr(cls, "classifier"):
+            cls.__init__.__qualname__ = f"{cls.classifier}.__init__"
+
     # ----------------------------------------------------------------------------- parameters
 
     @classmethod
