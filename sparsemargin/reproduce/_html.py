@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sparsemargin.reproduce._machine import machine
 from sparsemargin.reproduce._outcome import Outcome, PartOutcome, count_words
-from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, Verdict
+from sparsemargin.reproduce._recipe import STANDARD_ERRORS, Measured, Picture, Standing, Verdict
 from sparsemargin.reproduce._words import (
     LEGEND,
     MARKS,
@@ -45,7 +45,7 @@ def html_report(outcomes: Sequence[Outcome], *, quick: bool = False) -> str:
         If Jinja2 or matplotlib is not there.
     """
     figures = sum((outcome.figures() for outcome in outcomes), Counter[Verdict]())
-    claims = sum((outcome.claims() for outcome in outcomes), Counter[Verdict]())
+    claims = sum((outcome.claims() for outcome in outcomes), Counter[Standing]())
     return _template().render(
         outcomes=outcomes, papers=_by_paper(outcomes), quick=quick,
         totals={"Printed figures": figures, "Statements of the texts": claims}, machine=machine(),

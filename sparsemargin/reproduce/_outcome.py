@@ -132,9 +132,8 @@ def totals_of(outcome: Outcome) -> Iterator[str]:
 
 def compare(recipe: Recipe, measured: Measured, quick: bool) -> Outcome:
     """Set all that a recipe has measured beside what is printed."""
-    n_repeats = recipe.repeats.quick if quick else recipe.repeats.full
     parts = tuple(_compare_part(part, measured) for part in recipe.parts(quick))
-    return Outcome(recipe, n_repeats, parts, measured)
+    return Outcome(recipe, recipe.repeats.of(quick), parts, measured)
 
 
 def _compare_part(part: Table | Picture, measured: Measured) -> PartOutcome:

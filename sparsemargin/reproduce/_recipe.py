@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -303,7 +303,7 @@ class Picture:
     title: str
     drawn_from: tuple[Work, ...]
     draw: Callable[[Measured], Figure]
-    claims: tuple[Claim, ...] = field(default=())
+    claims: tuple[Claim, ...] = ()
 
     @property
     def works(self) -> tuple[Work, ...]:
@@ -320,6 +320,10 @@ class Repeats(NamedTuple):
 
     quick: int
     full: int
+
+    def of(self, quick: bool) -> int:
+        """Those of a quick run, or of a full one."""
+        return self.quick if quick else self.full
 
 
 @dataclass(frozen=True)
@@ -364,5 +368,4 @@ class Recipe:
         pieces: dict[Work, None] = {}
         for part in self.parts(quick):
             pieces |= dict.fromkeys(part.works)
-        n_repeats = self.repeats.quick if quick else self.repeats.full
-        return [(piece, repeat) for repeat in range(n_repeats) for piece in pieces]
+        return [(piece, repeat) for repeat in range(self.repeats.of(quick)) for piece in pieces]

@@ -75,7 +75,7 @@ def _missing(recipe: Recipe) -> str:
 
 
 def _outcome(recipe: Recipe, records: Records, quick: bool) -> Outcome:
-    n_repeats = recipe.repeats.quick if quick else recipe.repeats.full
+    n_repeats = recipe.repeats.of(quick)
     works = dict.fromkeys(work for work, _ in recipe.works(quick))
     return compare(recipe, Measured({work: records.find(work, n_repeats) for work in works}), quick)
 
