@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsemargin import datasets as datasets
+    from sparsemargin import distributed as distributed
     from sparsemargin import evaluation as evaluation
     from sparsemargin import plotting as plotting
     from sparsemargin import reproduce as reproduce
@@ -52,7 +53,7 @@ _MODULES = {
 }
 
 # Packages with names of their own, imported when they are asked for.
-_PARTS = ("datasets", "evaluation", "plotting", "reproduce")
+_PARTS = ("datasets", "distributed", "evaluation", "plotting", "reproduce")
 
 
 def __getattr__(name: str) -> Any:

@@ -101,7 +101,7 @@ cdef class JointSpace(LinearSpace):
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """As `LinearSpace.resize`."""
         cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
-        cdef Py_ssize_t kept = min(n_features, self.n_features - first)
+        cdef Py_ssize_t kept = min(n_features + min(first, 0), self.n_features - max(first, 0))
         self.move_into(self.storage.moved((n_features + bias) * K, first * K, kept * K, bias * K))
 
     def weights(self):

@@ -64,6 +64,7 @@ cdef inline double p_root(const Space* space, double total) noexcept nogil:
 
 
 cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
+cdef double counted(const Space* space, Py_ssize_t label, int64_t trials) noexcept nogil
 cdef void refit(Space* space, Py_ssize_t label, Projection projection) noexcept nogil
 cdef void tighten(Space* space, Py_ssize_t label) noexcept nogil
 

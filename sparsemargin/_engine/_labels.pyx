@@ -28,6 +28,11 @@ cdef double unit(const Space* space, Py_ssize_t l) noexcept nogil:
     return space.of.sigma[l]
 
 
+cdef double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
+    """What g stands for in the sum of all hypotheses of so many trials, beside acc."""
+    return space.of.Z[l] + (trials - space.of.begin[l]) * unit(space, l)
+
+
 cdef void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
     """Project theta, and bring norm and sigma up to date."""
     cdef Labels* of = &space.of
@@ -157,12 +162,13 @@ cdef class FirstOrderSpace:
         a_array, b_array = np.empty(self.c.n_labels), np.zeros(self.c.n_labels)
         cdef double[::1] a = a_array, b = b_array
         for l in range(self.c.n_labels):
-            a[l] = unit(&self.c, l)
             if self.c.averaged:
                 local = of.stopped[l] if of.stopped[l] >= 0 else self.trials
                 trials = max(local - of.idle[l], <int64_t> 1)
-                a[l] = (of.Z[l] + (local - of.begin[l]) * a[l]) / trials
+                a[l] = counted(&self.c, l, local) / trials
                 b[l] = 1.0 / trials
+            else:
+                a[l] = unit(&self.c, l)
         return a_array, b_array
 
     def theta_norm(self):

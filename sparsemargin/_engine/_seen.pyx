@@ -297,9 +297,10 @@ cdef class SeenSpace:
                 f"{8.0 * side * side / 2**30:.3g} GiB, more than it may. Begin anew with "
                 "solver='implicit', or pass hash_bits."
             )
-        kept = min(n_features, self.n_coordinates - bias - first)
+        start, first = max(-first, 0), max(first, 0)
+        kept = min(n_features - start, self.n_coordinates - bias - first)
         fresh = np.zeros(n_features + bias, dtype=np.int32)
-        fresh[:kept] = self.place_of[first:first + kept]
+        fresh[start:start + kept] = self.place_of[first:first + kept]
         if bias:
             fresh[n_features] = self.place_of[self.n_coordinates - 1]
         self.settings = {**self.settings, "n_features": n_features}
@@ -311,6 +312,24 @@ cdef class SeenSpace:
     def count_rows(self, int64_t n):
         """Count n more rows of a stream, by which its mistakes are numbered."""
         self.rows_taken += n
+
+    def summed(self):
+        """Sum of the hypotheses, each as often as it lasted, shape (n_coordinates,)."""
+        summed = doubles(self.total) + (self.trials - self.begin) * self.unit * doubles(self.w)
+        return summed[self.place_of]
+
+    def take_sums(self, sums, int64_t trials):
+        """Let the average have counted hypotheses that come to these sums, which are 0 for features
+        not seen, in so many trials."""
+        cdef const double[::1] by_coordinate = sums
+        cdef Py_ssize_t i
+        self.trials = self.begin = trials
+        self.predictor = None
+        fill(self.total.begin(), self.total.end(), 0.0)
+        if self.averaged:
+            for i in range(self.n_coordinates):
+                if self.place[i]:
+                    self.total[self.place[i]] = by_coordinate[i]
 
     @property
     def mistaken_rows(self):

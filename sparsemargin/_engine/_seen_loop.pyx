@@ -152,6 +152,21 @@ def learn_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indi
     return products
 
 
+def absorb_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] indices,
+                const index_t[::1] indptr, const double[::1] steps, const int64_t[::1] numbers):
+    """Take in mistakes that were made elsewhere, without a trial: of checked rows, by their steps,
+    which have the signs of the labels, and under these numbers."""
+    cdef RowScale scale
+    cdef Py_ssize_t i, at, nnz
+    space.predictor = None
+    with nogil:
+        for i in range(steps.shape[0]):
+            at, nnz = indptr[i], indptr[i + 1] - indptr[i]
+            measure(&scale, &space.power, &data[0] + at, nnz, space.bias, 0.0)
+            take_row(space, &scale, &data[0] + at, &indices[0] + at, nnz)
+            space.correct(steps[i], numbers[i])
+
+
 def outputs(SeenSpace space, const double[::1] hypothesis, const value_t[::1] data,
             const index_t[::1] indices, const index_t[::1] indptr, double[:, ::1] out,
             Py_ssize_t label, unsigned char[::1] extreme):

@@ -31,7 +31,7 @@ import sys
 import numpy as np
 
 from sparsemargin._engine._labels cimport (
-    FirstOrderSpace, Labels, Space, p_root, refit, tighten, total_S, unit
+    FirstOrderSpace, Labels, Space, counted, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
@@ -190,6 +190,26 @@ cdef double largest_coordinate(const Space* space, const state_t* t,
         if fabs(<double> t[i]) > peak:
             peak = fabs(<double> t[i])
     return peak
+
+
+def lay(LinearSpace whole, state_t[::1] t, state_t[::1] g, const state_t[:, ::1] theta):
+    """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
+    cdef Space* space = &whole.c
+    cdef Py_ssize_t i, j, l
+    cdef double peak
+    for l in range(space.n_labels):
+        peak = 0.0
+        for j in range(space.n_coordinates):
+            peak = max(peak, fabs(<double> theta[j, l]))
+        space.of.started[l] = peak > 0.0
+        space.of.scale[l] = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
+        for j in range(space.n_coordinates):
+            i = place_of(&space.at, j, l)
+            t[i] = <state_t> (theta[j, l] / space.of.scale[l])
+            if space.p.exponent != 2.0:
+                g[i] = <state_t> (link(&space.link, t[i]) if t[i] != 0 else 0.0)
+        sum_afresh(space, &t[0], &g[0], l)
+        refit(space, l, FREE)
 
 
 # ---------------------------------------------------------------------------------- a correction
@@ -594,16 +614,55 @@ cdef class LinearSpace(FirstOrderSpace):
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
 
-        Those that go must weigh nothing either.
+        Those that go must weigh nothing either. -1: a new one comes before the others.
         """
         cdef Py_ssize_t bias = 1 if self.c.bias else 0
-        cdef Py_ssize_t kept = min(n_features, self.n_features - first)
+        cdef Py_ssize_t kept = min(n_features + min(first, 0), self.n_features - max(first, 0))
         self.move_into(self.storage.moved(n_features + bias, first, kept, bias))
 
     cdef move_into(self, Storage storage):
         """Have the same numbers elsewhere."""
         self.storage, self.c.at = storage, storage.places
         self.c.n_coordinates = storage.n_coordinates
+
+    # ------------------------------------------------------------------ epochs apart, and mixed
+    # Of spaces whose coordinates are held densely, as arrays of shape (n_coordinates, n_vectors).
+
+    def dual(self):
+        """The dual vectors, float64."""
+        (_, _, numbers), = self.storage.parts()
+        return numbers["t"] * self.per_label("scale")
+
+    def place_dual(self, theta):
+        """Let the dual vectors be these, of the type of the coordinates; what has been counted
+        stays as it is, and must be nothing or the average's own: see `take_sums`."""
+        lay(self, self.t, self.g, theta)
+
+    def summed(self):
+        """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
+        (_, _, numbers), = self.storage.parts()
+        times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
+        if self.per_label("flushes").any():
+            times = times + np.take_along_axis(
+                self.pending.T, numbers["synced"].astype(np.intp), axis=0)
+        return times * numbers.get("g", numbers["t"]) + numbers["acc"]
+
+    def noted(self):
+        """Where the sum of the hypotheses is no multiple of the weights: bool."""
+        (_, _, numbers), = self.storage.parts()
+        return (numbers["acc"] != 0) | (numbers["synced"] != 0)
+
+    def take_sums(self, sums, int64_t trials):
+        """Let the average have counted hypotheses that come to these sums in so many trials."""
+        for name in ("Z", "unit_peak", "idle", "flushes"):
+            self.per_label(name)[:] = 0
+        self.per_label("stopped")[:] = -1
+        self.per_label("begin")[:] = self.trials = trials
+        if self.c.averaged:
+            (_, _, numbers), = self.storage.parts()
+            numbers["acc"][...] = sums
+            numbers["synced"][...] = 0
+            self.pending[...] = 0.0
 
     cdef one_a_row(self, Py_ssize_t n_rows, kept):
         """A number for each row and label, 0 to begin with, or the kept ones."""

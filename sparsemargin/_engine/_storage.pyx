@@ -219,13 +219,15 @@ cdef class Storage:
     def moved(self, Py_ssize_t n_coordinates, Py_ssize_t first, Py_ssize_t kept,
               Py_ssize_t n_last):
         """The numbers of `kept` coordinates from `first` on, and of the `n_last` last ones, and
-        zeros between; what is left out must be 0."""
+        zeros between; what is left out must be 0. Negative: behind so many zeros."""
+        cdef Py_ssize_t start = max(-first, 0)
+        first = max(first, 0)
         cdef Storage fresh = Storage.__new__(Storage)
         fresh.n_coordinates, fresh.n_labels = n_coordinates, self.n_labels
 
         def table(old):
             new = zeros(n_coordinates * old.shape[1], old.dtype).reshape(n_coordinates, -1)
-            new[:kept] = old[first:first + kept]
+            new[start:start + kept] = old[first:first + kept]
             new[n_coordinates - n_last:] = old[self.n_coordinates - n_last:]
             return new
 

@@ -18,7 +18,7 @@ from sparsemargin._engine._kernel_rows import (
 from sparsemargin._engine._loop import train
 from sparsemargin._engine._outputs import outputs
 from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
-from sparsemargin._engine._seen_loop import learn_rows
+from sparsemargin._engine._seen_loop import absorb_rows, learn_rows
 from sparsemargin._engine._seen_loop import outputs as outputs_of_seen
 
 # Status codes, in the order of `Status` in _types.pxd.
@@ -35,6 +35,7 @@ INDEX_TYPES = tuple(_INTEGERS)
 # Looked up once per call: Cython's own dispatch costs more than learning from a row.
 _BY_ROWS = {
     (value, index): SimpleNamespace(
+        absorb_rows=absorb_rows[_FLOATS[value], _INTEGERS[index]],
         bad_pointer=bad_pointer[_INTEGERS[index]],
         fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
         fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],

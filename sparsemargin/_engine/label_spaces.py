@@ -107,6 +107,25 @@ class LabelSpaces(SpacePerLabel):
         """Weights of the hypothesis, shape (n_labels, n_coordinates)."""
         return np.vstack([space.weights() for space in self.spaces])
 
+    # ------------------------------------------------------------------ epochs apart, and mixed
+
+    def absorb(self, label, rows, steps, numbers):
+        """Let a label take in mistakes that were made elsewhere, on these checked rows."""
+        absorb_rows = kernels.for_rows(rows).absorb_rows
+        absorb_rows(
+            self.spaces[label], rows.data, rows.indices, rows.indptr, steps, numbers
+        )  # fmt: skip
+
+    def summed(self):
+        """Sum of each label's hypotheses, each as often as it lasted, shape (n_labels,
+        n_coordinates)."""
+        return np.vstack([space.summed() for space in self.spaces])
+
+    def take_sums(self, sums, trials):
+        """Let the averages have counted hypotheses that come to these sums in so many trials."""
+        for space, summed in zip(self.spaces, sums, strict=True):
+            space.take_sums(summed, trials)
+
     # -------------------------------------------------------------------------------- outputs
 
     def outputs(self, rows):

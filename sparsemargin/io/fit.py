@@ -13,7 +13,7 @@ import numpy as np
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import Reading
-from sparsemargin.io.row_cache import default_cache_path
+from sparsemargin.io.row_cache import CachedRows, default_cache_path
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source, open_sources
 from sparsemargin.io.stream import WEIGHT_MEMORY, MakeLearner, Moment, learn_from
@@ -107,12 +107,15 @@ def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLea
     def make(block: RowBlock) -> Learner:
         if algo is not None:
             return learner(**known)
-        n_rows = min(block.n_rows, _ROWS_MEASURED)
-        values, kernel = block.data[: block.indptr[n_rows]], known.get("kernel", "linear")
-        intercept = default_intercept(values, n_rows, kernel)
-        return learner(**{**intercept, **known})
+        return learner(**{**intercept_of(block, known.get("kernel", "linear")), **known})
 
     return make
+
+
+def intercept_of(block: RowBlock | CachedRows, kernel: Any) -> dict[str, Any]:
+    """Parameters of the intercept where no algorithm is named, for files that begin so."""
+    n_rows = min(block.n_rows, _ROWS_MEASURED)
+    return default_intercept(block.data[: block.indptr[n_rows]], n_rows, kernel)
 
 
 def _copy(model: Any, max_iter: int | None) -> Learner:

@@ -218,3 +218,58 @@ class OneAgainstTheRest:
         codes = np.zeros(len(label_start) - 1, dtype=np.int64)
         codes[np.searchsorted(label_start, np.flatnonzero(hits), side="right") - 1] = 1
         return codes
+
+
+Coder = ClassCodes | LabelSets | OneAgainstTheRest
+
+
+def told_coder(classes: Any, positive: Any, many: bool) -> Coder | None:
+    """What tells the classes of rows by what the caller has said of them; None: nothing.
+
+    Raises
+    ------
+    ValueError
+        As `coder_of`, or if `positive` is no label.
+    """
+    if not isinstance(positive, str | int | float | np.number | None):
+        raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
+    if positive is not None:
+        return OneAgainstTheRest(positive)
+    return None if classes is None else coder_of(as_labels(_listed(classes)), "classes", many)
+
+
+def _listed(classes: Any) -> np.ndarray:
+    labels = np.array(list(classes) if isinstance(classes, set | frozenset) else classes)
+    return np.array(labels.tolist()) if labels.dtype == object else labels
+
+
+def coder_of(labels: np.ndarray, names: str, many: bool) -> ClassCodes | LabelSets:
+    """What tells which of the classes, those among the labels, rows have.
+
+    Parameters
+    ----------
+    labels : ndarray
+    names : str
+        Where they come from.
+    many : bool
+        Whether rows have any number of them.
+
+    Raises
+    ------
+    ValueError
+        If there is but one, of which each row has one, or they are no classes but measurements.
+    """
+    if labels.dtype.kind == "f" and (labels % 1).any():
+        odd = labels[labels % 1 != 0][0]
+        raise ValueError(
+            f"{names} has labels such as {odd:g}, which are not classes but measurements, and "
+            "can't be learned by a classifier. Give each class a number, or a word."
+        )
+    classes = np.unique(labels)
+    if many:
+        if not len(classes):
+            raise ValueError(f"{names} has no row with a label: there is nothing to learn.")
+        return LabelSets(classes)
+    if len(classes) < 2:
+        raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
+    return ClassCodes(classes)

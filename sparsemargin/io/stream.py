@@ -16,10 +16,12 @@ from sparsemargin._engine._space import LinearSpace
 from sparsemargin._engine.learning import count_trials
 from sparsemargin.io.labels import (
     ClassCodes,
+    Coder,
     LabelSets,
     OneAgainstTheRest,
     UnknownLabelError,
-    as_labels,
+    coder_of,
+    told_coder,
 )
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
@@ -42,7 +44,6 @@ _GROWTH = 1.5
 
 
 MakeLearner = Callable[[RowBlock], Learner]
-_Coder = ClassCodes | LabelSets | OneAgainstTheRest
 
 
 @dataclass(frozen=True)
@@ -125,48 +126,14 @@ def learn_from(
     ValueError, OSError
         Says where, and what helps.
     """
-    coder: _Coder | None = None
-    if not isinstance(positive, str | int | float | np.number | None):
-        raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
-    if positive is not None:
-        coder = OneAgainstTheRest(positive)
-    elif classes is not None:
-        coder = _coder_of(as_labels(_listed(classes)), "classes", corpus)
+    many = corpus.reading.multilabel
+    coder = told_coder(classes, positive, many)
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
         # What has been learned by then was for too few classes.
-        coder = _coder_of(corpus.all_labels(), corpus.names, corpus)
+        coder = coder_of(corpus.all_labels(), corpus.names, many)
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
-
-
-def _listed(classes: Any) -> np.ndarray:
-    labels = np.array(list(classes) if isinstance(classes, set | frozenset) else classes)
-    return np.array(labels.tolist()) if labels.dtype == object else labels
-
-
-def _coder_of(labels: np.ndarray, names: str, corpus: Corpus) -> ClassCodes | LabelSets:
-    """What tells which of the classes, those among the labels, rows have.
-
-    Raises
-    ------
-    ValueError
-        If there is but one, of which each row has one, or they are no classes but measurements.
-    """
-    if labels.dtype.kind == "f" and (labels % 1).any():
-        odd = labels[labels % 1 != 0][0]
-        raise ValueError(
-            f"{names} has labels such as {odd:g}, which are not classes but measurements, and "
-            "can't be learned by a classifier. Give each class a number, or a word."
-        )
-    classes = np.unique(labels)
-    if corpus.reading.multilabel:
-        if not len(classes):
-            raise ValueError(f"{names} has no row with a label: there is nothing to learn.")
-        return LabelSets(classes)
-    if len(classes) < 2:
-        raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
-    return ClassCodes(classes)
 
 
 def _first_new_row(space: Any) -> int:
@@ -180,14 +147,14 @@ class _Stream:
     """One run over the files."""
 
     learner: Learner
-    coder: _Coder
+    coder: Coder
     seed: int | None
 
     def __init__(
         self,
         corpus: Corpus,
         make_learner: MakeLearner,
-        coder: _Coder | None,
+        coder: Coder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
     ) -> None:
@@ -308,7 +275,7 @@ class _Stream:
                     f"The first rows of {self.corpus.names} have {found}, and it can't be read "
                     "twice. Pass all labels there will be as classes=[...]."
                 )
-        self.coder = _coder_of(table.values(), self.corpus.names, self.corpus)
+        self.coder = coder_of(table.values(), self.corpus.names, self.reading.multilabel)
 
     def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns

@@ -33,7 +33,7 @@ PRIMAL_MEMORY = 1 << 26
 _SMALLEST_STEP, _LARGEST_STEP = 1e-150, 1e150
 
 
-def _check_steps(task: Task) -> None:
+def check_steps(task: Task) -> None:
     """Refuse weights that lead to steps too large or too small to be added up."""
     shares = task.class_weight[task.class_weight > 0]
     weights = np.ones(1) if task.weights is None else task.weights
@@ -167,7 +167,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         self, rows: border.Rows, targets: Targets, weights: Any, seed: int | None
     ) -> Self:
         task = self._task(rows, targets, weights)
-        _check_steps(task)
+        check_steps(task)
         if isinstance(self._space, DualSpaces):
             duals.recall_rows(self, self._space, task)
         outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
@@ -197,7 +197,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             )  # fmt: skip
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        _check_steps(task)
+        check_steps(task)
         was_full = self._space.per_label("full").any()
         if isinstance(self._space, DualSpaces):
             opened = dual_loop(self._space, task)

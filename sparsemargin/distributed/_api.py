@@ -1,0 +1,159 @@
+"""One call from shards of data to a fitted model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sparsemargin.distributed._learn import learn_distributed
+from sparsemargin.distributed._rounds import Round
+from sparsemargin.distributed._vectors import Mixing
+from sparsemargin.io.report import Lines
+from sparsemargin.io.stream import WEIGHT_MEMORY
+from sparsemargin.learners import Algorithm
+
+if TYPE_CHECKING:
+    from dask.distributed import Client
+
+    from sparsemargin.estimators._online import OnlineClassifier
+
+
+def fit_distributed(
+    shards: Any,
+    y: Any = None,
+    *,
+    client: Client | str | None = None,
+    algo: Algorithm | None = None,
+    max_iter: int | None = 5,
+    mixing: Mixing = "uniform",
+    classes: Any = None,
+    positive: Any = None,
+    multilabel: bool = False,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    on_round: Callable[[Round], None] | None = None,
+    verbose: int = 0,
+    **params: Any,
+) -> OnlineClassifier:
+    """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
+
+    An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
+    next epoch begins from the mixture [1]_. Shards and their order make the model: it is the same
+    to the bit on any number of workers, whichever of them die on the way, and as often as the fit
+    is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
+    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products.
+
+    What is mixed, for the first-order algorithms, are the dual vectors theta, not the weights: for
+    p > 2 the convexity that the proof needs is that of ``||theta||_p**2``. Averages are mixed by
+    the sums of their hypotheses and the trials. The count k of corrections that ALMA's rate and
+    margin fall with goes on from the largest of the shards', as does ``normalize="running"``'s
+    norm; `n_corrections_` is that count, not the sum over the shards, which `on_round` is told.
+    The Second- and the Higher-order Perceptron are made of the mistakes of all shards: the sums
+    that they keep are then those over all these, exactly.
+
+    Parameters
+    ----------
+    shards : Dask array, list of pairs, or list of paths
+        One for each worker, or more; the model depends on how the rows are cut into them.
+
+        - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices (or anything
+          that can be turned into one): each block of rows is a shard.
+        - Pairs (X, y) as `fit_csr` takes them; each may be a Dask ``Delayed`` or ``Future``.
+        - Paths of svmlight files, compressed or not, or patterns of such; a list of paths is one
+          shard. They are read where the worker is, once; then their row caches are. A row cache
+          (``*.smcache``) may itself be given.
+    y : Dask array or array-like of shape (n_samples,), default=None
+        The labels that go with a Dask array, in blocks as those of `shards` if it is one, too.
+    client : dask.distributed.Client, str or None, default=None
+        A client, or the address of a scheduler. None: this process takes the shards in turn, which
+        gives the same model, and needs no Dask.
+    algo : {"perceptron", "pnorm", "alma", "margin", "ho", "so"}, default=None
+        As for `fit_csr`. None is averaged ALMA_2(0.9) with an intercept of a tenth of the root
+        mean square norm of the rows of the first shard.
+    max_iter : int or None, default=5
+        Epochs. None: until an epoch makes no correction on any shard.
+    mixing : {"uniform", "errors"}, default="uniform"
+        Whether the dual vectors of all shards weigh the same, or, for each label, as much as the
+        corrections they made in the epoch. Of no account for "ho" and "so".
+    classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
+        Of files, as for `fit_svmlight`; of row caches only the first two.
+    cache_dir : path, default=None
+        Folder on each worker where it keeps the row caches of files; None: beside the files.
+    memory_limit : int, default=2**30
+        Bytes the weights may take.
+    checkpoint : path, default=None
+        A model file that is written after each epoch, whole or not at all.
+    resume : bool, default=False
+        Whether to go on from the checkpoint, if there is one; the model is then the same to the
+        bit as that of a fit that was not broken off.
+    on_round : callable, default=None
+        Is told each `Round`: its corrections, bytes and seconds, and the model by then.
+    verbose : int, default=0
+        Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
+    **params
+        Parameters of the estimator. Refused, with what to do instead, are kernels, and those that
+        need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
+        ``normalize="max"``, ``class_weight="balanced"``, ``hypothesis="vote"`` or ``"random"``.
+
+    Returns
+    -------
+    estimator : OnlineClassifier
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If an argument or a shard can't be used; names it, and what helps.
+    OSError
+        If a file can't be read where the worker is. `LostScheduler`, a ConnectionError, if the
+        scheduler goes away: it tells where the last mixture is.
+    RuntimeError
+        If workers have another version of the library, or die of a shard time and again.
+    ImportError
+        If `client` is given and Dask is not installed.
+
+    Warns
+    -----
+    Interruption
+        After Ctrl-C, which ends the fit: the model is the last mixture.
+
+    Notes
+    -----
+    Each worker is sent what has changed of the dual vectors since the epoch before, and sends what
+    its rows have changed: places and values where these are shorter than the whole. The matrix
+    Perceptrons' state is sent whole, and the rows of mistakes are sent back.
+
+    References
+    ----------
+    .. [1] R. McDonald, K. Hall and G. Mann, "Distributed training strategies for the structured
+       perceptron", NAACL-HLT 2010, section 4.2, Figure 3.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> from sparsemargin.distributed import fit_distributed
+    >>> X, y, X_test, y_test, _ = make_alma_target(2000, 1000, random_state=0)
+    >>> shards = [(X[i::4], y[i::4]) for i in range(4)]
+    >>> model = fit_distributed(shards, algo="pnorm", p=6, random_state=0)
+    >>> model.n_features_in_, model.n_iter_
+    (300, 5.0)
+    """
+    from sparsemargin.estimators._online import as_classifier
+
+    learner = learn_distributed(
+        shards, y, client=client, algo=algo, max_iter=max_iter, mixing=mixing, classes=classes,
+        positive=positive, multilabel=multilabel, n_features=n_features, hash_bits=hash_bits,
+        zero_based=zero_based, dtype=dtype, cache_dir=cache_dir, memory_limit=memory_limit,
+        checkpoint=checkpoint, resume=resume, report=Lines() if verbose else None,
+        on_round=on_round, **params,
+    )  # fmt: skip
+    return as_classifier(learner)

@@ -1,0 +1,324 @@
+"""Who does the work on the shards: this process, or Dask's workers."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sparsemargin.distributed import _epoch
+from sparsemargin.distributed._shards import FileShard
+
+if TYPE_CHECKING:
+    from dask.distributed import Client, Future
+
+# Seconds for a first worker to join the scheduler, and to hear from a scheduler at all.
+PATIENCE = 30
+# Times that a shard may be begun again because workers died of it, each of which Dask makes four.
+_ATTEMPTS = 4
+
+Done = Callable[[int, Any], None]
+
+
+class Pair(NamedTuple):
+    """A matrix and its labels, here or on the way."""
+
+    X: Any
+    y: Any
+
+
+class LostScheduler(ConnectionError):
+    """The scheduler has gone away."""
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether it is a collection of Dask's that has not been worked out."""
+    return hasattr(value, "__dask_graph__")
+
+
+class InTurn:
+    """This process, which takes the shards one after the other."""
+
+    n_workers = 1
+
+    def __init__(self, shards: Sequence[Pair | FileShard]) -> None:
+        self.shards: list[Any] = list(shards)
+        for s, shard in enumerate(self.shards):
+            if isinstance(shard, Pair):
+                with _naming(s, len(shards)):
+                    self.shards[s] = _epoch.open_matrix(*map(_here, shard))
+
+    def each(
+        self, function: Callable[..., Any], *shared: Any, which: Sequence[int] | None = None,
+        done: Done | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """What a function gives for each of the shards, in their order.
+
+        Parameters
+        ----------
+        shared : objects
+            Further arguments, which it may not change.
+        which : sequence of int
+            Only for these.
+        done : callable
+            Is told the place and the result of each as it comes.
+        """
+        results = []
+        for s in range(len(self.shards)) if which is None else which:
+            with _naming(s, len(self.shards)):
+                results.append(function(self.shards[s], *shared))
+            if done is not None:
+                done(s, results[-1])
+        return results
+
+    def share(self, value: Any) -> Any:
+        """What stands for an object that every call takes."""
+        return value
+
+    def replace(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
+        """Let each shard be what a function gives for it and its arguments."""
+        for s, own in enumerate(arguments):
+            with _naming(s, len(self.shards)):
+                self.shards[s] = function(self.shards[s], *own)
+
+    def close(self, run: str) -> None:
+        """Leave nothing behind."""
+        _epoch.forget(run)
+
+
+def _here(value: Any) -> Any:
+    if is_lazy(value):
+        return value.compute()
+    return value.result() if hasattr(value, "result") and hasattr(value, "key") else value
+
+
+@contextmanager
+def _naming(s: int, n_shards: int) -> Iterator[None]:
+    """Let errors say which shard they are of, where there are several."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if n_shards == 1:
+            raise
+        message = f"Shard {s} of {n_shards}, counted from 0: {error}"
+        if isinstance(error, OSError):
+            raise OSError(message) from None
+        raise ValueError(message) from None
+
+
+class OnDask:
+    """The workers of a Dask cluster.
+
+    Everything there is made by tasks that Dask can run again, so that nothing is lost with a
+    worker: what was on it is made anew on another, to the bit.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    shards : sequence of Pair or FileShard
+    """
+
+    def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
+        self.client = client
+        self.addresses = _workers(client)
+        self.n_workers = len(self.addresses)
+        with self._connected():
+            _check_versions(client)
+        self.shards: list[Future] = []
+        for s, shard in enumerate(shards):
+            if isinstance(shard, Pair):
+                parts = [self._sent(part, s) for part in shard]
+                lazy = any(is_lazy(part) or hasattr(part, "key") for part in shard)
+                self.shards.append(self._submit(_epoch.open_matrix, None if lazy else s, *parts))
+            else:
+                self.shards.append(self._sent(shard, s))
+
+    def _sent(self, value: Any, s: int | None) -> Future:
+        """An object where Dask can make it again."""
+        if is_lazy(value):
+            return self.client.compute(value)
+        return value if hasattr(value, "key") else self._submit(_itself, s, value)
+
+    def _submit(self, function: Callable[..., Any], s: int | None, *arguments: Any) -> Future:
+        """Have a worker call a function, that of shard s if it is there."""
+        where: dict[str, Any] = {}
+        if s is not None:
+            where = {"workers": [self.addresses[s % self.n_workers]], "allow_other_workers": True}
+        import dask
+
+        name = function.__name__.strip("_")
+        key = f"sparsemargin-{name}-{uuid.uuid4().hex}"
+        # What is sent along is meant to stay with the scheduler.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
+            return self.client.submit(function, *arguments, key=key, pure=False, **where)
+
+    def each(
+        self, function: Callable[..., Any], *shared: Any, which: Sequence[int] | None = None,
+        done: Done | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """As `InTurn.each`; done is told the results in the order in which they come."""
+        from dask.distributed import as_completed
+
+        places = list(range(len(self.shards)) if which is None else which)
+        with self._connected():
+            sent = [self._sent(each, None) for each in shared]
+            futures = {self._submit(function, s, self.shards[s], *sent): s for s in places}
+            results: dict[int, Any] = {}
+            attempts = dict.fromkeys(places, 1)
+            coming = as_completed(list(futures))
+            try:
+                for future in coming:
+                    s = futures.pop(future)
+                    if self._has_killed(future, s, attempts):
+                        again = self._submit(function, s, self.shards[s], *sent)
+                        futures[again] = s
+                        coming.add(again)
+                        continue
+                    results[s] = self._result(future, s)
+                    if done is not None:
+                        done(s, results[s])
+            except BaseException:
+                self.client.cancel(list(futures))
+                raise
+        return [results[s] for s in places]
+
+    def _result(self, future: Future, s: int) -> Any:
+        if future.status != "error":
+            return future.result()
+        with _naming(s, len(self.shards)):
+            return future.result()
+
+    def _has_killed(self, future: Future, s: int, attempts: dict[int, int]) -> bool:
+        """Whether workers died while they were at it, and it may be tried again."""
+        from dask.distributed import KilledWorker
+
+        if future.status != "error" or not isinstance(future.exception(), KilledWorker):
+            return False
+        attempts[s] += 1
+        if attempts[s] > _ATTEMPTS:
+            raise RuntimeError(
+                f"Shard {s} of {len(self.shards)}, counted from 0, has gone down with its worker "
+                "time and again: a worker may not have the memory for it. Cut it into smaller "
+                "shards, or give the workers more."
+            )
+        return True
+
+    def share(self, value: Any) -> Any:
+        """As `InTurn.share`."""
+        return self._sent(value, None)
+
+    def replace(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
+        """As `InTurn.replace`."""
+        with self._connected():
+            self.shards = [
+                self._submit(function, None, shard, *(self._sent(each, None) for each in own))
+                for shard, own in zip(self.shards, arguments, strict=True)
+            ]
+
+    def close(self, run: str) -> None:
+        """Leave nothing behind."""
+        self.shards = []
+        if self.client.status == "running":
+            self.client.run(_epoch.forget, run, on_error="ignore")
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Say so where the scheduler goes away meanwhile."""
+        from concurrent.futures import CancelledError
+
+        from distributed.comm.core import CommClosedError
+
+        address = self.client.scheduler.address
+        try:
+            yield
+        except (CancelledError, CommClosedError, TimeoutError) as error:
+            raise LostScheduler(f"The Dask scheduler at {address} has gone away: {error}") from None
+
+
+Crew = InTurn | OnDask
+
+
+@contextmanager
+def connected_to(client: Any) -> Iterator[Client]:
+    """A client, or one for the scheduler at an address, which is closed in the end.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+    ConnectionError
+        If no scheduler answers.
+    """
+    try:
+        from dask.distributed import Client
+    except ImportError:
+        raise ImportError(
+            "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
+        ) from None
+    if isinstance(client, Client):
+        yield client
+        return
+    if not isinstance(client, str):
+        raise ValueError(
+            f"client must be a dask.distributed.Client, the address of a scheduler such as "
+            f"'tcp://host:8786', or None, got {client!r}."
+        )
+    try:
+        opened = Client(client, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"
+        ) from None
+    with opened:
+        yield opened
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _workers(client: Client) -> list[str]:
+    """Addresses of the workers, in an order that does not depend on when they joined.
+
+    Raises
+    ------
+    ConnectionError
+        If there is none, and none comes.
+    """
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise ConnectionError(
+            f"No worker has joined the Dask scheduler at {client.scheduler.address} within "
+            f"{PATIENCE} seconds. Start one: dask worker {client.scheduler.address}"
+        ) from None
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _version() -> str:
+    from sparsemargin import __version__
+
+    return __version__
+
+
+def _check_versions(client: Client) -> None:
+    """Refuse workers that do not have this version of the library.
+
+    Raises
+    ------
+    RuntimeError
+        Names the worker.
+    """
+    for address, found in client.run(_version, on_error="return").items():
+        if isinstance(found, Exception):
+            raise RuntimeError(
+                f"The worker at {address} can't import sparsemargin: {found}. Install it where "
+                "the workers run."
+            )
+        if found != _version():
+            raise RuntimeError(
+                f"The worker at {address} has sparsemargin {found}, this process {_version()}. "
+                "Install the same version."
+            )

@@ -1,0 +1,90 @@
+"""The forms in which shards are given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sparsemargin.distributed._crew import Pair, is_lazy
+from sparsemargin.distributed._shards import FileShard
+from sparsemargin.io.reading import Reading
+
+# Of a float32 weight vector for one label.
+_LEAST_PER_FEATURE = 4
+
+_FORMS = (
+    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
+)
+
+
+def shards_of(
+    shards: Any, y: Any, reading: Reading, cache_dir: Any, memory_limit: int
+) -> list[Pair] | list[FileShard]:
+    """The shards, in their order.
+
+    Raises
+    ------
+    ValueError
+        If they are given in no form that is known.
+    """
+    if is_lazy(shards):
+        return _of_array(shards, y)
+    if y is not None:
+        raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
+    if isinstance(shards, str | os.PathLike):
+        shards = [shards]
+    listed = list(shards) if isinstance(shards, Iterable) else []
+    if not listed:
+        raise ValueError(f"There are no shards in {type(shards).__name__}. {_FORMS}.")
+    if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
+        return [Pair(*shard) for shard in listed]
+    most = memory_limit // _LEAST_PER_FEATURE
+    directory = None if cache_dir is None else os.fspath(cache_dir)
+    return [FileShard(_paths(shard), reading, directory, most) for shard in listed]
+
+
+def _paths(shard: Any) -> list[str]:
+    """Those of the files of a shard."""
+    if isinstance(shard, str | os.PathLike):
+        return [os.fspath(shard)]
+    if isinstance(shard, list) and shard:
+        return [os.fspath(path) for path in shard if isinstance(path, str | os.PathLike)]
+    raise ValueError(f"A shard can't be of type {type(shard).__name__}. {_FORMS}.")
+
+
+def _of_array(X: Any, y: Any) -> list[Pair]:
+    """A shard for each block of rows of a Dask array."""
+    if y is None:
+        raise ValueError("y is missing: pass the labels of the rows beside the Dask array X.")
+    if getattr(X, "ndim", 0) != 2 or X.numblocks[1] != 1:
+        raise ValueError(
+            f"X must be a Dask array of two dimensions whose blocks have all columns, got "
+            f"{X!r}. Rechunk it: X.rechunk({{1: -1}})."
+        )
+    lengths = X.chunks[0]
+    blocks = X.to_delayed().ravel().tolist()
+    if is_lazy(y):
+        if np.ndim(y) != 1 or y.numblocks[0] != len(blocks) or _differ(y.chunks[0], lengths):
+            raise ValueError(
+                f"y must be a Dask array of one dimension with the blocks of X, {lengths}, got "
+                f"{y!r}. Rechunk it: y.rechunk((X.chunks[0],))."
+            )
+        return [Pair(*pair) for pair in zip(blocks, y.to_delayed().ravel(), strict=True)]
+    if np.isnan(lengths).any():
+        raise ValueError(
+            "The blocks of X have unknown lengths, by which y can't be cut. Pass y as a Dask array "
+            "with the same blocks, or call X.compute_chunk_sizes()."
+        )
+    y = np.asarray(y)
+    if len(y) != sum(lengths):
+        raise ValueError(f"X has {sum(lengths)} rows, and y {len(y)} labels.")
+    cuts = np.cumsum(lengths)[:-1]
+    return [Pair(*pair) for pair in zip(blocks, np.split(y, cuts), strict=True)]
+
+
+def _differ(some: Any, others: Any) -> bool:
+    """Whether lengths differ that are known."""
+    return not np.array_equal(some, others, equal_nan=True)

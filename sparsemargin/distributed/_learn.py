@@ -1,0 +1,113 @@
+"""From shards, given in any of their forms, to a learner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin.distributed import _epoch
+from sparsemargin.distributed import _opening as opening
+from sparsemargin.distributed._checkpoints import Checkpoint, made_by
+from sparsemargin.distributed._crew import Crew, InTurn, OnDask, connected_to
+from sparsemargin.distributed._inputs import shards_of
+from sparsemargin.distributed._opening import Opened
+from sparsemargin.distributed._rounds import Round, Rounds
+from sparsemargin.distributed._shards import FileShard, Survey
+from sparsemargin.distributed._vectors import Mixing
+from sparsemargin.io.labels import Coder, told_coder
+from sparsemargin.io.reading import Reading
+from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
+from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+
+
+def learn_distributed(
+    shards: Any,
+    y: Any = None,
+    *,
+    client: Any = None,
+    algo: Algorithm | None = None,
+    max_iter: int | None = 5,
+    mixing: Mixing = "uniform",
+    classes: Any = None,
+    positive: Any = None,
+    multilabel: bool = False,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    report: Callable[[Moment], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
+    **params: Any,
+) -> Learner:
+    """`fit_distributed` without scikit-learn: gives a learner.
+
+    Parameters
+    ----------
+    report : callable, default=None
+        Is told the `Moment` whenever a shard has been learned from.
+    """
+    if mixing not in ("uniform", "errors"):
+        raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
+    if resume and checkpoint is None:
+        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, {"max_iter": max_iter, **params})
+    opening.check_mixable(kind(**known))
+    reading = Reading(
+        dtype=dtype, multilabel=multilabel or positive is not None, zero_based=zero_based,
+        n_features=n_features, hash_bits=hash_bits,
+    )  # fmt: skip
+    told = told_coder(classes, positive, reading.multilabel)
+    given = shards_of(shards, y, reading, cache_dir, memory_limit)
+    with _crew(client, given) as crew:
+        surveys: list[Survey] = crew.each(_epoch.survey)
+        opening.check_rows_there(surveys)
+        if algo is None:
+            known = {**surveys[0].intercept, **known}
+        if isinstance(given[0], FileShard):
+            opened = _open_files(crew, Opened(kind(**known), surveys), told, memory_limit)
+        else:
+            opened = _open_matrices(crew, Opened(kind(**known), surveys), memory_limit)
+        kept = Checkpoint(checkpoint, made_by(mixing, surveys))
+        done, converged = kept.go_on(opened) if resume else (0, False)
+        rounds = Rounds(crew, opened, mixing, kept, report, on_round)
+        try:
+            return rounds.run(done, converged)
+        finally:
+            crew.close(rounds.run_id)
+
+
+def _open_files(crew: Crew, opened: Opened, told: Coder | None, memory_limit: int) -> Opened:
+    """Get ready to learn from files."""
+    surveys = opened.surveys
+    opened.reading = opening.common_reading(surveys)
+    coder = opening.classes_of_files(surveys, told, opened.reading.multilabel)
+    opened.open(coder.classes, opening.form_of(coder), memory_limit)
+    crew.replace(_epoch.with_classes, [(coder, opened.n_columns, each) for each in surveys])
+    return opened
+
+
+def _open_matrices(crew: Crew, opened: Opened, memory_limit: int) -> Opened:
+    """Get ready to learn from matrices."""
+    surveys = opened.surveys
+    classes = opening.classes_of_matrices(surveys)
+    opened.open(classes, surveys[0].form, memory_limit)
+    crew.replace(_epoch.with_classes, [(classes, opened.dtype.name)] * len(surveys))
+    return opened
+
+
+@contextmanager
+def _crew(client: Any, given: Any) -> Iterator[Crew]:
+    """Who learns from the shards."""
+    if client is None:
+        yield InTurn(given)
+        return
+    with connected_to(client) as connected:
+        yield OnDask(connected, given)

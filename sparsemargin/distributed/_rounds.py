@@ -1,0 +1,213 @@
+"""A fit over shards: what is asked of them first, then an epoch on each, then the mixture, and
+again."""
+
+from __future__ import annotations
+
+import copy
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine.learning import count_trials
+from sparsemargin.distributed import _epoch
+from sparsemargin.distributed._checkpoints import Checkpoint
+from sparsemargin.distributed._crew import InTurn, LostScheduler, OnDask
+from sparsemargin.distributed._mistakes import MistakesMixer
+from sparsemargin.distributed._opening import Opened
+from sparsemargin.distributed._vectors import Mixing, VectorMixer
+from sparsemargin.distributed._whole import OneShard
+from sparsemargin.io.stream import Interruption, Moment
+from sparsemargin.learners import Learner
+from sparsemargin.learners._first_order import FirstOrderLearner
+
+
+@dataclass(frozen=True)
+class Round:
+    """One epoch on every shard, and the mixture of what they came to.
+
+    Attributes
+    ----------
+    epoch : int
+        From 1.
+    corrections : tuple of int
+        Of each shard in this epoch, all labels together.
+    trials : int
+        Of all shards in this epoch.
+    bytes_sent : int
+        To each worker: what the epoch begins with.
+    bytes_received : int
+        From all shards.
+    seconds : float
+        The whole of it.
+    mixing_seconds : float
+        Of these, for the mixture.
+    """
+
+    epoch: int
+    corrections: tuple[int, ...]
+    trials: int
+    bytes_sent: int
+    bytes_received: int
+    seconds: float
+    mixing_seconds: float
+    _finished: Callable[[], Learner]
+
+    def model(self) -> Any:
+        """A classifier that is the mixture."""
+        from sparsemargin.estimators._online import as_classifier
+
+        return as_classifier(self._finished())
+
+
+class Rounds:
+    """The rounds of one fit.
+
+    Parameters
+    ----------
+    crew : InTurn or OnDask
+    opened : Opened
+        What is learned, and from what.
+    mixing : {"uniform", "errors"}
+    checkpoint : Checkpoint
+    report : callable or None
+        Is told the `Moment` whenever a shard is done.
+    on_round : callable or None
+        Is told each `Round`.
+    """
+
+    def __init__(
+        self, crew: InTurn | OnDask, opened: Opened, mixing: Mixing, checkpoint: Checkpoint,
+        report: Callable[[Moment], None] | None, on_round: Callable[[Round], None] | None,
+    ) -> None:  # fmt: skip
+        self.crew, self.opened, self.checkpoint = crew, opened, checkpoint
+        self.report, self.on_round = report, on_round
+        self.learner = opened.learner
+        self.run_id = uuid.uuid4().hex
+        self.mixer = self._mixer(mixing)
+        self.started = time.perf_counter()
+        # The learner as it goes to the workers: its state travels apart.
+        plain = copy.copy(self.learner)
+        del plain._space
+        self.plan = crew.share(
+            _epoch.Plan(plain, self.mixer.epoch_type, opened.seed, opened.no_rows)
+        )
+        # Of the epoch under way.
+        self.rows = self.bytes_read = self.corrections = 0
+        self.mistakes: int | None = 0
+
+    def _mixer(self, mixing: Mixing) -> Any:
+        if len(self.opened.surveys) == 1:
+            return OneShard(self.learner)
+        if isinstance(self.learner, FirstOrderLearner):
+            return VectorMixer(self.learner, self.run_id, mixing)
+        return MistakesMixer(self.learner, self.opened.first_rows)
+
+    def run(self, done: int, converged: bool) -> Learner:
+        """Make the rounds that are left after so many."""
+        max_iter = self.learner.max_iter
+        try:
+            while not converged and (max_iter is None or done < max_iter):
+                converged = self._make_round(done + 1)
+                done += 1
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            warnings.warn(
+                f"Interrupted in epoch {done + 1}: the model is the mixture after epoch {done}.",
+                Interruption, stacklevel=4,
+            )  # fmt: skip
+        except LostScheduler as error:
+            kept = self.checkpoint.tell(done)
+            raise LostScheduler(f"{error} (in epoch {done + 1}). {kept}") from None
+        return self.opened.finished(done)
+
+    def _make_round(self, epoch: int) -> bool:
+        """An epoch on every shard; whether it made no correction anywhere."""
+        began = time.perf_counter()
+        self.rows = self.bytes_read = 0
+        self.mistakes = 0
+        updates, sent = self._learn(epoch)
+        mixing = time.perf_counter()
+        received = sum(n_bytes(update) for update in updates)
+        made = tuple(int(update.made.sum()) for update in updates)
+        trials = sum(update.trials for update in updates)
+        self.mixer.mix(updates)
+        converged = not any(made)
+        if converged and self.learner.max_iter is not None:
+            self._count_the_rest(epoch, trials)
+        self.checkpoint.write(
+            epoch, converged, self.opened.seed, lambda: self.opened.finished(epoch)
+        )
+        ended = time.perf_counter()
+        if self.on_round is not None:
+            self.on_round(
+                Round(epoch, made, trials, sent, received, ended - began, ended - mixing,
+                      lambda: self.opened.finished(epoch))
+            )  # fmt: skip
+        return converged
+
+    def _learn(self, epoch: int) -> tuple[list[Any], int]:
+        """The updates of all shards, and the bytes that each worker was sent."""
+        start = self.mixer.start(epoch, whole=False)
+        tell = self._tell(epoch)
+        updates = self.crew.each(_epoch.learn_epoch, self.plan, start, done=tell)
+        sent = n_bytes(start)
+        missing = [s for s, each in enumerate(updates) if isinstance(each, _epoch.Missing)]
+        if missing:
+            start = self.mixer.start(epoch, whole=True)
+            again = self.crew.each(_epoch.learn_epoch, self.plan, start, which=missing, done=tell)
+            for s, update in zip(missing, again, strict=True):
+                updates[s] = update
+        return updates, sent
+
+    def _count_the_rest(self, epoch: int, trials: int) -> None:
+        """Count the trials that would have followed without a correction."""
+        space, max_iter = self.learner._space, self.learner.max_iter
+        left = count_trials(max_iter, trials) - epoch * trials
+        space.count_trials(space.trials + left)
+
+    def _tell(self, epoch: int) -> Callable[[int, Any], None]:
+        """Counts what shards have come to, and reports it."""
+
+        def tell(s: int, update: Any) -> None:
+            if isinstance(update, _epoch.Missing):
+                return
+            survey = self.opened.surveys[s]
+            self.rows += survey.n_rows
+            self.bytes_read += survey.n_bytes
+            self.corrections += int(update.made.sum())
+            known = self.mistakes is not None and update.mistakes is not None
+            self.mistakes = self.mistakes + update.mistakes if known else None
+            if self.report is not None:
+                self.report(
+                    Moment(
+                        epoch, self.bytes_read, self.opened.n_bytes, self.rows,
+                        self.opened.n_features, self.corrections, self.mistakes,
+                        time.perf_counter() - self.started,
+                    )
+                )  # fmt: skip
+
+        return tell
+
+
+def n_bytes(message: Any) -> int:
+    """Of the arrays in a message; of a space, what it would be pickled to."""
+    if isinstance(message, np.ndarray):
+        return message.nbytes
+    if is_dataclass(message):
+        return sum(n_bytes(getattr(message, field.name)) for field in fields(message))
+    if isinstance(message, dict):
+        return sum(map(n_bytes, message.values()))
+    if isinstance(message, list | tuple):
+        return sum(map(n_bytes, message))
+    if isinstance(message, LinearSpace):
+        return n_bytes(message.__getstate__())
+    if hasattr(message, "spaces"):
+        return sum(n_bytes(space.__getstate__()) for space in message.spaces)
+    return 0

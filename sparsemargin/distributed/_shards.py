@@ -1,0 +1,257 @@
+"""Shards of the data, where the worker is that learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine._loop import shuffle
+from sparsemargin.io._cache_format import CACHE_SUFFIX
+from sparsemargin.io.fit import intercept_of
+from sparsemargin.io.labels import Coder, LabelTable, UnknownLabelError
+from sparsemargin.io.passes import Corpus, Passes
+from sparsemargin.io.reading import LARGEST_INDEX, Reading
+from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
+from sparsemargin.io.sources import open_sources
+from sparsemargin.learners import default_intercept
+from sparsemargin.learners._learner import Targets
+from sparsemargin.learners._rows import Rows, check_rows, codes_of, open_rows
+
+
+class Survey(NamedTuple):
+    """What has to be known of a shard before any is learned from.
+
+    Attributes
+    ----------
+    n_rows, n_entries : int
+    n_columns : int or None
+        Of a matrix.
+    lowest, highest : int
+        Range of the indices of a file, as written.
+    dtype : str
+        Of the values.
+    labels : LabelTable or ndarray
+        Those of a file; the classes of a matrix.
+    form : str or None
+        How the rows of a matrix have any number of labels; None: each has one.
+    reading : Reading or None
+        How a row cache was read.
+    intercept : dict
+        Parameters of the intercept where no algorithm is named.
+    n_bytes : int
+        Of text, or of the arrays.
+    """
+
+    n_rows: int
+    n_entries: int
+    n_columns: int | None
+    lowest: int
+    highest: int
+    dtype: str
+    labels: Any
+    form: str | None
+    reading: Reading | None
+    intercept: dict[str, Any]
+    n_bytes: int
+
+    def identity(self) -> dict[str, Any]:
+        """What the shard is known by when a fit goes on."""
+        return {"n_rows": self.n_rows, "n_entries": self.n_entries, "dtype": self.dtype}
+
+
+class Trials(NamedTuple):
+    """Rows to learn from next: the number of the first one in the shard, and the order."""
+
+    rows: Rows
+    targets: Targets
+    first_row: int
+    order: np.ndarray | None
+
+
+# ---------------------------------------------------------------------------------------- matrices
+
+
+@dataclass
+class MatrixShard:
+    """Rows in memory.
+
+    Attributes
+    ----------
+    rows : Rows
+        Checked.
+    y : ndarray or ManyLabels
+    targets : ndarray, Positives or None
+        None: not yet known.
+    """
+
+    rows: Rows
+    y: Any
+    targets: Targets | None = None
+    streams = False
+
+    @classmethod
+    def of(cls, X: Any, y: Any) -> MatrixShard:
+        """A shard of a matrix and its labels.
+
+        Raises
+        ------
+        ValueError
+            If they can't be used; says where, and what helps.
+        """
+        from scipy.sparse import csr_matrix
+
+        from sparsemargin.estimators import _validation as given
+        from sparsemargin.estimators._many_labels import read_many_labels
+
+        X = X.tocsr() if hasattr(X, "tocsr") else csr_matrix(np.asarray(X))
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        many = read_many_labels(y)
+        labels = given.check_labels(y) if many is None else many
+        if labels.shape[0] != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
+        return cls(check_rows(X, open_rows(X)), labels)
+
+    def survey(self) -> Survey:
+        rows, many = self.rows, hasattr(self.y, "form")
+        classes = self.y.find_classes()[0] if many else np.unique(self.y)
+        n_rows = len(rows.indptr) - 1
+        return Survey(
+            n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
+            classes, self.y.form if many else None, None,
+            default_intercept(rows.data, max(n_rows, 1), "linear"),
+            sum(array.nbytes for array in rows[:3]),
+        )  # fmt: skip
+
+    def coded(self, classes: np.ndarray, dtype: str) -> MatrixShard:
+        """The shard, its labels as places among all classes, and its values of that type."""
+        many = hasattr(self.y, "form")
+        targets = self.y.among(classes) if many else codes_of(self.y, classes)
+        rows = self.rows._replace(data=self.rows.data.astype(dtype, copy=False))
+        return MatrixShard(rows, self.y, targets)
+
+    def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
+        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
+        assert self.targets is not None
+        order = None
+        if seed is not None:
+            order = np.arange(len(self.rows.indptr) - 1)
+            for passes in range(number):
+                shuffle(order, (seed + passes) % 2**64)
+        yield Trials(self.rows, self.targets, 0, order)
+
+
+# ------------------------------------------------------------------------------------------- files
+
+
+@dataclass
+class FileShard:
+    """Rows of svmlight files, or of a row cache, read where the worker is.
+
+    Attributes
+    ----------
+    paths : list of str
+    reading : Reading
+    cache_dir : str or None
+        Where the row cache is kept on the worker; None: beside the first file.
+    max_index : int
+        Larger indices have no room in memory.
+    coder : Coder or None
+        What tells the classes of rows; None: not yet known.
+    n_columns : int
+        Of all shards.
+    identity : dict
+        What the rows were known by when learning began.
+    """
+
+    paths: list[str]
+    reading: Reading
+    cache_dir: str | None
+    max_index: int
+    coder: Coder | None = None
+    n_columns: int = 0
+    identity: dict[str, Any] = field(default_factory=dict)
+    streams = True
+
+    @property
+    def _is_cache(self) -> bool:
+        return len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX)
+
+    def _open(self) -> tuple[RowCache, int]:
+        """The row cache, made first where there is none; and the bytes of what it is made of."""
+        if self._is_cache:
+            return RowCache.open(self.paths[0]), Path(self.paths[0]).stat().st_size
+        sources = open_sources(self.paths)
+        path = default_cache_path([source.name for source in sources])
+        if self.cache_dir is not None:
+            path = Path(self.cache_dir, path.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+        passes = Passes(Corpus(sources, self.reading, 1, path), self.max_index)
+        for _ in passes.first():
+            pass
+        assert passes.cache is not None
+        return passes.cache, passes.n_bytes or 0
+
+    def survey(self) -> Survey:
+        cache, n_bytes = self._open()
+        with cache:
+            first = next(iter(cache.blocks([0]))) if cache.n_blocks else None
+            intercept = {} if first is None else intercept_of(first, "linear")
+            return Survey(
+                cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
+                cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
+                Reading(**cache.identity["reading"]), intercept, n_bytes,
+            )  # fmt: skip
+
+    def coded(self, coder: Coder, n_columns: int, survey: Survey) -> FileShard:
+        """The shard, with what tells the classes of its rows, as all shards have them."""
+        return FileShard(
+            self.paths, self.reading, self.cache_dir, self.max_index, coder, n_columns,
+            survey.identity(),
+        )  # fmt: skip
+
+    def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
+        """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
+        they come."""
+        cache, _ = self._open()
+        with cache:
+            self._check_same(cache)
+            table = LabelTable(cache.label_texts, cache.label_numbers)
+            if seed is None or number == 1:
+                for i, rows in enumerate(cache.blocks()):
+                    yield self._trials(cache, i, rows, None, table)
+            else:
+                for i, rows, order in shuffled(cache, seed, number):
+                    yield self._trials(cache, i, rows, order, table)
+
+    def _check_same(self, cache: RowCache) -> None:
+        """Refuse to go on with other rows, as another machine, or a later hour, may have."""
+        found = {"n_rows": cache.n_rows, "n_entries": cache.n_entries, "dtype": cache.dtype.name}
+        if found != self.identity:
+            raise ValueError(
+                f"{', '.join(self.paths)} had {self.identity['n_rows']:,} rows when learning began "
+                f"and has {found['n_rows']:,} rows here. Every worker must find the same file."
+            )
+
+    def _trials(
+        self, cache: RowCache, i: int, block: CachedRows, order: np.ndarray | None,
+        table: LabelTable,
+    ) -> Trials:  # fmt: skip
+        assert self.coder is not None
+        try:
+            targets = self.coder.of_rows(table, block.labels, block.label_start)
+        except UnknownLabelError as error:
+            first_row = int(cache.first_rows[i]) + error.row
+            raise ValueError(
+                f"{', '.join(self.paths)}, row {first_row}: the label {error.label} is none of the "
+                f"classes {self.coder.classes.tolist()}. Pass all classes, or leave classes out."
+            ) from None
+        rows = Rows(block.data, block.indices, block.indptr, self.n_columns)
+        return Trials(rows, targets, int(cache.first_rows[i]), order)
+
+
+Shard = MatrixShard | FileShard
