@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,13 +221,16 @@ class FileShard:
         cache, _ = self._open()
         with cache:
             self._check_same(cache)
-            table = LabelTable(cache.label_texts, cache.label_numbers)
+            targets_of = self._targets_of(cache)
+            blocks: Iterator[tuple[int, CachedRows, np.ndarray | None]]
             if seed is None or number == 1:
-                for i, rows in enumerate(cache.blocks()):
-                    yield self._trials(cache, i, rows, None, table)
+                blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
             else:
-                for i, rows, order in shuffled(cache, seed, number):
-                    yield self._trials(cache, i, rows, order, table)
+                blocks = shuffled(cache, seed, number)
+            for i, block, order in blocks:
+                first_row = int(cache.first_rows[i])
+                rows = Rows(block.data, block.indices, block.indptr, self.n_columns)
+                yield Trials(rows, targets_of(block, first_row), first_row, order)
 
     def _check_same(self, cache: RowCache) -> None:
         """Refuse to go on with other rows, as another machine, or a later hour, may have."""
@@ -237,21 +241,23 @@ class FileShard:
                 f"and has {found['n_rows']:,} rows here. Every worker must find the same file."
             )
 
-    def _trials(
-        self, cache: RowCache, i: int, block: CachedRows, order: np.ndarray | None,
-        table: LabelTable,
-    ) -> Trials:  # fmt: skip
+    def _targets_of(self, cache: RowCache) -> Callable[[CachedRows, int], Targets]:
+        """What tells the classes of a block's rows; the number of its first row is for errors."""
         assert self.coder is not None
-        try:
-            targets = self.coder.of_rows(table, block.labels, block.label_start)
-        except UnknownLabelError as error:
-            first_row = int(cache.first_rows[i]) + error.row
-            raise ValueError(
-                f"{', '.join(self.paths)}, row {first_row}: the label {error.label} is none of the "
-                f"classes {self.coder.classes.tolist()}. Pass all classes, or leave classes out."
-            ) from None
-        rows = Rows(block.data, block.indices, block.indptr, self.n_columns)
-        return Trials(rows, targets, int(cache.first_rows[i]), order)
+        # A coder keeps in mind the labels of one table.
+        table, coder = LabelTable(cache.label_texts, cache.label_numbers), deepcopy(self.coder)
+
+        def targets_of(block: CachedRows, first_row: int) -> Targets:
+            try:
+                return coder.of_rows(table, block.labels, block.label_start)
+            except UnknownLabelError as error:
+                raise ValueError(
+                    f"{', '.join(self.paths)}, row {first_row + error.row}: the label "
+                    f"{error.label} is none of the classes {coder.classes.tolist()}. Pass all "
+                    "classes, or leave classes out."
+                ) from None
+
+        return targets_of
 
 
 Shard = MatrixShard | FileShard
