@@ -41,8 +41,6 @@ def is_lazy(value: Any) -> bool:
 class InTurn:
     """This process, which takes the shards one after the other."""
 
-    n_workers = 1
-
     def __init__(self, shards: Sequence[Pair | FileShard]) -> None:
         self.shards: list[Any] = list(shards)
         for s, shard in enumerate(self.shards):
@@ -122,37 +120,33 @@ class OnDask:
 
     def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
         self.client = client
-        self.addresses = _workers(client)
-        self.n_workers = len(self.addresses)
+        _wait_for_workers(client)
         with self._connected():
             _check_versions(client)
         self.shards: list[Future] = []
-        for s, shard in enumerate(shards):
+        for shard in shards:
             if isinstance(shard, Pair):
-                parts = [self._sent(part, s) for part in shard]
-                lazy = any(is_lazy(part) or hasattr(part, "key") for part in shard)
-                self.shards.append(self._submit(_epoch.open_matrix, None if lazy else s, *parts))
+                parts = [self._sent(part) for part in shard]
+                self.shards.append(self._submit(_epoch.open_matrix, *parts))
             else:
-                self.shards.append(self._sent(shard, s))
+                self.shards.append(self._sent(shard))
 
-    def _sent(self, value: Any, s: int | None) -> Future:
+    def _sent(self, value: Any) -> Future:
         """An object where Dask can make it again."""
         if is_lazy(value):
             return self.client.compute(value)
-        return value if hasattr(value, "key") else self._submit(_itself, s, value)
+        return value if hasattr(value, "key") else self._submit(_itself, value)
 
-    def _submit(self, function: Callable[..., Any], s: int | None, *arguments: Any) -> Future:
-        """Have a worker call a function, that of shard s if it is there."""
-        where: dict[str, Any] = {}
-        if s is not None:
-            where = {"workers": [self.addresses[s % self.n_workers]], "allow_other_workers": True}
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Have a worker call a function: any, since Dask may wait for ever for one that it was
+        advised to take, though others were allowed, if all were gone for a moment."""
         import dask
 
         name = function.__name__.strip("_")
         key = f"sparsemargin-{name}-{uuid.uuid4().hex}"
         # What is sent along is meant to stay with the scheduler.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
-            return self.client.submit(function, *arguments, key=key, pure=False, **where)
+            return self.client.submit(function, *arguments, key=key, pure=False)
 
     def each(
         self, function: Callable[..., Any], *shared: Any, which: Sequence[int] | None = None,
@@ -163,8 +157,8 @@ class OnDask:
 
         places = list(range(len(self.shards)) if which is None else which)
         with self._connected():
-            sent = [self._sent(each, None) for each in shared]
-            futures = {self._submit(function, s, self.shards[s], *sent): s for s in places}
+            sent = [self._sent(each) for each in shared]
+            futures = {self._submit(function, self.shards[s], *sent): s for s in places}
             results: dict[int, Any] = {}
             attempts = dict.fromkeys(places, 1)
             coming = as_completed(list(futures))
@@ -172,7 +166,7 @@ class OnDask:
                 for future in coming:
                     s = futures.pop(future)
                     if self._has_killed(future, s, attempts):
-                        again = self._submit(function, s, self.shards[s], *sent)
+                        again = self._submit(function, self.shards[s], *sent)
                         futures[again] = s
                         coming.add(again)
                         continue
@@ -207,13 +201,13 @@ class OnDask:
 
     def share(self, value: Any) -> Any:
         """As `InTurn.share`."""
-        return self._sent(value, None)
+        return self._sent(value)
 
     def replace(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
         """As `InTurn.replace`."""
         with self._connected():
             self.shards = [
-                self._submit(function, None, shard, *(self._sent(each, None) for each in own))
+                self._submit(function, shard, *(self._sent(each) for each in own))
                 for shard, own in zip(self.shards, arguments, strict=True)
             ]
 
@@ -279,8 +273,8 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _workers(client: Client) -> list[str]:
-    """Addresses of the workers, in an order that does not depend on when they joined.
+def _wait_for_workers(client: Client) -> None:
+    """Let a first one join.
 
     Raises
     ------
@@ -294,7 +288,6 @@ def _workers(client: Client) -> list[str]:
             f"No worker has joined the Dask scheduler at {client.scheduler.address} within "
             f"{PATIENCE} seconds. Start one: dask worker {client.scheduler.address}"
         ) from None
-    return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def _version() -> str:

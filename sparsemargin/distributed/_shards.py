@@ -22,6 +22,9 @@ from sparsemargin.learners import default_intercept
 from sparsemargin.learners._learner import Targets
 from sparsemargin.learners._rows import Rows, check_rows, codes_of, open_rows
 
+# Bytes that take longer to be sent to another worker than that one could save.
+_HEAVY = 1 << 27
+
 
 class Survey(NamedTuple):
     """What has to be known of a shard before any is learned from.
@@ -177,6 +180,10 @@ class FileShard:
     n_columns: int = 0
     identity: dict[str, Any] = field(default_factory=dict)
     streams = True
+
+    def __sizeof__(self) -> int:
+        # Dask leaves heavy objects where they are, and this one stands for a row cache.
+        return _HEAVY
 
     @property
     def _is_cache(self) -> bool:
