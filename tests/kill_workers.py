@@ -59,10 +59,13 @@ class Killer:
         while self.kills < self.most:
             if self._over.wait(self.random.uniform(SOONEST, LATEST)):
                 return
-            nannies = list(self.cluster.workers.values())
-            pid = self.random.choice(nannies).pid if nannies else None
-            if pid:
-                os.kill(pid, signal.SIGKILL)
+            # One that is only starting is not yet at work, and would not be started again.
+            at_work = [
+                nanny for nanny in self.cluster.workers.values()
+                if nanny.pid and nanny.worker_address in self.cluster.scheduler.workers
+            ]  # fmt: skip
+            if at_work:
+                os.kill(self.random.choice(at_work).pid, signal.SIGKILL)
                 self.kills += 1
 
     def __enter__(self) -> Killer:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparsemargin.distributed import _epoch
@@ -153,30 +155,47 @@ class OnDask:
         done: Done | None = None,
     ) -> list[Any]:  # fmt: skip
         """As `InTurn.each`; done is told the results in the order in which they come."""
-        from dask.distributed import as_completed
-
         places = list(range(len(self.shards)) if which is None else which)
         with self._connected():
             sent = [self._sent(each) for each in shared]
-            futures = {self._submit(function, self.shards[s], *sent): s for s in places}
+            under_way: dict[Future, int] = {}
+            coming: SimpleQueue[Future] = SimpleQueue()
+
+            def begin(s: int) -> None:
+                future = self._submit(function, self.shards[s], *sent)
+                under_way[future] = s
+                future.add_done_callback(coming.put)
+
             results: dict[int, Any] = {}
             attempts = dict.fromkeys(places, 1)
-            coming = as_completed(list(futures))
             try:
-                for future in coming:
-                    s = futures.pop(future)
+                for s in places:
+                    begin(s)
+                while under_way:
+                    future = self._next(coming)
+                    s = under_way.pop(future)
                     if self._has_killed(future, s, attempts):
-                        again = self._submit(function, self.shards[s], *sent)
-                        futures[again] = s
-                        coming.add(again)
+                        begin(s)
                         continue
                     results[s] = self._result(future, s)
                     if done is not None:
                         done(s, results[s])
             except BaseException:
-                self.client.cancel(list(futures))
+                self.client.cancel(list(under_way))
                 raise
         return [results[s] for s in places]
+
+    def _next(self, coming: SimpleQueue[Future]) -> Future:
+        """The next one that is done; says so where nobody is left to do it."""
+        while True:
+            try:
+                return coming.get(timeout=PATIENCE)
+            except Empty:
+                if not self.client.scheduler_info()["workers"]:
+                    warnings.warn(
+                        "No worker is left; the fit goes on when one joins the Dask scheduler at "
+                        f"{self.client.scheduler.address}.", stacklevel=2,
+                    )  # fmt: skip
 
     def _result(self, future: Future, s: int) -> Any:
         if future.status != "error":
@@ -228,7 +247,7 @@ class OnDask:
         try:
             yield
         except (CancelledError, CommClosedError, TimeoutError) as error:
-            raise LostScheduler(f"The Dask scheduler at {address} has gone away: {error}") from None
+            raise LostScheduler(f"The Dask scheduler at {address} has gone away") from error
 
 
 Crew = InTurn | OnDask

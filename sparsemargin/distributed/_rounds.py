@@ -124,7 +124,7 @@ class Rounds:
             )  # fmt: skip
         except LostScheduler as error:
             kept = self.checkpoint.tell(done)
-            raise LostScheduler(f"{error} (in epoch {done + 1}). {kept}") from None
+            raise LostScheduler(f"{error} in epoch {done + 1}. {kept}") from error.__cause__
         return self.opened.finished(done)
 
     def _make_round(self, epoch: int) -> bool:
