@@ -59,10 +59,11 @@ class Killer:
         while self.kills < self.most:
             if self._over.wait(self.random.uniform(SOONEST, LATEST)):
                 return
-            # One that is only starting is not yet at work, and would not be started again.
+            # One that is only starting is not at work, and Dask would not start it again.
             at_work = [
                 nanny for nanny in self.cluster.workers.values()
-                if nanny.pid and nanny.worker_address in self.cluster.scheduler.workers
+                if nanny.status.name == "running"
+                and nanny.worker_address in self.cluster.scheduler.workers
             ]  # fmt: skip
             if at_work:
                 os.kill(self.random.choice(at_work).pid, signal.SIGKILL)

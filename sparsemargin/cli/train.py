@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from sparsemargin.cli.reading import (
     read_for,
     text_sources,
 )
+from sparsemargin.cli.train_dask import check_on_dask, dask_options, learner_on_dask
 from sparsemargin.cli.train_files import check_cache_beside, check_files
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
@@ -42,6 +44,7 @@ sparsemargin train train.svm -o news.model --kernel rbf --gamma 0.1 --max-suppor
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache-beside
 sparsemargin train more.svm -o news.model --init news.model
+sparsemargin train part-*.svm -o news.model --dask tcp://host:8786 --algo alma
 """
 
 _LEARNING, _MODEL = "Learning", "Model"
@@ -125,6 +128,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     help="What the weights, or a kernel's rows, may take.",
 )
 @THREADS
+@dask_options
 @JSON
 def command(
     files: tuple[str, ...],
@@ -132,6 +136,9 @@ def command(
     readable: str | None,
     dictionary: str | None,
     as_json: bool,
+    dask: str | None,
+    mixing: str | None,
+    resume: bool,
     **options: Any,
 ) -> None:
     """Learn from svmlight files, once through for each epoch.
@@ -142,28 +149,54 @@ def command(
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
-    sources = text_sources(files)
-    init, cache = options["init"], options["cache"]
-    check_files(
-        sources, output=output, readable=readable, dictionary=dictionary, init=init, cache=cache
-    )
+    check_on_dask(options, dask, mixing, resume)
+    check = partial(check_files, output=output, readable=readable, dictionary=dictionary)
+    if dask is None:
+        learn = _learner_here(files, options, check, output, readable)
+    else:
+        check([], init=None, cache=None)
+        learn = learner_on_dask(files, options, output, dask=dask, mixing=mixing, resume=resume)
     if dictionary is not None:
         check_dictionary(dictionary)
-    settings = settings_of(options)
-    check_cache_beside(sources, settings, output, readable)
     with learning_progress() as shown, _noting_interruption() as interrupted:
         watch = _Watch(shown)
-        with read_for(settings.get("init_model")):
-            learner = learn_svmlight(files, report=watch, **settings)
+        learner = learn(watch)
     if watch.moment is None:
+        if resume:
+            raise click.UsageError(
+                f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. "
+                "Pass more --epochs."
+            )
         raise KeyboardInterrupt
-    save_model(learner, output)
+    # The workers' mixtures have been saved one after the other.
+    if dask is None:
+        save_model(learner, output)
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
     tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _learner_here(
+    files: tuple[str, ...],
+    options: dict[str, Any],
+    check: Callable[..., None],
+    output: str,
+    readable: str | None,
+) -> Callable[[Callable[[Moment], None]], Learner]:
+    """What learns from files in this process, and is told whom to report to."""
+    sources = text_sources(files)
+    check(sources, init=options["init"], cache=options["cache"])
+    settings = settings_of(options)
+    check_cache_beside(sources, settings, output, readable)
+
+    def learn(report: Callable[[Moment], None]) -> Learner:
+        with read_for(settings.get("init_model")):
+            return learn_svmlight(files, report=report, **settings)
+
+    return learn
 
 
 def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:

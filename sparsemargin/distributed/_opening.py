@@ -25,6 +25,13 @@ _NOT_MIXED = {
 }
 
 
+# What can't be had where no process has all rows: parameters, and what they must be.
+_ELSEWHERE = {
+    "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
+    "max_corrections": None,
+}  # fmt: skip
+
+
 def check_mixable(learner: Learner) -> None:
     """Refuse what can't be learned on shards.
 
@@ -36,20 +43,18 @@ def check_mixable(learner: Learner) -> None:
     if learner.classifier in _NOT_MIXED:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
-            "can are algo='perceptron', 'pnorm', 'alma', 'margin', 'so' and 'ho'."
+            "can are perceptron, pnorm, alma, margin, so and ho."
         )
     learner._check_parameters()
-    if getattr(learner, "kernel", "linear") != "linear":
-        learner._refuse_to_stream("kernel", "keeps the rows of its corrections", "'linear'")
-    if getattr(learner, "solver", "auto") == "dual":
-        learner._refuse_to_stream("solver", "keeps the rows of all mistakes", "'auto'")
-    settings = {"soft_margin": 0, "tol": None, "keep_history": False, "max_corrections": None}
-    for name, off in settings.items():
-        if getattr(learner, name, off) != off:
+    for name, off in _ELSEWHERE.items():
+        value = getattr(learner, name, off)
+        if value != off:
             raise ValueError(
-                f"{name}={getattr(learner, name)!r} needs all rows in one place, and these are in "
-                f"shards. Pass {name}={off}."
+                f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
+                f"{name}={off!r}."
             )
+    if getattr(learner, "solver", "auto") == "dual":
+        raise ValueError("solver='dual' needs all rows in one place. Pass solver='auto'.")
     if learner.hypothesis in ("vote", "random"):
         raise ValueError(
             f"hypothesis={learner.hypothesis!r} is replayed from a log of corrections, which "
