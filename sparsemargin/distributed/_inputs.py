@@ -41,6 +41,11 @@ def shards_of(
         raise ValueError(f"There are no shards in {type(shards).__name__}. {_FORMS}.")
     if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
         return [Pair(*shard) for shard in listed]
+    odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
+    if odd:
+        # A pair among others that are none is not to blame.
+        blamed = next((shard for shard in odd if not isinstance(shard, tuple)), odd[0])
+        raise ValueError(f"A shard can't be of type {type(blamed).__name__}. {_FORMS}.")
     most = memory_limit // _LEAST_PER_FEATURE
     directory = None if cache_dir is None else os.fspath(cache_dir)
     return [FileShard(_paths(shard), reading, directory, most) for shard in listed]
@@ -50,9 +55,9 @@ def _paths(shard: Any) -> list[str]:
     """Those of the files of a shard."""
     if isinstance(shard, str | os.PathLike):
         return [os.fspath(shard)]
-    if isinstance(shard, list) and shard:
-        return [os.fspath(path) for path in shard if isinstance(path, str | os.PathLike)]
-    raise ValueError(f"A shard can't be of type {type(shard).__name__}. {_FORMS}.")
+    if not shard or not all(isinstance(path, str | os.PathLike) for path in shard):
+        raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
+    return [os.fspath(path) for path in shard]
 
 
 def _of_array(X: Any, y: Any) -> list[Pair]:

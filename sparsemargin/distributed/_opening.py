@@ -116,6 +116,10 @@ class Opened:
             )
 
     @property
+    def n_rows(self) -> int:
+        return sum(survey.n_rows for survey in self.surveys)
+
+    @property
     def first_rows(self) -> list[int]:
         """Of each shard, the number of its first row among all."""
         counts = [survey.n_rows for survey in self.surveys]

@@ -8,6 +8,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -111,46 +112,57 @@ class Rounds:
     def run(self, done: int, converged: bool) -> Learner:
         """Make the rounds that are left after so many."""
         max_iter = self.learner.max_iter
+        self.done, self.converged = done, converged
+        self._count_the_rest()
         try:
-            while not converged and (max_iter is None or done < max_iter):
-                converged = self._make_round(done + 1)
-                done += 1
+            while not self.converged and (max_iter is None or self.done < max_iter):
+                self._make_round(self.done + 1)
         except KeyboardInterrupt:
-            if not done:
+            if not self.done:
                 raise
             warnings.warn(
-                f"Interrupted in epoch {done + 1}: the model is the mixture after epoch {done}.",
+                f"Interrupted: the model is the mixture after epoch {self.done}.",
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:
-            kept = self.checkpoint.tell(done)
-            raise LostScheduler(f"{error} in epoch {done + 1}. {kept}") from error.__cause__
-        return self.opened.finished(done)
+            kept = self.checkpoint.tell(self.done)
+            raise LostScheduler(f"{error} in epoch {self.done + 1}. {kept}") from error.__cause__
+        return self._finished()
 
-    def _make_round(self, epoch: int) -> bool:
-        """An epoch on every shard; whether it made no correction anywhere."""
+    def _finished(self) -> Learner:
+        return self.opened.finished(self.done)
+
+    def _make_round(self, epoch: int) -> None:
+        """An epoch on every shard, and the mixture."""
         began = time.perf_counter()
         self.rows = self.bytes_read = 0
         self.mistakes = 0
         updates, sent = self._learn(epoch)
         mixing = time.perf_counter()
-        received = sum(n_bytes(update) for update in updates)
-        made = tuple(int(update.made.sum()) for update in updates)
-        trials = sum(update.trials for update in updates)
-        self.mixer.mix(updates)
-        converged = not any(made)
-        if converged and self.learner.max_iter is not None:
-            self._count_the_rest(epoch, trials)
-        self.checkpoint.write(
-            epoch, converged, self.opened.seed, lambda: self.opened.finished(epoch)
-        )
+        # To the end, even where Ctrl-C comes meanwhile, which is heard after.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(self._mix, epoch, updates).result()
         ended = time.perf_counter()
         if self.on_round is not None:
-            self.on_round(
-                Round(epoch, made, trials, sent, received, ended - began, ended - mixing,
-                      lambda: self.opened.finished(epoch))
-            )  # fmt: skip
-        return converged
+            made = tuple(int(update.made.sum()) for update in updates)
+            trials = sum(update.trials for update in updates)
+            received = sum(n_bytes(update) for update in updates)
+            times = ended - began, ended - mixing
+            self.on_round(Round(epoch, made, trials, sent, received, *times, self._finished))
+
+    def _mix(self, epoch: int, updates: list[Any]) -> None:
+        """Let the learner be the mixture, here and on disk."""
+        self.mixer.mix(updates)
+        self.done, self.converged = epoch, not any(update.made.any() for update in updates)
+        self._count_the_rest()
+        self.checkpoint.write(epoch, self.converged, self.opened.seed, self._finished)
+
+    def _count_the_rest(self) -> None:
+        """Count the trials that would have followed an epoch without a correction."""
+        max_iter, space = self.learner.max_iter, self.learner._space
+        if self.converged and max_iter is not None:
+            trials = count_trials(max_iter, self.opened.n_rows)
+            space.count_trials(max(trials, space.trials))
 
     def _learn(self, epoch: int) -> tuple[list[Any], int]:
         """The updates of all shards, and the bytes that each worker was sent."""
@@ -165,12 +177,6 @@ class Rounds:
             for s, update in zip(missing, again, strict=True):
                 updates[s] = update
         return updates, sent
-
-    def _count_the_rest(self, epoch: int, trials: int) -> None:
-        """Count the trials that would have followed without a correction."""
-        space, max_iter = self.learner._space, self.learner.max_iter
-        left = count_trials(max_iter, trials) - epoch * trials
-        space.count_trials(space.trials + left)
 
     def _tell(self, epoch: int) -> Callable[[int, Any], None]:
         """Counts what shards have come to, and reports it."""

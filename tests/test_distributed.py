@@ -1,0 +1,437 @@
+"""Learning over shards: against the printed algorithm, against one machine, and its faults."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from reference import ALMA, MarginPerceptron, Perceptron
+from reference_higher_order import HigherOrder, SecondOrder
+from reference_mixing import mix_mistakes, mix_vectors
+from scipy.sparse import csr_matrix
+from strategies import examples
+
+import sparsemargin
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.io.stream import Interruption
+
+# Nearer to a threshold, rounding may rightly decide otherwise.
+CLOSEST = 1e-11
+
+# Algorithms that mix, with what a fit of three epochs of them takes.
+MIXED = {
+    "perceptron": {},
+    "pnorm 2": {"algo": "pnorm", "p": 2},
+    "pnorm 6": {"algo": "pnorm", "p": 6},
+    "alma 2": {"algo": "alma", "p": 2},
+    "alma 6": {"algo": "alma", "p": 6, "normalize": "running"},
+    "margin": {"margin": 0.5, "hypothesis": "average"},
+    "last": {"algo": "pnorm", "p": 4, "hypothesis": "last"},
+    "normalized": {"algo": "pnorm", "p": 3, "normalize_hypotheses": True},
+    "joint": {"algo": "alma", "p": 3, "multi_class": "joint"},
+    "ho": {"p": 3, "max_updates": 60},
+    "so": {"max_updates": 60},
+}
+
+
+def parameters(name):
+    chosen = MIXED[name]
+    return {"algo": chosen.get("algo", name), "max_iter": 3, "random_state": 5, **chosen}
+
+
+def make_data(n_rows=240, n_features=40, n_classes=2, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.3)
+    outputs = X @ rng.standard_normal((n_features, n_classes)) + rng.standard_normal(n_classes)
+    return csr_matrix(X.astype(dtype)), outputs.argmax(axis=1)
+
+
+def cut(X, y, n_shards):
+    return [(X[s::n_shards], y[s::n_shards]) for s in range(n_shards)]
+
+
+def dense(weights):
+    return weights.toarray() if hasattr(weights, "toarray") else weights
+
+
+def assert_same(model, other):
+    """To the bit."""
+    np.testing.assert_array_equal(dense(model.coef_), dense(other.coef_))
+    np.testing.assert_array_equal(model.intercept_, other.intercept_)
+    np.testing.assert_array_equal(model.n_corrections_, other.n_corrections_)
+    assert model._space.trials == other._space.trials
+    assert (model.n_iter_, model.n_features_in_) == (other.n_iter_, other.n_features_in_)
+
+
+# ---------------------------------------------------------------------- against the printed one
+
+
+@st.composite
+def small_problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_shards, n = draw(st.integers(2, 4)), draw(st.integers(2, 7))
+    shards = []
+    for _ in range(n_shards):
+        m = draw(st.integers(1, 9))
+        X = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.6)
+        shards.append((X, rng.choice([-1, 1], m)))
+    if len({label for _, y in shards for label in y}) < 2:
+        shards[0][1][:] = -shards[1][1][0]
+    assume(all(np.any(X) for X, _ in shards))
+    return shards
+
+
+def learned(shards, **how):
+    pairs = [(csr_matrix(X), y) for X, y in shards]
+    return fit_distributed(pairs, shuffle=False, max_iter=3, **how)
+
+
+@pytest.mark.parametrize("mixing", ["uniform", "errors"])
+@pytest.mark.parametrize("p", [2.0, 3.5, 6.0])
+@pytest.mark.parametrize("algo", ["pnorm", "alma", "margin"])
+@given(shards=small_problems())
+@examples(15)
+def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
+    rule, own = {
+        "pnorm": (Perceptron(), {}),
+        "alma": (ALMA(alpha=0.8), {"alpha": 0.8}),
+        "margin": (MarginPerceptron(0.3, normalize=True), {"margin": 0.3, "normalize": True}),
+    }[algo]  # fmt: skip
+    if algo == "margin":
+        own["hypothesis"] = "average"
+    expected = mix_vectors(shards, rule, p, 3, mixing)
+    assume(expected.smallest_gap > CLOSEST)
+    model = learned(shards, algo=algo, p=p, mixing=mixing, **own)
+    np.testing.assert_allclose(model.theta_[0], expected.theta.astype(float), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
+    )
+    assert (model.n_corrections_, model._space.trials) == (expected.k, expected.trials)
+
+
+@pytest.mark.parametrize("p", [2, 4])
+@given(shards=small_problems())
+@examples(15)
+def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, p):
+    for algo, rule, own in (
+        ("so", SecondOrder(a=0.7), {"a": 0.7}), ("ho", HigherOrder(p=p), {"p": p})
+    ):  # fmt: skip
+        expected = mix_mistakes(shards, rule, 3)
+        assume(expected.smallest_gap > 1e-9)
+        for hypothesis, weights in ("last", expected.theta), ("average", expected.average):
+            model = learned(shards, algo=algo, hypothesis=hypothesis, **own)
+            np.testing.assert_allclose(model.coef_[0], weights.astype(float), rtol=1e-7, atol=1e-9)
+            assert (model.n_corrections_, model._space.trials) == (expected.k, expected.trials)
+
+
+# -------------------------------------------------------------------------- against one machine
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_one_shard_is_a_fit_to_the_bit(name):
+    X, y = make_data(n_classes=3 if name == "joint" else 2)
+    serial = sparsemargin.fit_csr(X, y, **parameters(name))
+    assert_same(fit_distributed([(X, y)], **parameters(name)), serial)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_one_shard_of_other_types_is_a_fit_to_the_bit(n_classes, dtype):
+    X, y = make_data(n_classes=n_classes, dtype=dtype)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    how = {"algo": "alma", "max_iter": 2, "random_state": 0, "fit_intercept": True}
+    assert_same(fit_distributed([(X, y)], **how), sparsemargin.fit_csr(X, y, **how))
+
+
+def svm_lines(X, y):
+    for row, label in zip(X, y, strict=True):
+        entries = (f"{j + 1}:{v!r}" for j, v in zip(row.indices, row.data.tolist(), strict=True))
+        yield f"{label} {' '.join(entries)}\n"
+
+
+def write(path, X, y):
+    path.write_text("".join(svm_lines(X, y)))
+    return str(path)
+
+
+@pytest.mark.parametrize("max_iter", [1, 3])
+@pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "so", "ho"])
+def test_one_file_is_fit_svmlight_to_the_bit(name, max_iter, tmp_path):
+    path = write(tmp_path / "all.svm", *make_data(n_classes=3))
+    how = {**parameters(name), "max_iter": max_iter}
+    serial = sparsemargin.fit_svmlight(path, **how)
+    assert_same(fit_distributed([path], **how), serial)
+    # The row cache, which that fit has made, may be given itself.
+    assert_same(fit_distributed([path + ".smcache"], **how), serial)
+
+
+def test_the_default_is_that_of_a_fit(tmp_path):
+    X, y = make_data()
+    path = write(tmp_path / "all.svm", X, y)
+    how = {"max_iter": 5, "random_state": 0}
+    assert_same(fit_distributed([(X, y)], random_state=0), sparsemargin.fit_csr(X, y, **how))
+    assert_same(fit_distributed(path, random_state=0), sparsemargin.fit_svmlight(path, **how))
+
+
+def test_files_are_pairs_read_elsewhere(tmp_path):
+    X, y = make_data(n_classes=3)
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 3))]
+    how = {"algo": "alma", "p": 4, "max_iter": 3, "shuffle": False}
+    pairs = fit_distributed(cut(X, y, 3), **how)
+    files = fit_distributed(paths, cache_dir=tmp_path / "caches", **how)
+    np.testing.assert_array_equal(files.coef_, pairs.coef_)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "0.svm", "1.svm", "2.svm", "caches"
+    ]  # fmt: skip
+
+
+def test_shards_may_lack_classes_and_number_labels_differently(tmp_path):
+    X, y = make_data(n_classes=3)
+    order = np.argsort(y, kind="stable")
+    shards = [(X[part], y[part]) for part in np.array_split(order, 4)]
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(shards)]
+    how = {"algo": "pnorm", "max_iter": 3, "shuffle": False}
+    model = fit_distributed(paths, **how)
+    np.testing.assert_array_equal(model.coef_, fit_distributed(shards, **how).coef_)
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "so"])
+def test_epochs_without_corrections_count_in_averages(name):
+    X, y = make_data(60)
+    how = {**parameters(name), "max_iter": 200}
+    if name == "alma 2":
+        how["alpha"] = 1.0
+    rounds = []
+    model = fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
+    assert sum(rounds[-1].corrections) == 0
+    assert len(rounds) < 200
+    assert model._space.trials == 200 * 60
+    again = fit_distributed(cut(X, y, 3), **{**how, "max_iter": None})
+    np.testing.assert_array_equal(again._space.weights() != 0, model._space.weights() != 0)
+
+
+def test_many_labels_are_mixed_label_by_label(tmp_path):
+    X, _ = make_data()
+    Y = (np.random.default_rng(1).random((X.shape[0], 5)) < 0.3).astype(int)
+    how = {"algo": "pnorm", "p": 3, "max_iter": 2, "shuffle": False}
+    together = fit_distributed(cut(X, Y, 3), mixing="errors", **how)
+    for label in range(5):
+        alone = fit_distributed(cut(X, Y[:, label], 3), mixing="errors", **how)
+        np.testing.assert_allclose(together.coef_[label], alone.coef_[0], rtol=1e-12)
+    texts = [
+        "".join(
+            f"{','.join(map(str, np.flatnonzero(labels)))} {line.split(' ', 1)[1]}"
+            for line, labels in zip(svm_lines(part, np.zeros(part.shape[0])), own, strict=True)
+        )
+        for part, own in cut(X, Y, 3)
+    ]
+    paths = []
+    for s, text in enumerate(texts):
+        (tmp_path / f"{s}.svm").write_text(text)
+        paths.append(tmp_path / f"{s}.svm")
+    files = fit_distributed(paths, multilabel=True, mixing="errors", **how)
+    np.testing.assert_allclose(files.coef_, together.coef_, rtol=1e-12)
+    one = fit_distributed(paths, positive="2", mixing="errors", **how)
+    np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
+
+
+# ------------------------------------------------------------------------------ what is sent
+
+
+@pytest.mark.parametrize("p", [2, 5])
+def test_what_differs_is_sent_where_that_is_shorter(p):
+    rng = np.random.default_rng(0)
+    rows = [rng.choice(20_000, 8, replace=False) for _ in range(60)]
+    indptr = np.arange(61) * 8
+    X = csr_matrix((rng.random(480), np.concatenate(rows), indptr), shape=(60, 20_000))
+    y = rng.choice([0, 1], 60)
+    rounds = []
+    fit_distributed(cut(X, y, 3), algo="pnorm", p=p, random_state=0, on_round=rounds.append)
+    whole = 20_000 * 8
+    assert rounds[0].bytes_sent > whole
+    assert all(each.bytes_sent < whole / 10 for each in rounds[1:])
+    assert all(each.bytes_received < whole / 10 for each in rounds)
+
+
+# ------------------------------------------------------------------------ to break off, to resume
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, tmp_path):
+    X, y = make_data(n_classes=3 if name == "joint" else 2)
+    shards, how = cut(X, y, n_shards), parameters(name)
+    whole = fit_distributed(shards, **how)
+    path = tmp_path / "checkpoint.model"
+    fit_distributed(shards, checkpoint=path, **{**how, "max_iter": 1})
+    assert_same(fit_distributed(shards, checkpoint=path, resume=True, **how), whole)
+    assert_same(sparsemargin.load_model(path), whole)
+
+
+@pytest.mark.parametrize("name", ["pnorm 6", "so"])
+def test_a_resumed_fit_of_files_is_the_same_to_the_bit(name, tmp_path):
+    X, y = make_data()
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
+    path = tmp_path / "checkpoint.model"
+    fit_distributed(paths, checkpoint=path, **{**parameters(name), "max_iter": 2})
+    resumed = fit_distributed(paths, checkpoint=path, resume=True, **parameters(name))
+    assert_same(resumed, fit_distributed(paths, **parameters(name)))
+
+
+def test_a_finished_fit_is_resumed_by_doing_nothing(tmp_path):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "random_state": 0, "checkpoint": path}
+    model = fit_distributed(shards, **how)
+    rounds = []
+    assert_same(fit_distributed(shards, resume=True, on_round=rounds.append, **how), model)
+    assert rounds == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"p": 4}, "was learned with p=2.0, not 4"),
+        ({"algo": "pnorm"}, "is of ALMAClassifier"),
+        ({"mixing": "errors"}, "other mixing"),
+        ({"shards": 3}, "other shards"),
+    ],
+)
+def test_another_fit_does_not_go_on(changed, words, tmp_path):
+    data, path = make_data(), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    fit_distributed(cut(*data, 2), **how, max_iter=1)
+    n_shards = changed.pop("shards", 2)
+    with pytest.raises(ValueError, match=words):
+        fit_distributed(cut(*data, n_shards), resume=True, **{**how, **changed})
+
+
+def test_a_plain_model_is_no_checkpoint(tmp_path):
+    X, y = make_data()
+    path = tmp_path / "a.model"
+    sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
+    with pytest.raises(ValueError, match="no fit over shards"):
+        fit_distributed(cut(X, y, 2), algo="alma", checkpoint=path, resume=True)
+    with pytest.raises(ValueError, match="pass its path as checkpoint"):
+        fit_distributed(cut(X, y, 2), algo="alma", resume=True)
+
+
+def test_an_interrupted_fit_keeps_the_last_mixture():
+    X, y = make_data()
+
+    def interrupt(done):
+        if done.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(Interruption, match="after epoch 2"):
+        model = fit_distributed(
+            cut(X, y, 2), algo="alma", random_state=0, max_iter=9, on_round=interrupt
+        )
+    assert_same(model, fit_distributed(cut(X, y, 2), algo="alma", random_state=0, max_iter=2))
+
+
+def test_the_model_of_a_round_is_the_mixture_by_then():
+    X, y = make_data()
+    how, models = {"algo": "pnorm", "p": 3, "random_state": 0}, []
+    fit_distributed(cut(X, y, 3), on_round=lambda each: models.append(each.model()), **how)
+    for epochs, model in enumerate(models, 1):
+        assert_same(model, fit_distributed(cut(X, y, 3), max_iter=epochs, **how))
+
+
+def test_a_mixture_goes_on_learning():
+    X, y = make_data()
+    model = fit_distributed(cut(X, y, 3), algo="alma", random_state=0)
+    before = model._space.trials
+    model.partial_fit(X, y)
+    assert model._space.trials == before + X.shape[0]
+
+
+# --------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"algo": "romma"}, "ROMMAClassifier can't be mixed"),
+        ({"algo": "cramma", "radius": 1.0}, "CRAMMAClassifier can't be mixed"),
+        ({"algo": "maxmargin"}, "MaxMarginClassifier can't be mixed"),
+        ({"kernel": "rbf"}, "kernel='rbf' needs all rows in one place"),
+        ({"soft_margin": 1.0}, "soft_margin=1.0 needs all rows"),
+        ({"tol": 0.1, "hypothesis": "last"}, "tol=0.1 needs all rows"),
+        ({"max_corrections": 10}, "max_corrections=10 needs all rows"),
+        ({"hypothesis": "vote"}, "replayed from a log"),
+        ({"algo": "so", "solver": "dual"}, "solver='dual' needs all rows"),
+        ({"warm_start": True}, "pass resume=True"),
+        ({"max_iter": 1.5}, "whole number of epochs"),
+        ({"class_weight": "balanced"}, "all labels at once"),
+        ({"normalize": "max"}, "largest norm of all the data"),
+        ({"mixing": "mean"}, "'uniform' or 'errors'"),
+        ({"memory_limit": 100}, "more than memory_limit=100"),
+        ({"client": 3}, "client must be"),
+        ({"algorithm": "alma"}, "Unknown parameter"),
+    ],
+)
+def test_what_cannot_be_had_is_refused(how, words):
+    with pytest.raises(ValueError, match=words):
+        fit_distributed(cut(*make_data(), 2), **{"algo": "alma", **how})
+
+
+def broken(X, y):
+    X = X.copy()
+    X.data[0] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda X, y: [], "There are no shards"),
+        (lambda X, y: 3, "There are no shards"),
+        (lambda X, y: [(X, y), 3], "can't be of type int"),
+        (lambda X, y: [(X, y), (X, y[:-1])], "Shard 1 of 2.* 240 rows, and y 239 labels"),
+        (lambda X, y: [(X, y), broken(X, y)], "Shard 1 of 2.*NaN at row"),
+        (lambda X, y: [(X, y), (X[:0], y[:0])], "Shard 1 of 2.*no rows"),
+        (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
+        (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
+        (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),
+    ],
+)
+def test_bad_shards_are_named(make, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        fit_distributed(make(*make_data()), algo="alma")
+
+
+def test_bad_files_are_named(tmp_path):
+    good = write(tmp_path / "good.svm", *make_data())
+    (tmp_path / "bad.svm").write_text("1 1:2\n-1 nonsense\n")
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*bad\.svm.*line 2"):
+        fit_distributed([good, tmp_path / "bad.svm"], algo="alma")
+    with pytest.raises(OSError, match=r"Shard 1 of 2.*none\.svm"):
+        fit_distributed([good, tmp_path / "none.svm"], algo="alma")
+    with pytest.raises(ValueError, match="No row has the label positive='7'"):
+        fit_distributed([good], algo="alma", positive="7")
+
+
+def test_a_label_that_was_not_named_is_told_with_its_row(tmp_path):
+    path = write(tmp_path / "a.svm", *make_data(n_classes=3))
+    with pytest.raises(ValueError, match=r"a\.svm, row \d+: the label 2 is none of the classes"):
+        fit_distributed([path], algo="alma", classes=[0, 1])
+
+
+def test_a_file_that_changes_between_epochs_is_told(tmp_path):
+    X, y = make_data()
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
+
+    def change(done):
+        if done.epoch == 1:
+            write(tmp_path / "1.svm", X[:10], y[:10])
+
+    with pytest.raises(ValueError, match=r"1\.svm had 120 rows when learning began and has 10"):
+        fit_distributed(paths, algo="alma", on_round=change)
+
+
+def test_nothing_is_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_distributed(cut(*make_data(), 3), algo="alma", p=8, max_iter=4)
