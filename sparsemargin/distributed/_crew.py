@@ -6,6 +6,7 @@ import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -187,15 +188,20 @@ class OnDask:
 
     def _next(self, coming: SimpleQueue[Future]) -> Future:
         """The next one that is done; says so where nobody is left to do it."""
+        seconds = 0
         while True:
             try:
-                return coming.get(timeout=PATIENCE)
+                return coming.get(timeout=1)
             except Empty:
-                if not self.client.scheduler_info()["workers"]:
-                    warnings.warn(
-                        "No worker is left; the fit goes on when one joins the Dask scheduler at "
-                        f"{self.client.scheduler.address}.", stacklevel=2,
-                    )  # fmt: skip
+                # What was asked of a scheduler is lost with the connection, even if it comes back.
+                if self.client.status != "running":
+                    raise CancelledError from None
+            seconds += 1
+            if seconds % PATIENCE == 0 and not self.client.scheduler_info().get("workers"):
+                warnings.warn(
+                    "No worker is left; the fit goes on when one joins the Dask scheduler at "
+                    f"{self.client.scheduler.address}.", stacklevel=2,
+                )  # fmt: skip
 
     def _result(self, future: Future, s: int) -> Any:
         if future.status != "error":
@@ -239,8 +245,6 @@ class OnDask:
     @contextmanager
     def _connected(self) -> Iterator[None]:
         """Say so where the scheduler goes away meanwhile."""
-        from concurrent.futures import CancelledError
-
         from distributed.comm.core import CommClosedError
 
         address = self.client.scheduler.address

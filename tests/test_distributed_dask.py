@@ -1,0 +1,262 @@
+"""Learning over shards on Dask's workers, which may die, as may the scheduler."""
+
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import numpy as np
+import pytest
+from command_line import run
+from kill_workers import Killer, Workers, scheduler_and_workers, write_shards
+from published_files import data_folder
+from scipy.sparse import csr_matrix
+from test_distributed import assert_same, cut, make_data, parameters
+
+import sparsemargin
+from sparsemargin.datasets import load_rcv1
+from sparsemargin.distributed import LostScheduler, _crew, _vectors, fit_distributed
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask.distributed")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Of a scheduler that two processes work for."""
+    with scheduler_and_workers(tmp_path_factory.mktemp("dask")) as (client, _):
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), 3, 400)
+
+
+@pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "joint", "ho", "so"])
+def test_the_workers_come_to_the_same_model(name, client):
+    shards = cut(*make_data(n_classes=3), 5)
+    here = fit_distributed(shards, **parameters(name))
+    assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
+
+
+def test_files_are_read_where_the_workers_are(client, paths, tmp_path):
+    how = {"algo": "alma", "random_state": 0, "cache_dir": tmp_path / "caches"}
+    here = fit_distributed(paths, algo="alma", random_state=0)
+    assert_same(fit_distributed(paths, client=client.scheduler.address, **how), here)
+    assert len(list((tmp_path / "caches").iterdir())) == 3
+
+
+@pytest.mark.parametrize("lazy_labels", [True, False])
+def test_dask_arrays_are_cut_at_their_blocks(lazy_labels, client):
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1)).map_blocks(csr_matrix)
+    labels = da.from_array(y, chunks=100) if lazy_labels else y
+    shards = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 240, 100)]
+    how = {"algo": "pnorm", "p": 4, "random_state": 0}
+    expected = fit_distributed(shards, **how)
+    assert_same(fit_distributed(blocks, labels, client=client, **how), expected)
+    assert_same(fit_distributed(blocks, labels, **how), expected)
+
+
+def test_pairs_may_be_on_their_way(client):
+    shards = cut(*make_data(), 2)
+    futures = [(client.submit(csr_matrix, X), client.submit(np.array, y)) for X, y in shards]
+    lazy = [(dask_delayed(csr_matrix)(X), y) for X, y in shards]
+    expected = fit_distributed(shards, algo="alma", random_state=0)
+    for given in futures, lazy:
+        assert_same(fit_distributed(given, client=client, algo="alma", random_state=0), expected)
+    assert_same(fit_distributed(futures, algo="alma", random_state=0), expected)
+
+
+def dask_delayed(function):
+    from dask import delayed
+
+    return delayed(function)
+
+
+@pytest.mark.parametrize(
+    ("X_chunks", "y_chunks", "words"),
+    [((100, 20), 100, "whose blocks have all columns"), ((100, -1), 120, "with the blocks of X")],
+)
+def test_blocks_that_do_not_fit_are_told(X_chunks, y_chunks, words):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=words):
+        fit_distributed(da.from_array(X.toarray(), chunks=X_chunks), da.from_array(y, y_chunks))
+
+
+def test_labels_that_do_not_fit_are_told():
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1))
+    for labels, words in ((y[:-1], "239 labels"), (None, "y is missing")):
+        with pytest.raises(ValueError, match=words):
+            fit_distributed(blocks, labels)
+
+
+def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
+    with pytest.raises(OSError, match=r"Shard 3 of 4.*none\.svm"):
+        fit_distributed([*paths, tmp_path / "none.svm"], client=client, algo="alma")
+    X, y = make_data()
+    X.data[7] = np.inf
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*infinity at row"):
+        fit_distributed([(X[20:], y[20:]), (X, y)], client=client, algo="alma")
+
+
+def test_workers_need_the_same_version(client, monkeypatch):
+    monkeypatch.setattr(sparsemargin, "__version__", "0.0.7", raising=False)
+    with pytest.raises(RuntimeError, match=r"has sparsemargin .*, this process 0\.0\.7"):
+        fit_distributed(cut(*make_data(), 2), client=client)
+
+
+def test_a_start_that_no_worker_knows_is_sent_whole(client):
+    shards = cut(*make_data(n_features=400), 2)
+    how = {"algo": "pnorm", "random_state": 0, "max_iter": 4}
+
+    def forget(done):
+        # As a worker that was started anew has.
+        client.run(lambda: import_module(_vectors.__name__).BASES._latest.clear())
+
+    again = fit_distributed(shards, client=client, on_round=forget, **how)
+    assert_same(again, fit_distributed(shards, **how))
+
+
+# ------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"algo": "pnorm", "p": 6, "max_iter": 30}, {"algo": "so", "max_iter": 6, "max_updates": 200}],
+)
+def test_workers_may_be_killed(how, tmp_path):
+    paths = write_shards(tmp_path, 3, 3000)
+    how = {**how, "random_state": 0}
+    expected = fit_distributed(paths, **how)
+    with scheduler_and_workers(tmp_path / "dask") as (client, workers):
+        with Killer(workers, seed=3, most=2):
+            killed = fit_distributed(paths, client=client, **how)
+        workers.kill(0)
+        assert_same(killed, expected)
+        assert_same(fit_distributed(paths, client=client, **how), expected)
+
+
+def start_scheduler(port_file):
+    command = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
+               "--no-dashboard", "--scheduler-file", str(port_file)]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not port_file.exists() or not port_file.stat().st_size:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process, dask.Client(scheduler_file=str(port_file), set_as_default=False)
+
+
+def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
+    how = {"algo": "alma", "random_state": 0}
+    checkpoint = tmp_path / "last.model"
+    process, client = start_scheduler(tmp_path / "scheduler.json")
+
+    def kill(done):
+        if done.epoch == 3:
+            process.kill()
+            process.wait()
+
+    try:
+        with (
+            client,
+            Workers(client.scheduler.address, 1, tmp_path / "dask"),
+            pytest.raises(LostScheduler, match=r"gone away.*after epoch 3.*last\.model"),
+        ):
+            fit_distributed(paths, client=client, checkpoint=checkpoint, on_round=kill, **how)
+    finally:
+        process.kill()
+    kept = sparsemargin.load_model(checkpoint)
+    assert_same(kept, fit_distributed(paths, max_iter=3, **how))
+    resumed = fit_distributed(paths, checkpoint=checkpoint, resume=True, **how)
+    assert_same(resumed, fit_distributed(paths, **how))
+
+
+def test_a_scheduler_without_workers_is_told_of(monkeypatch):
+    monkeypatch.setattr(_crew, "PATIENCE", 0.3)
+    with (
+        dask.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"),
+    ):
+        fit_distributed(cut(*make_data(), 2), client=cluster.scheduler_address)
+
+
+def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
+    monkeypatch.setattr(_crew, "PATIENCE", 0.3)
+    with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
+
+
+def test_dask_is_needed_for_workers_only(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):
+        fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------------------ the command line
+
+
+def test_training_from_the_shell(client, paths, tmp_path):
+    model = str(tmp_path / "a.model")
+    command = ["train", *paths, "-o", model, "--dask", client.scheduler.address, "--algo", "alma"]
+    run(*command, "--epochs", "2")
+    expected = fit_distributed(paths, algo="alma", random_state=0, max_iter=2)
+    assert_same(sparsemargin.load_model(model), expected)
+    run(*command, "--resume")
+    expected = fit_distributed(paths, algo="alma", random_state=0)
+    assert_same(sparsemargin.load_model(model), expected)
+    assert "has made its 5 epochs" in run(*command, "--resume", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--mixing", "errors"], 2, "pass --dask"),
+        (["--resume"], 2, "pass --dask"),
+        (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init can't be had with --dask"),
+        (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
+        (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "--kernel rbf needs all rows"),
+    ],
+)
+def test_options_that_do_not_go_together(options, code, words, paths, tmp_path):
+    told = run("train", *paths, "-o", tmp_path / "a.model", *options, code=code)
+    assert words in told.stderr
+
+
+# ---------------------------------------------------------------------------------- real texts
+
+
+@pytest.fixture(scope="module")
+def rcv1():
+    folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
+    stories = load_rcv1(
+        ["CCAT", "GCAT"], source="sample", n_train=10_000, n_test=10_000, data_home=folder
+    )
+    labels = 2 * stories.target[:20_000].toarray().astype(np.int64) - 1
+    return stories.data[:20_000], labels
+
+
+@pytest.fixture(scope="module", params=["processes by address", "LocalCluster"])
+def two_workers(request):
+    if request.param == "processes by address":
+        yield request.getfixturevalue("client")
+        return
+    with (
+        dask.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("topic", [0, 1])
+@pytest.mark.parametrize("algo", ["pnorm", "alma", "so"])
+def test_two_workers_err_as_one_machine_does(algo, topic, rcv1, two_workers):
+    X, y = rcv1[0], rcv1[1][:, topic]
+    how = {"algo": algo, "max_iter": 2 if algo == "so" else 5, "random_state": 0}
+    serial = sparsemargin.fit_csr(X[:10_000], y[:10_000], **how)
+    shards = cut(X[:10_000], y[:10_000], 2)
+    mixed = fit_distributed(shards, client=two_workers, **how)
+    assert mixed.score(X[10_000:], y[10_000:]) > serial.score(X[10_000:], y[10_000:]) - 0.003
