@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.learners._many_labels import Choice
@@ -42,7 +43,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
-            and memory-mapped included; anything else is converted to it.
+            and memory-mapped included; anything else is converted to it. Nothing else may write
+            to its arrays, or to the file they are mapped from, until the call returns: they are
+            looked at once and then relied on, and changed indices lead out of the model's memory.
         y : array-like of shape (n_samples,), or of labels a row
             Class labels, numbers or strings; or, for classifiers of first order without a kernel,
             any number of labels a row, each a problem of its own: an indicator, dense or sparse,
@@ -217,13 +220,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         """X as CSR of types the engine takes; the rows themselves are checked later."""
         if reset:
             self._sparse_rows = issparse(X)
-        if given.is_plain_csr(X) and 0 not in X.shape:
+        if given.is_plain_csr(X):
             if reset:
                 validate_data(self, X, skip_check_array=True)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
         given.refuse_text(X)
+        check_sparse(X)
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
             dtype=[np.float64, np.float32],
@@ -343,8 +347,9 @@ where rows may have several
         many = read_many_labels(y, n_columns) if self._has_many_labels else None
         if many is None:
             return float(super().score(X, y, sample_weight))
+        rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._choose_labels(self._check_test_rows(X), Choice(len(self.classes_)))
+        told = self._choose_labels(rows, Choice(len(self.classes_)))
         return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
