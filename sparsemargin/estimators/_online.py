@@ -16,6 +16,7 @@ from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
 from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners import _rows as border
+from sparsemargin.learners._in_use import asks, learns
 from sparsemargin.learners._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.learners._many_labels import Choice
 
@@ -63,6 +64,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             If a parameter, X or y can't be used; says where, and what helps. The model is then as
             it was, unless under `warm_start` a row's magnitudes are to blame: the rows before it
             have been learned.
+        RuntimeError
+            If another thread is at the model, fitting it or asking it for predictions. Models of
+            their own learn side by side.
         """
         return self._fit(X, y, None)
 
@@ -75,6 +79,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             "decision_function serves for ranking and thresholds."
         )
 
+    @learns
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
         self._coef = None
@@ -138,9 +143,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             As for `fit`, or if a label is not among the classes. The model is then as it was,
             unless a row's magnitudes or a full pool are to blame: the rows before have been
             learned.
+        RuntimeError
+            As for `fit`.
         """
         return self._partial_fit(X, y, classes, None)
 
+    @learns
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._coef = None
         if hasattr(self, "classes_"):
@@ -260,6 +268,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     # ------------------------------------------------------------------------------ prediction
 
+    @asks
     def decision_function(self, X: Any) -> np.ndarray:
         """Output of the hypothesis for every row.
 
@@ -275,10 +284,19 @@ where rows may have several
             divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
             [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
             `random_state` and the row's content, one for all classes.
+
+        Raises
+        ------
+        ValueError
+            If X can't be used; says where, and what helps.
+        RuntimeError
+            If another thread is fitting the model. Any number of threads may ask at once, each of
+            which is answered as if it were alone.
         """
         scores = self._outputs(X, relative=False)
         return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
 
+    @asks
     def predict(self, X: Any) -> Any:
         """Class of every row: the sign of the output, 0 being positive, or the largest one; where
         rows may have several labels, those whose outputs are not negative.
@@ -298,6 +316,7 @@ where rows may have several
         return self.classes_[np.concatenate(codes)]
 
     @available_if(_takes_many_labels)
+    @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
         """Labels of every row, by a model whose rows may have several.
 
@@ -328,6 +347,7 @@ where rows may have several
         chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
         return in_form(chosen, self.classes_, self._label_form)
 
+    @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose class is predicted, or, where rows may have several, whose very
         set of labels is.

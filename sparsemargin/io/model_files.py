@@ -29,6 +29,7 @@ from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
 from sparsemargin.learners import LEARNERS, Learner
+from sparsemargin.learners._in_use import refuse_while_learning
 from sparsemargin.learners._learner import count_labels
 from sparsemargin.learners._many_labels import FORMS
 
@@ -118,6 +119,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
+    refuse_while_learning(model)
     model._check_parameters()
     parameters = model._parameters()
     if callable(parameters.get("kernel")):

@@ -21,6 +21,7 @@ from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import learn_once
 from sparsemargin._engine.task import Positives, Task
 from sparsemargin._engine.threads import run_together
+from sparsemargin.learners._in_use import refuse_while_learning
 from sparsemargin.learners._limits import (
     FLAG,
     NONE,
@@ -367,6 +368,7 @@ class Learner:
     # ------------------------------------------------------------------------ fitted attributes
 
     def _check_fitted(self) -> None:
+        refuse_while_learning(self)
         if not hasattr(self, "classes_"):
             from sklearn.utils.validation import check_is_fitted
 
@@ -436,4 +438,5 @@ class Learner:
         return self._space.p
 
     def __getstate__(self) -> dict:
+        refuse_while_learning(self)
         return {**self.__dict__, "_coef": None} if "_coef" in self.__dict__ else self.__dict__
