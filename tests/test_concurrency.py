@@ -1,6 +1,7 @@
 """One model and many threads: asked by all of them it answers as one would be; it learns alone."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
@@ -22,6 +23,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine import _storage
 from sparsemargin.evaluation import hypothesis_errors, margins
+from sparsemargin.learners import _in_use
 
 N_THREADS = 8
 
@@ -238,6 +240,17 @@ def test_a_fit_that_fails_lets_others_go_on(held):
             model.predict(bad)
     at_once([partial(model.predict, X)] * 2)
     at_once([partial(model.fit, X, y)])
+
+
+def test_models_that_are_gone_leave_nothing_behind():
+    X, y = make_problem()
+    gc.collect()
+    before = len(_in_use._uses)
+    model = ALMAClassifier().fit(X, y)
+    assert len(_in_use._uses) == before + 1
+    del model
+    gc.collect()
+    assert len(_in_use._uses) == before
 
 
 def test_models_that_learn_at_once_do_not_meet():
