@@ -26,6 +26,17 @@ from sparsemargin.evaluation import hypothesis_errors, margins
 ALL_MODELS = {**MODELS, **JOINT}
 REFUSALS = (ValueError, TypeError)
 # What numpy or Cython say of what should have been looked at before.
+ODD_LABELS = [
+    lambda y: y[:-1], lambda y: y[:0], lambda y: None, lambda y: 3, lambda y: "labels",
+    lambda y: np.full(12, np.nan), lambda y: np.full(12, 1), lambda y: np.arange(12) * 2**62,
+    lambda y: np.arange(12) + 0.5, lambda y: np.ones((12, 2, 2)), lambda y: np.eye(12) > 0,
+    lambda y: np.array(["a", "b", "\0"] * 4), lambda y: np.array([b"a", b"b"] * 6),
+    lambda y: np.array([1, "a", None] * 4, object), lambda y: np.array([{}, []] * 6, object),
+    lambda y: np.array([1j, 2] * 6), lambda y: np.array(["2020-01-01"] * 12, "M8[D]"),
+    lambda y: np.zeros(12, [("a", "i4"), ("b", "f8")]), lambda y: np.arange(24)[::2] % 3,
+    lambda y: np.array([0, 1] * 6, ">i2"), lambda y: [[], [1], [1, 2]] * 4, lambda y: [{1}] * 12,
+    lambda y: sp.csr_matrix((12, 2**12)), lambda y: sp.coo_matrix(np.eye(12)[:, :3]),
+]  # fmt: skip
 UNCLEAR = re.compile(
     "Buffer dtype|Buffer has wrong|zero-size array|cannot reshape|not subscriptable|broadcast|"
     "unsupported operand|has no len|out of bounds|Out of bounds|object is not iterable|setting an"
@@ -49,6 +60,8 @@ class CorruptedArrays:
         X, y = _problem(setting)
         use = USES[random.randint(len(USES))]
         arrays = Arrays.of(X if use is not _labelled_by else _ones(X))
+        if random.uniform() < 0.1:
+            y, arrays.plain = ODD_LABELS[random.randint(len(ODD_LABELS))](y), False
         for of_change in given.changes(random.randint(1, self.MOST_CHANGES + 1)):
             change(of_change, arrays, given.log)
         given.log.append(f"{use.__name__} of {setting}")
@@ -111,7 +124,7 @@ def _goes_on(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: boo
 
 
 def _begins_a_stream(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
-    classes = None if isinstance(y, sp.csr_matrix) else np.unique(y)
+    classes = np.arange(setting[1]) if setting[1] else None
     model = _unfitted(setting).partial_fit(X, y, classes)
     _outputs(model, _problem(setting)[0])
     return "went on"

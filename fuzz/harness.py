@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -96,6 +96,9 @@ def _take_inputs(fuzzer: Any, arguments: argparse.Namespace) -> None:
     faulthandler.enable()
     _limit_memory()
     outcomes: Counter = Counter()
+    # What is printed on the way is no report.
+    reports = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with open(arguments.place, "r+b") as file:
         place = mmap.mmap(file.fileno(), 8)
     with tempfile.TemporaryDirectory() as folder:
@@ -106,8 +109,8 @@ def _take_inputs(fuzzer: Any, arguments: argparse.Namespace) -> None:
             try:
                 subject.check(given)
             except Exception as error:
-                _report(number, error, given)
-    print(json.dumps({"outcomes": outcomes}), flush=True)
+                _report(reports, number, error, given)
+    print(json.dumps({"outcomes": outcomes}), file=reports, flush=True)
 
 
 def _limit_memory() -> None:
@@ -116,12 +119,12 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def _report(number: int, error: Exception, given: Given) -> None:
+def _report(reports: TextIO, number: int, error: Exception, given: Given) -> None:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     message = re.sub(r"-?\d[\d.e+-]*", "#", str(error))[:80]
     what = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}: {message}"
     text = "\n".join([*given.log, "".join(traceback.format_exception(error))])
-    print(json.dumps({"number": number, "what": what, "text": text}), flush=True)
+    print(json.dumps({"number": number, "what": what, "text": text}), file=reports, flush=True)
 
 
 # -- the process that watches it ------------------------------------------------------------------

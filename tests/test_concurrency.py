@@ -25,7 +25,7 @@ from sparsemargin._engine import _storage
 from sparsemargin.evaluation import hypothesis_errors, margins
 from sparsemargin.learners import _in_use
 
-N_THREADS = 8
+N_THREADS = 6
 
 ALL_MODELS = {
     **MODELS,
@@ -72,7 +72,7 @@ def answers(model, X, y):
 
 @pytest.mark.parametrize("kind", FITTED, ids=", ".join)
 def test_many_threads_are_answered_as_one(kind):
-    X, y = make_problem(60, n_classes=3)
+    X, y = make_problem(30, n_classes=3)
     model = fit(FITTED[kind](random_state=0), X, y)
     expected = answers(copy.deepcopy(model), X, y)
     # Nothing has been asked of this one: what it makes at the first question is made by all.
