@@ -56,7 +56,7 @@ class CorruptedArrays:
         random = given.random
         name = list(ALL_MODELS)[random.randint(len(ALL_MODELS))]
         n_classes, params = _parameters(random, name)
-        setting = name, n_classes, _Key(params)
+        setting = name, n_classes, _Key(params), ["f4", "f8"][random.randint(2)]
         X, y = _problem(setting)
         use = USES[random.randint(len(USES))]
         arrays = Arrays.of(X if use is not _labelled_by else _ones(X))
@@ -154,7 +154,7 @@ def _asks(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) 
 def _labelled_by(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
     """The matrix in the place of an indicator of labels."""
     rows = make_problem(12, 8, seed=1)[0]
-    model = _unfitted(("ALMA", 3, {"max_iter": 2}))
+    model = ALL_MODELS["ALMA"](max_iter=2)
     model.fit(rows, X).predict(rows)
     model.score(rows, X)
     model.partial_fit(rows, X)
@@ -197,12 +197,12 @@ class _Key(dict):
 
 
 def _problem(setting: tuple) -> tuple[sp.csr_matrix, Any]:
-    return _problem_of(setting[1])
+    return _problem_of(setting[1], setting[3])
 
 
 @cache
-def _problem_of(n_classes: int) -> tuple[sp.csr_matrix, Any]:
-    X, y = make_problem(12, 8, n_classes=n_classes or 3)
+def _problem_of(n_classes: int, dtype: str) -> tuple[sp.csr_matrix, Any]:
+    X, y = make_problem(12, 8, n_classes=n_classes or 3, dtype=dtype)
     return X, y if n_classes else sp.csr_matrix(np.eye(3, dtype=int)[y])
 
 
@@ -212,7 +212,7 @@ def _ones(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def _unfitted(setting: tuple) -> Any:
-    name, _, params = setting
+    name, _, params, _ = setting
     return ALL_MODELS[name](**params)
 
 

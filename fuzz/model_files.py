@@ -37,8 +37,12 @@ DUALS = {
 }
 BYTE_CHANGES = [flipped, cut, moved, other_size, other_size]
 
-OTHERS = {"many labels": ALMAClassifier, "tiled": ALMAClassifier}
-N_LABELS = {"many labels": 3, "tiled": 20}
+OTHERS = {
+    "many labels": ALMAClassifier,
+    "tiled": ALMAClassifier,
+    "text": partial(ALMAClassifier, class_weight={"a": 2.0, "b": 0.5, "c": 1.0}),
+    "numbers": partial(ALMAClassifier, class_weight={0: 2.0, 1: 0.5, 2: 1}),
+}
 
 
 def _all_kinds() -> list[tuple[str, str, int]]:
@@ -46,7 +50,7 @@ def _all_kinds() -> list[tuple[str, str, int]]:
     lone = {**MODELS, **DUALS}
     kinds = [(name, h, n_classes) for name in lone for h in HYPOTHESES for n_classes in (2, 3)]
     kinds += [(name, h, 3) for name in JOINT for h in ("last", "average")]
-    kinds += [("many labels", h, 3) for h in HYPOTHESES]
+    kinds += [(name, h, 3) for name in ("many labels", "text", "numbers") for h in HYPOTHESES]
     return kinds + [("tiled", h, 20) for h in ("last", "average")]
 
 
@@ -59,6 +63,8 @@ def problem_of(kind: tuple[str, str, int]) -> tuple[Any, Any]:
     X, y = make_problem(40, n_classes=n_classes)
     if name == "many labels":
         return X, [(label, 0) if label else () for label in y]
+    if name == "text":
+        return X, np.array(["a", "b", "c"], object)[y]
     return (widened(X) if "rbf" in name else X), y
 
 

@@ -220,6 +220,26 @@ def test_a_forked_process_does_not_wait_for_threads_it_does_not_have(held):
     kernel.during(lambda: model.decision_function(X), fork)
 
 
+def test_nothing_is_learned_while_the_model_is_copied():
+    X, y = make_problem(30)
+    X = X.toarray()
+
+    class Kernel:
+        def __call__(self, a, b):
+            return a @ b.T
+
+        def __deepcopy__(self, memo):
+            refused("asks", lambda: model.fit(X, y), lambda: model.partial_fit(X, y))
+            return self
+
+    model = ALMAClassifier(kernel=Kernel(), random_state=0).fit(X, y)
+    copied = copy.deepcopy(model)
+    assert vars(copied).keys() == vars(model).keys()
+    np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))
+    copied.partial_fit(X, y)
+    assert copied.n_corrections_ > model.n_corrections_
+
+
 def test_a_copy_answers_while_the_model_learns(held):
     kernel, model, X, y = held
     linear = ALMAClassifier(random_state=0).fit(X, y)
