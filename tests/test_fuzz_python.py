@@ -69,3 +69,31 @@ def test_what_was_found_is_run_again_by_its_number(tmp_path):
     (tmp_path / "planted.py").write_text(PLANTED)
     assert run(tmp_path / "planted.py", "1", "--first", "3", "--kept", "0,2").returncode == 0
     assert run(tmp_path / "planted.py", "1", "--first", "3", "--kept", "1").returncode == 1
+
+
+HANGING = """
+import time
+
+import harness
+
+harness.PATIENCE = 3
+
+
+class Hanging:
+    def check(self, given):
+        time.sleep(600)
+
+    def __init__(self, folder):
+        pass
+
+
+harness.main(Hanging)
+"""
+
+
+def test_a_hang_is_found_and_ended(tmp_path):
+    (tmp_path / "hanging.py").write_text(HANGING)
+    outcome = run(tmp_path / "hanging.py", "1", "--kept", "")
+    assert outcome.returncode == 1
+    assert "--- hang: " in outcome.stdout
+    assert "in check" in outcome.stdout
