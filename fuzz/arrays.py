@@ -21,7 +21,14 @@ from harness import Given, main
 from models import JOINT, MODELS, make_problem
 
 from sparsemargin import fit_csr
-from sparsemargin.evaluation import hypothesis_errors, margins
+from sparsemargin.evaluation import (
+    certificate_over_passes,
+    compare_on_splits,
+    hypothesis_errors,
+    learning_curve_over_epochs,
+    margins,
+    selection_stability,
+)
 
 ALL_MODELS = {**MODELS, **JOINT}
 REFUSALS = (ValueError, TypeError)
@@ -151,6 +158,26 @@ def _asks(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) 
     return "asked"
 
 
+def _evaluates(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
+    """What fits clones, to parts of the rows among others."""
+    model, labels = ALL_MODELS["ALMA"](max_iter=2, hypothesis="last"), np.arange(12) % 2
+    clean, splits = _problem(setting)[0], [(np.arange(8), np.arange(8, 12))]
+    refused = None
+    for evaluate in (
+        lambda: certificate_over_passes(model, X, y, n_passes=2),
+        lambda: compare_on_splits({"it": model}, X, labels, splits),
+        lambda: selection_stability(model, X, labels, splits * 2, top=3),
+        lambda: learning_curve_over_epochs(model, X, labels, clean, labels, epochs=[1]),
+    ):
+        try:
+            evaluate()
+        except REFUSALS as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    return "evaluated"
+
+
 def _labelled_by(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
     """The matrix in the place of an indicator of labels."""
     rows = make_problem(12, 8, seed=1)[0]
@@ -161,7 +188,17 @@ def _labelled_by(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain:
     return "fitted"
 
 
-USES = [_fits, _fits, _fits_by_default, _goes_on, _begins_a_stream, _asks, _asks, _labelled_by]
+USES = [
+    _fits,
+    _fits,
+    _fits_by_default,
+    _goes_on,
+    _begins_a_stream,
+    _asks,
+    _asks,
+    _labelled_by,
+    _evaluates,
+]
 
 
 # -- settings -------------------------------------------------------------------------------------
