@@ -50,6 +50,8 @@ class Arrays:
         Makes the matrix of a CSR matrix.
     plain : bool
         Whether it is still the matrix it was, if in another form.
+    made : sparse matrix or None
+        What they have become, of another format.
     """
 
     data: Any
@@ -58,6 +60,7 @@ class Arrays:
     shape: Any
     make: Callable[[Any], Any] = sp.csr_matrix
     plain: bool = True
+    made: Any = None
 
     @classmethod
     def of(cls, X: sp.csr_matrix) -> Arrays:
@@ -65,6 +68,8 @@ class Arrays:
 
     def matrix(self) -> Any:
         """A matrix of these very arrays, whatever the constructor would say of them."""
+        if self.made is not None:
+            return self.made
         compressed = self.make in (sp.csr_matrix, sp.csr_array, sp.csc_matrix)
         if self.plain and not compressed:
             native = self.data.astype(self.data.dtype.newbyteorder("="))
@@ -182,10 +187,42 @@ def other_format(random: np.random.RandomState, arrays: Arrays) -> None:
     arrays.make = sp.csc_matrix
 
 
+def corrupted_container(random: np.random.RandomState, arrays: Arrays) -> None:
+    """A matrix of another format, of which one array is changed."""
+    if max(arrays.shape) > 1000:
+        raise ValueError("scipy takes too much memory for such a matrix")
+    sound = sp.csr_matrix((arrays.data, arrays.indices, arrays.indptr), arrays.shape, copy=True)
+    sound.check_format(full_check=True)  # else making the other one may crash
+    made = _chosen(random, CONTAINERS)(sound)
+    name = _chosen(random, [name for name in ATTRIBUTES if hasattr(made, name)])
+    array = getattr(made, name)
+    way = random.randint(5)
+    if way == 0:
+        array[random.randint(len(array))] = _chosen(random, [-(2**31), -1, 8, 12, 2**31 - 1, None])
+    elif way == 1:
+        array = array[: random.randint(len(array) + 1)]
+    elif way == 2:
+        array = np.concatenate([array] * random.randint(2, 1000))
+    elif way == 3 and array.dtype == object:
+        array[random.randint(len(array))].extend([1] * 10 ** random.randint(6))
+    else:
+        array = array.astype(_chosen(random, TYPES))
+    if name in ("row", "col"):
+        made.coords = tuple(
+            array if each == name else getattr(made, each) for each in ("row", "col")
+        )
+    else:
+        setattr(made, name, array)
+    arrays.made = made
+
+
+CONTAINERS = [sp.csc_matrix, sp.bsr_array, sp.coo_matrix, sp.dia_matrix, sp.lil_array]
+ATTRIBUTES = ["data", "indices", "indptr", "row", "col", "offsets", "rows"]
+
 CORRUPTIONS = [
     extreme_index, extreme_index, column_near_the_end, shifted_pointers, swapped, repeated_column,
     any_value, other_scale, other_length, other_type, other_dimensions, other_shape, one_buffer,
-    other_format,
+    other_format, corrupted_container, corrupted_container,
 ]  # fmt: skip
 
 

@@ -110,6 +110,44 @@ def test_coordinates_out_of_range_are_refused(y, name, entries):
         fit_csr(bad, y)
 
 
+def longer_list(X):
+    """Of values: scipy writes them all into an array for the columns."""
+    X.data[0].extend([1.0] * 10**6)
+
+
+def no_list(X):
+    X.rows[3] = None
+
+
+def fewer_lists(X):
+    X.rows = X.rows[:2]
+
+
+@pytest.mark.parametrize("corrupt", [longer_list, no_list, fewer_lists])
+def test_lists_that_do_not_go_together_are_refused(X, y, corrupt):
+    bad = sp.lil_matrix(X)
+    corrupt(bad)
+    with pytest.raises(ValueError, match=r"^X is corrupted: it"):
+        fit_csr(bad, y, "pnorm")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("data", lambda data: data[:1]),
+        ("data", np.ravel),
+        ("data", lambda data: None),
+        ("offsets", lambda offsets: np.tile(offsets, 1000)),
+        ("offsets", lambda offsets: offsets + 0.5),
+    ],
+)
+def test_diagonals_that_do_not_go_together_are_refused(X, y, name, changed):
+    bad = sp.dia_matrix(X)
+    setattr(bad, name, changed(getattr(bad, name)))
+    with pytest.raises(ValueError, match=r"^X is corrupted: it"):
+        fit_csr(bad, y, "pnorm")
+
+
 @pytest.mark.parametrize("corrupt", [far_pointer, far_index, no_pointers, fewer_values])
 def test_an_indicator_of_labels_is_looked_at_too(X, corrupt):
     Y = sp.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), X.shape)

@@ -14,12 +14,16 @@ from scipy.sparse import issparse
 
 from sparsemargin._engine import kernels
 
-# The arrays of whole numbers of the formats that compiled code reads.
-_INDICES = {
-    "csr": ("indices", "indptr"),
-    "csc": ("indices", "indptr"),
-    "bsr": ("indices", "indptr"),
-    "coo": ("row", "col"),
+# The arrays of each format that compiled code reads: their types and dimensions.
+_COMPRESSED = {"indices": ("iu", 1), "indptr": ("iu", 1)}
+_VALUES = "biufcO"
+_ARRAYS = {
+    "csr": {**_COMPRESSED, "data": (_VALUES, 1)},
+    "csc": {**_COMPRESSED, "data": (_VALUES, 1)},
+    "bsr": {**_COMPRESSED, "data": (_VALUES, 3)},
+    "coo": {"row": ("iu", 1), "col": ("iu", 1), "data": (_VALUES, 1)},
+    "dia": {"offsets": ("iu", 1), "data": (_VALUES, 2)},
+    "lil": {"rows": ("O", 1), "data": ("O", 1)},
 }
 
 
@@ -37,17 +41,21 @@ def check_sparse(X: Any, name: str = "X") -> None:
     ValueError
         Says what is wrong with which array.
     """
-    if not issparse(X) or X.format not in _INDICES:
+    if not issparse(X) or X.format not in _ARRAYS:
         return
     if not all(isinstance(size, int) and 0 <= size <= sys.maxsize for size in X.shape):
         _refuse(name, f"its shape is {X.shape}")
     if len(X.shape) != 2:
         raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
-    for array in _INDICES[X.format]:
-        _check_array(X, array, "iu", 1, name)
-    _check_array(X, "data", "biufcO", 3 if X.format == "bsr" else 1, name)
+    for array, (kinds, ndim) in _ARRAYS[X.format].items():
+        _check_array(X, array, kinds, ndim, name)
     if X.format == "coo":
         _check_coordinates(X, name)
+    elif X.format == "dia":
+        if len(X.offsets) != len(X.data):
+            _refuse(name, f"it has {len(X.offsets)} offsets for {len(X.data)} diagonals")
+    elif X.format == "lil":
+        _check_lists(X, name)
     else:
         _check_compressed(X, name)
 
@@ -69,6 +77,16 @@ def _check_coordinates(X: Any, name: str) -> None:
         _refuse(name, "row, col and data differ in length")
     _check_range(X.row, X.shape[0], name)
     _check_range(X.col, X.shape[1], name)
+
+
+def _check_lists(X: Any, name: str) -> None:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        _refuse(name, f"it has {len(X.rows)} lists of columns and {len(X.data)} of values")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            _refuse(name, f"its row {i} is no list")
+        if len(columns) != len(values):
+            _refuse(name, f"its row {i} has {len(columns)} columns and {len(values)} values")
 
 
 def _check_compressed(X: Any, name: str) -> None:
