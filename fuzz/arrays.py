@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from corruptions import Arrays, change
 from harness import Given, main
-from models import JOINT, MODELS, make_problem
+from models import JOINT, MODELS, make_problem, widened
 
 from sparsemargin import fit_csr
 from sparsemargin.evaluation import (
@@ -63,7 +63,10 @@ class CorruptedArrays:
         random = given.random
         name = list(ALL_MODELS)[random.randint(len(ALL_MODELS))]
         n_classes, params = _parameters(random, name)
-        setting = name, n_classes, _Key(params), ["f4", "f8"][random.randint(2)]
+        # Of many features few have entries: predictions then weigh only these.
+        wide = "n x n" not in name and random.uniform() < 0.2
+        form = ["f4", "f8"][random.randint(2)], bool(wide)
+        setting = name, n_classes, _Key(params), form
         X, y = _problem(setting)
         use = USES[random.randint(len(USES))]
         arrays = Arrays.of(X if use is not _labelled_by else _ones(X))
@@ -234,12 +237,13 @@ class _Key(dict):
 
 
 def _problem(setting: tuple) -> tuple[sp.csr_matrix, Any]:
-    return _problem_of(setting[1], setting[3])
+    return _problem_of(setting[1], *setting[3])
 
 
 @cache
-def _problem_of(n_classes: int, dtype: str) -> tuple[sp.csr_matrix, Any]:
+def _problem_of(n_classes: int, dtype: str, wide: bool) -> tuple[sp.csr_matrix, Any]:
     X, y = make_problem(12, 8, n_classes=n_classes or 3, dtype=dtype)
+    X = widened(X) if wide else X
     return X, y if n_classes else sp.csr_matrix(np.eye(3, dtype=int)[y])
 
 

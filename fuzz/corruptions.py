@@ -189,7 +189,7 @@ def other_format(random: np.random.RandomState, arrays: Arrays) -> None:
 
 def corrupted_container(random: np.random.RandomState, arrays: Arrays) -> None:
     """A matrix of another format, of which one array is changed."""
-    if max(arrays.shape) > 1000:
+    if max(arrays.shape) > 10_000:
         raise ValueError("scipy takes too much memory for such a matrix")
     sound = sp.csr_matrix((arrays.data, arrays.indices, arrays.indptr), arrays.shape, copy=True)
     sound.check_format(full_check=True)  # else making the other one may crash
