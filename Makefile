@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels reproduce reproduce-quick defaults lint clean
+.PHONY: demo test scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -16,12 +16,23 @@ test: $(VENV)/installed
 scanner-equality: $(VENV)/installed
 	$(RUN) tests/scanner_equality.py
 
-# These three need clang++ with libFuzzer and, for the coverage, LLVM's tools: see fuzz/README.md.
+# All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
+sanitize: $(VENV)/installed
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/sanitized python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+valgrind: $(VENV)/installed
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/valgrind
+
+# These need clang++ with libFuzzer and, for the coverage, LLVM's tools: see fuzz/README.md.
 fuzz:
 	fuzz/run
 
 fuzz-coverage:
 	fuzz/coverage
+
+# Corrupted arrays, model files and row caches, in some ten minutes; fuzz/python 1000 takes fewer.
+fuzz-python: $(VENV)/installed
+	PYTHON=$(RUN) fuzz/python
 
 planted-bugs:
 	fuzz/planted_bugs

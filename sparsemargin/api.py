@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from sparsemargin import estimators
 from sparsemargin.estimators._online import OnlineClassifier, as_classifier
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
@@ -32,6 +33,7 @@ def _default_parameters(X: Any, kernel: Any) -> dict[str, Any]:
 def _values(X: Any) -> np.ndarray | None:
     """The entries of X, repeated ones added up; None where it has none, as `fit` will tell."""
     if issparse(X):
+        check_sparse(X)
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()

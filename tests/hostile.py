@@ -101,3 +101,17 @@ def wrapped(random, dtype):
         return [0.0, -0.0, np.inf, -np.inf, np.nan, 1e38, -1.0][random.randint(7)]
     value = EXTREMES[random.randint(len(EXTREMES))] % 2 ** (8 * dtype.itemsize)
     return np.array(value, f"u{dtype.itemsize}").view(dtype)
+
+
+def use(model, rows, labels):
+    """All that runs over a model's state; what it says of it may be anything but a crash."""
+    for call in (
+        lambda: model.predict(rows), lambda: model.decision_function(rows), lambda: model.coef_,
+        lambda: model.theta_, lambda: model.partial_fit(rows, labels), lambda: model.predict(rows),
+        lambda: model.set_params(max_iter=2, tol=None).fit(rows, labels), lambda: model.coef_,
+        lambda: model.predict(rows),
+    ):  # fmt: skip
+        try:
+            call()
+        except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError, MemoryError):
+            continue

@@ -3,28 +3,22 @@
 import json
 import re
 import struct
-import sys
 import tracemalloc
 import zlib
 
 import numpy as np
 import pytest
-from cached_rows import assert_same_rows, random_block, write_cache
+from cached_rows import (
+    FOOTER,
+    arrays,
+    assert_same_rows,
+    forge,
+    random_block,
+    record,
+    write_cache,
+)
 
 from sparsemargin.io.row_cache import RowCache
-
-MAGIC = b"\x93smrows\n"
-FOOTER = {
-    "identity": {},
-    "dtype": "float64",
-    "multilabel": False,
-    "label_texts": ["+1", "-1"],
-    "label_numbers": [1.0, -1.0],
-    "lowest": 1,
-    "highest": 9,
-    "n_columns": 9,
-    "byte_order": sys.byteorder,
-}
 
 
 @pytest.fixture
@@ -130,30 +124,6 @@ def test_a_damaged_block_leaves_the_others_of_use(path, written):
 
 
 # -- forgeries, their checksums right -------------------------------------------------------------
-
-
-def arrays(block):
-    return b"".join(array.tobytes() + bytes(-array.nbytes % 64) for array in block)
-
-
-def record(block, content):
-    shape = (len(block[2]) - 1, len(block[0]), len(block[3]), block[1].itemsize)
-    return struct.pack("<qqqII", *shape, zlib.crc32(content))
-
-
-def forge(path, blocks=(), records=None, footer=FOOTER, offsets=None):
-    """A cache packed by hand, as the format is documented; blocks may be bytes."""
-    contents = [block if isinstance(block, bytes) else arrays(block) for block in blocks]
-    if records is None:
-        records = map(record, blocks, contents)
-    body = struct.pack("<8sI52x", MAGIC, 1) + b"".join(contents)
-    table = b"".join(records)
-    text = footer if isinstance(footer, bytes) else json.dumps(footer).encode()
-    if offsets is None:
-        offsets = len(body), len(body) + len(table)
-    checked = table + text + struct.pack("<QQ", *offsets)
-    crc = zlib.crc32((body + checked)[offsets[0] :])
-    path.write_bytes(body + checked + struct.pack("<II8s", crc, 1, MAGIC))
 
 
 def good_block(multilabel=False):

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from sparsemargin._engine.task import Positives
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners._many_labels import Form
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
@@ -101,8 +102,8 @@ def _of_dense(Y: np.ndarray) -> Positives:
 
 
 def _of_sparse(Y: Any) -> Positives:
+    check_sparse(Y, "y")
     Y = csr_matrix(Y)  # another object, over the same arrays if it can be
-    Y.check_format(full_check=True)
     if not Y.has_canonical_format:
         Y = Y.copy()
         Y.sum_duplicates()

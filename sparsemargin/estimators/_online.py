@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners import _rows as border
+from sparsemargin.learners._in_use import asks, learns
 from sparsemargin.learners._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.learners._many_labels import Choice
 
@@ -42,7 +44,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
-            and memory-mapped included; anything else is converted to it.
+            and memory-mapped included; anything else is converted to it. Nothing else may write
+            to its arrays, or to the file they are mapped from, until the call returns: they are
+            looked at once and then relied on, and changed indices lead out of the model's memory.
         y : array-like of shape (n_samples,), or of labels a row
             Class labels, numbers or strings; or, for classifiers of first order without a kernel,
             any number of labels a row, each a problem of its own: an indicator, dense or sparse,
@@ -60,6 +64,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             If a parameter, X or y can't be used; says where, and what helps. The model is then as
             it was, unless under `warm_start` a row's magnitudes are to blame: the rows before it
             have been learned.
+        RuntimeError
+            If another thread is at the model, fitting it or asking it for predictions. Models of
+            their own learn side by side.
         """
         return self._fit(X, y, None)
 
@@ -72,6 +79,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             "decision_function serves for ranking and thresholds."
         )
 
+    @learns
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
         self._coef = None
@@ -135,9 +143,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             As for `fit`, or if a label is not among the classes. The model is then as it was,
             unless a row's magnitudes or a full pool are to blame: the rows before have been
             learned.
+        RuntimeError
+            As for `fit`.
         """
         return self._partial_fit(X, y, classes, None)
 
+    @learns
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._coef = None
         if hasattr(self, "classes_"):
@@ -217,13 +228,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         """X as CSR of types the engine takes; the rows themselves are checked later."""
         if reset:
             self._sparse_rows = issparse(X)
-        if given.is_plain_csr(X) and 0 not in X.shape:
+        if given.is_plain_csr(X):
             if reset:
                 validate_data(self, X, skip_check_array=True)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
         given.refuse_text(X)
+        check_sparse(X)
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
             dtype=[np.float64, np.float32],
@@ -256,6 +268,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     # ------------------------------------------------------------------------------ prediction
 
+    @asks
     def decision_function(self, X: Any) -> np.ndarray:
         """Output of the hypothesis for every row.
 
@@ -271,10 +284,19 @@ where rows may have several
             divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
             [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
             `random_state` and the row's content, one for all classes.
+
+        Raises
+        ------
+        ValueError
+            If X can't be used; says where, and what helps.
+        RuntimeError
+            If another thread is fitting the model. Any number of threads may ask at once, each of
+            which is answered as if it were alone.
         """
         scores = self._outputs(X, relative=False)
         return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
 
+    @asks
     def predict(self, X: Any) -> Any:
         """Class of every row: the sign of the output, 0 being positive, or the largest one; where
         rows may have several labels, those whose outputs are not negative.
@@ -294,6 +316,7 @@ where rows may have several
         return self.classes_[np.concatenate(codes)]
 
     @available_if(_takes_many_labels)
+    @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
         """Labels of every row, by a model whose rows may have several.
 
@@ -324,6 +347,7 @@ where rows may have several
         chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
         return in_form(chosen, self.classes_, self._label_form)
 
+    @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose class is predicted, or, where rows may have several, whose very
         set of labels is.
@@ -343,8 +367,9 @@ where rows may have several
         many = read_many_labels(y, n_columns) if self._has_many_labels else None
         if many is None:
             return float(super().score(X, y, sample_weight))
+        rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._choose_labels(self._check_test_rows(X), Choice(len(self.classes_)))
+        told = self._choose_labels(rows, Choice(len(self.classes_)))
         return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
 
     def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:

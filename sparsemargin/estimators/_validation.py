@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,13 +18,20 @@ _WIDEST_TABLE = 1 << 20
 
 
 def is_plain_csr(X: Any) -> bool:
-    """Whether X is CSR and of types the engine takes as they are."""
+    """Whether X is CSR, with rows and columns, and of types the engine takes as they are."""
+    if type(X) not in (csr_matrix, csr_array) or len(X.shape) != 2:
+        return False
+    (n_rows, n_columns), data, indices, indptr = X.shape, X.data, X.indices, X.indptr
     return (
-        type(X) in (csr_matrix, csr_array)
-        and X.ndim == 2
-        and X.data.dtype in kernels.VALUE_TYPES
-        and X.indices.dtype in kernels.INDEX_TYPES
-        and X.indices.dtype == X.indptr.dtype
+        n_rows > 0
+        and 0 < n_columns <= sys.maxsize
+        and isinstance(data, np.ndarray)
+        and isinstance(indices, np.ndarray)
+        and isinstance(indptr, np.ndarray)
+        and data.ndim == indices.ndim == indptr.ndim == 1
+        and data.dtype in kernels.VALUE_TYPES
+        and indices.dtype in kernels.INDEX_TYPES
+        and indices.dtype == indptr.dtype
     )
 
 

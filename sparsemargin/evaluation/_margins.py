@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.estimators import _validation as given
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation._unit_margins import divided, own_margins
 from sparsemargin.learners import Learner
@@ -84,6 +85,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
             "margins are those of rows with one class each; the rows of this model may have "
             "several labels. Divide its outputs by np.linalg.norm(model.coef_, ord=q, axis=1)."
         )
+    check_sparse(X)
     y = given.check_labels(y)
     check_consistent_length(X, y)
     codes = _codes_of(y, model.classes_)

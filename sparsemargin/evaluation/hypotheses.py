@@ -11,7 +11,9 @@ from sklearn.utils import check_consistent_length
 from sparsemargin._engine.learning import count_trials
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._online import OnlineClassifier
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners._first_order import FirstOrderLearner
+from sparsemargin.learners._in_use import asks
 from sparsemargin.learners._replays import counts_by_moment, outputs_by_moment
 from sparsemargin.learners._rows import refusing
 
@@ -111,8 +113,16 @@ def hypothesis_errors(
     """
     _check_log(model)
     at, trials = _check_moments(model, moments)
+    check_sparse(X)
     y = given.check_labels(y)
     check_consistent_length(X, y)
+    return _errors_at(model, X, y, at, trials)
+
+
+@asks
+def _errors_at(
+    model: Any, X: Any, y: NDArray[Any], at: NDArray[np.float64], trials: list[int]
+) -> HypothesisErrors:
     rows = model._check_test_rows(X)
     errors: dict[str, NDArray[np.float64]] = {}
     with refusing(rows):

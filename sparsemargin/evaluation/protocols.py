@@ -13,6 +13,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, check_cv, cross_validate
 from sklearn.utils import check_random_state, shuffle
 
+from sparsemargin.estimators._sparse import check_sparse
+
 #: Row numbers of a training and of a test part.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -225,6 +227,7 @@ def learning_curve_over_epochs(
     True
     """
     stops = _check_epochs(epochs)
+    check_sparse(X)
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")
     model, random = clone(estimator), check_random_state(random_state)
@@ -245,6 +248,7 @@ def learning_curve_over_epochs(
 
 def list_splits(splits: Any, X: Any, y: Any) -> list[Split]:
     """The pairs of a `cv` argument, at least one."""
+    check_sparse(X)  # before scipy slices it
     pairs = list(check_cv(splits, y, classifier=True).split(X, y))
     if not pairs:
         raise ValueError("splits is empty. Pass at least one pair (train, test).")

@@ -112,10 +112,11 @@ def weights_on_splits(
     >>> weights_on_splits(LinearSVC(), X, y, 3).shape
     (3, 6)
     """
+    pairs = list_splits(splits, X, y)
     X = X.tocsr() if issparse(X) else X
     with ended_by_ctrl_c():
         weights = []
-        for train, _ in list_splits(splits, X, y):
+        for train, _ in pairs:
             model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
             weights.append(_weights(model, label))
         return np.array(weights)

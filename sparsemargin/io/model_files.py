@@ -29,6 +29,7 @@ from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
 from sparsemargin.learners import LEARNERS, Learner
+from sparsemargin.learners._in_use import asks
 from sparsemargin.learners._learner import count_labels
 from sparsemargin.learners._many_labels import FORMS
 
@@ -108,6 +109,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         names it.
     OSError
         If the file can't be written; names it.
+    RuntimeError
+        If another thread fits the model.
     """
     name = type(model).__name__
     if not _is_ours(model):
@@ -118,12 +121,18 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
+    _save(model, path)
+
+
+@asks
+def _save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a model that has learned."""
     model._check_parameters()
     parameters = model._parameters()
     if callable(parameters.get("kernel")):
         raise ValueError(
-            f"This {name} has a function for its kernel, which a model file can't hold: nothing in "
-            "one is run. Pickle the model, or fit it with kernel='precomputed'."
+            f"This {type(model).__name__} has a function for its kernel, which a model file can't "
+            "hold: nothing in one is run. Pickle the model, or fit it with kernel='precomputed'."
         )
     state = {
         attribute: value

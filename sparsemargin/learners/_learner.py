@@ -11,6 +11,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
@@ -21,6 +22,7 @@ from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import learn_once
 from sparsemargin._engine.task import Positives, Task
 from sparsemargin._engine.threads import run_together
+from sparsemargin.learners._in_use import asks, refuse_while_learning
 from sparsemargin.learners._limits import (
     FLAG,
     NONE,
@@ -367,6 +369,7 @@ class Learner:
     # ------------------------------------------------------------------------ fitted attributes
 
     def _check_fitted(self) -> None:
+        refuse_while_learning(self)
         if not hasattr(self, "classes_"):
             from sklearn.utils.validation import check_is_fitted
 
@@ -435,5 +438,13 @@ class Learner:
         self._check_fitted()
         return self._space.p
 
+    @asks
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        fresh = object.__new__(type(self))
+        memo[id(self)] = fresh
+        vars(fresh).update(deepcopy(self.__getstate__(), memo))
+        return fresh
+
     def __getstate__(self) -> dict:
+        refuse_while_learning(self)
         return {**self.__dict__, "_coef": None} if "_coef" in self.__dict__ else self.__dict__

@@ -31,7 +31,7 @@ def open_rows(X: Any) -> Rows:
     indices, indptr = X.indices, X.indptr
     if indices.dtype not in kernels.INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
-    data, indices, indptr = map(np.ascontiguousarray, (X.data, indices, indptr))
+    data, indices, indptr = map(_laid_out, (X.data, indices, indptr))
     rows = Rows(data, indices, indptr, X.shape[1])
     if len(indptr) != X.shape[0] + 1:
         raise ValueError(
@@ -45,6 +45,12 @@ def open_rows(X: Any) -> Rows:
             "Rebuild the matrix from its source."
         )
     return rows
+
+
+def _laid_out(array: np.ndarray) -> np.ndarray:
+    """An array as compiled code reads it: contiguous and aligned; a copy where it is not."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.aligned else array.copy()
 
 
 def part_of(rows: Rows, start: int, stop: int) -> Rows:
@@ -118,10 +124,13 @@ def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
             "gamma, degree and coef0 make the lengths."
         )
     values = np.abs(values[values != 0])
+    size = "zero but for the intercept"
+    if len(values):
+        size = f"its values from {values.min():.3g} to {values.max():.3g}"
     raise ValueError(
-        f"Row {row} of X, its values from {values.min():.3g} to {values.max():.3g}, leads to a "
-        "step too far in magnitude from those before it for one floating-point vector to hold. "
-        "Bring X and sample_weight to a common scale, or pass a smaller p."
+        f"Row {row} of X, {size}, leads to a step too far in magnitude from those before it for "
+        "one floating-point vector to hold. Bring X and sample_weight to a common scale, or pass a "
+        "smaller p."
     )
 
 

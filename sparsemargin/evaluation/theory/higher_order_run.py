@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine import kernels
 from sparsemargin.estimators import _validation as given
+from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation.theory._checks import check_least, check_vector
 from sparsemargin.evaluation.theory.higher_order import (
     check_rate,
@@ -290,6 +291,7 @@ def _not_learned_from(reason: str) -> ValueError:
 
 
 def _csr(X: Any) -> csr_array:
+    check_sparse(X)
     return csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))
 
 
