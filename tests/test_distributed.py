@@ -392,6 +392,7 @@ def broken(X, y):
         (lambda X, y: [(X, y), (X, y[:-1])], "Shard 1 of 2.* 240 rows, and y 239 labels"),
         (lambda X, y: [(X, y), broken(X, y)], "Shard 1 of 2.*NaN at row"),
         (lambda X, y: [(X, y), (X[:0], y[:0])], "Shard 1 of 2.*no rows"),
+        (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
         (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
         (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
         (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),

@@ -106,15 +106,10 @@ class MatrixShard:
         ValueError
             If they can't be used; says where, and what helps.
         """
-        from scipy.sparse import csr_matrix
-
         from sparsemargin.estimators import _validation as given
         from sparsemargin.estimators._many_labels import read_many_labels
 
-        X = X.tocsr() if hasattr(X, "tocsr") else csr_matrix(np.asarray(X))
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        many = read_many_labels(y)
+        X, many = _as_csr(X), read_many_labels(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
@@ -147,6 +142,27 @@ class MatrixShard:
             for passes in range(number):
                 shuffle(order, (seed + passes) % 2**64)
         yield Trials(self.rows, self.targets, 0, order)
+
+
+def _as_csr(X: Any) -> Any:
+    """X as CSR of types the engine takes; the rows themselves are not yet checked."""
+    from scipy.sparse import csr_matrix, issparse
+    from sklearn.utils import check_array
+
+    from sparsemargin.estimators import _validation as given
+    from sparsemargin.estimators._sparse import check_sparse
+
+    given.refuse_text(X)
+    if hasattr(X, "tocsr") and not issparse(X):
+        X = X.tocsr()
+    if given.is_plain_csr(X):
+        return X
+    check_sparse(X)
+    X = check_array(
+        X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32],
+        ensure_min_samples=0, ensure_min_features=0,
+    )  # fmt: skip
+    return X if issparse(X) else csr_matrix(X)
 
 
 # ------------------------------------------------------------------------------------------- files
