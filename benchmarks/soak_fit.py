@@ -106,12 +106,12 @@ def _parts(
 def _drift(whole: Any, cut: Any, reference: Reference, p: int, n_rows: int) -> dict[str, Any]:
     theta = np.abs(whole.theta_[0].astype(np.longdouble))
     exact = (theta**p).sum() ** (1 / np.longdouble(p))
-    average = reference.average
-    gap = np.abs(whole.coef_[0][reference.watched] - average)
+    coef = whole.coef_[0]
+    gap = np.abs(coef[reference.watched] - reference.average)
     return {
         "norm": _relative(whole.theta_norm_[0], exact),
         "norm_of_reference": _relative(whole.theta_norm_[0], reference.theta_norm),
-        "average": float(gap.max() / np.abs(average).max()),
+        "average": float(gap.max() / np.abs(coef).max()),
         "same_bits": same_bits(learned(whole), learned(cut)),
         "trials_right": whole._space.trials == reference.n_trials == n_rows,
     }
