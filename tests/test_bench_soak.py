@@ -42,6 +42,23 @@ def test_reference_is_the_algorithm(p, alpha):
     assert abs(reference.theta_norm / estimator.theta_norm_[0] - 1) <= 1e-14
 
 
+def test_average_of_two_million_hypotheses_of_one_scale():
+    """Equal terms are rounded the same way: summed up without a break they are 1.4e-11 off."""
+    rng = np.random.default_rng(0)
+    columns = rng.integers(32, size=(400_000, 2)) + np.array([0, 32])
+    values = rng.uniform(0.1, 1, columns.size)
+    X = sp.csr_matrix((values, columns.ravel().astype(np.int32), np.arange(0, 800_001, 2)))
+    y = rng.choice([-1, 1], 400_000)
+    norms = norms_of(X, 2)
+    reference, estimator = Reference(64, 2, 0.3), make_estimator(2, alpha=0.3)
+    for _ in range(5):
+        reference.learn(X, y, norms)
+        estimator.partial_fit(X, y, classes=[-1, 1])
+    assert reference.n_corrections == estimator.n_corrections_ > 1_500_000
+    expected = estimator.coef_[0][reference.watched]
+    assert np.abs(reference.average - expected).max() <= 1e-11 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize(
     ("part", "change", "told"),
     [
