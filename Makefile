@@ -5,13 +5,23 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels reproduce reproduce-quick defaults lint clean
+.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels soak reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
 test: $(VENV)/installed
 	$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
+
+# The distributions, built in isolation and tried in clean environments; all tests against the installed
+# wheel by .venv/bin/python tests/distributions.py --whole-suite.
+test-dist: $(VENV)/installed
+	$(RUN) -m pip install -q build twine
+	$(RUN) tests/distributions.py
+
+# Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
+kill-workers: $(VENV)/installed
+	$(RUN) tests/kill_workers.py
 
 scanner-equality: $(VENV)/installed
 	$(RUN) tests/scanner_equality.py
@@ -87,6 +97,10 @@ bench-ho: $(VENV)/installed
 
 bench-kernels: $(VENV)/installed
 	$(RUN) benchmarks/kernels.py
+
+# 10^9 nonzeros through every kind of model: memory is flat, and nothing drifts. Some ten minutes.
+soak: $(VENV)/installed
+	$(RUN) benchmarks/soak.py
 
 # The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
 reproduce: $(VENV)/installed

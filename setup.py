@@ -18,6 +18,8 @@ setup(
             "initializedcheck": False,
             "cdivision": True,
             "embedsignature": True,
+            # Modules hold nothing that changes; that a model learns alone, the learners see to.
+            "freethreading_compatible": True,
         },
     ),
 )

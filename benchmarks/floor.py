@@ -16,22 +16,39 @@ SOURCE = Path(__file__).with_name("floor.c")
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def compiled(source: Path) -> ctypes.CDLL:
+    """Compile a C file, and load it.
+
+    Raises
+    ------
+    SystemExit
+        If there is no compiler, or it fails.
+    """
     compiler = os.environ.get("CC", "gcc")
     with tempfile.TemporaryDirectory() as folder:
-        built = Path(folder) / "floor.so"
-        command = [*compiler.split(), "-O3", "-shared", "-fPIC", "-o", str(built), str(SOURCE)]
+        built = Path(folder) / f"{source.stem}.so"
+        command = [
+            *compiler.split(),
+            "-O3",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(built),
+            str(source),
+            "-lm",
+        ]
         try:
             subprocess.run(command, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise SystemExit(
-                f"{SOURCE.name} needs a C compiler, and {compiler!r} failed ({error}): "
+                f"{source.name} needs a C compiler, and {compiler!r} failed ({error}): "
                 "install gcc, or name another compiler in the variable CC"
             ) from error
         return ctypes.CDLL(str(built))
 
 
-def _pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
+def pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
+    """Where the arrays lie, for a C function."""
     return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
 
 
@@ -59,14 +76,14 @@ class FloorPerceptron:
         self.y = y.astype(X.dtype)
         self.orders = orders
         self.weights = np.zeros(X.shape[1], dtype=X.dtype)
-        self._epoch = getattr(_library(), f"perceptron_epoch_{X.dtype.name}")
+        self._epoch = getattr(compiled(SOURCE), f"perceptron_epoch_{X.dtype.name}")
 
     def run(self) -> "FloorPerceptron":
         """Learn from every row once in each epoch."""
         X = self.X
         for order in self.orders:
             arrays = (order, X.indptr, X.indices, X.data, self.y, self.weights)
-            self._epoch(ctypes.c_int64(order.size), *_pointers(arrays))
+            self._epoch(ctypes.c_int64(order.size), *pointers(arrays))
         return self
 
     def predict(self, X: csr_matrix) -> np.ndarray:
@@ -102,7 +119,7 @@ class FloorLabels:
         for order in self.orders:
             sizes = (ctypes.c_int64(n) for n in (order.size, self.n_labels, self.stride))
             arrays = (order, X.indptr, X.indices, X.data, self.signs, self.weights, scores)
-            _library().perceptron_labels_epoch(*sizes, *_pointers(arrays))
+            compiled(SOURCE).perceptron_labels_epoch(*sizes, *pointers(arrays))
         return self
 
     def predict(self, X: csr_matrix) -> np.ndarray:

@@ -13,8 +13,9 @@ Three guards keep this exact. Each is triggered by the state alone, never by whe
   so it can fall by 2**90 without a trace of rounding; below that it is summed afresh.
 - ``t`` is rescaled by a power of two before ``|t|**p`` leaves the range of its type.
 - The sum of all hypotheses is ``Z g + acc``. Z is flushed before sigma has fallen so far that
-  the two would cancel: it joins the ``pending`` sums, which a coordinate of ``acc`` takes in,
-  times its g, when it is next touched. A flush thus costs no sweep over the coordinates; one
+  the two would cancel, and before it has so many terms that their rounding, alike where sigma
+  stands still, could add up: it joins the ``pending`` sums, which a coordinate of ``acc`` takes
+  in, times its g, when it is next touched. A flush thus costs no sweep over the coordinates; one
   sweep is made for every 1024 flushes.
 
 What sweeps remain are rare: none to four in 10,000 corrections for p up to 2 ln n, even where
@@ -56,6 +57,8 @@ MOST_NUMBERS = sys.maxsize // 8
 cdef int WIDEST_SHIFT = 500
 cdef double LEAST_SIGMA = ldexp(1.0, -1000)
 cdef double FLUSH = ldexp(1.0, -10)
+# What a sum of equal terms rounds off goes one way: after so many Z is flushed, too.
+cdef double MOST_TERMS = ldexp(1.0, 20)
 # For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
 cdef double STALE_2 = ldexp(1.0, -10)
 cdef double STALE_P = ldexp(1.0, -90)
@@ -365,7 +368,7 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     if space.averaged:
         # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
         counted = min(counted, unit(space, l))
-        if 0.0 < counted < FLUSH * of.unit_peak[l]:
+        if 0.0 < counted < max(FLUSH * of.unit_peak[l], of.Z[l] / MOST_TERMS):
             flush(space, g, acc, l)
     store(space, g, acc, l, columns, nnz, new_g)
     keep_in_window(space, t, g, acc, l)
