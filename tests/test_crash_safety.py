@@ -127,11 +127,13 @@ def write_caches_for_ever(folder):
 def test_killed_at_random_moments_a_whole_cache_is_there(faults, tmp_path):
     rng = np.random.RandomState(0)
     write_old_cache(tmp_path)
-    seen = set()
+    seen, longest = set(), 0.06
     for _ in range(40):
-        outcome = faults.run(write_caches_for_ever, tmp_path, kill_after=rng.uniform(0, 0.06))
+        outcome = faults.run(write_caches_for_ever, tmp_path, kill_after=rng.uniform(0, longest))
         assert outcome.killed
         seen.add(state_of_cache(tmp_path))
+        if "new" not in seen:  # a busy machine, or an engine under the sanitizers
+            longest = min(1.3 * longest, 1.0)
     assert seen == {"old", "new"}
     write_old_cache(tmp_path)
     assert os.listdir(tmp_path) == ["cache"]

@@ -1,6 +1,7 @@
 """What a newcomer meets first: names to complete, messages, reprs, and the shell's completion."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -188,6 +189,7 @@ def test_help_fits_and_ends_no_line_early():
 def complete(*words):
     """What a shell is offered for the last word."""
     environment = {
+        **os.environ,
         "_SPARSEMARGIN_COMPLETE": "bash_complete",
         "COMP_WORDS": " ".join(["sparsemargin", *words]),
         "COMP_CWORD": str(len(words)),
