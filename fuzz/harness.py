@@ -30,8 +30,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-# Seconds that an input may take: the longest sound one takes one or two.
-PATIENCE = 60
+# Seconds that an input may take: the longest sound one takes one or two, but a machine may be busy.
+PATIENCE = 180
 # Of address space, for a process whose inputs ask for some megabytes.
 MEMORY = 4 << 30
 
