@@ -30,8 +30,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-# Seconds that an input may take: the longest sound one takes one or two.
-PATIENCE = 60
+# Seconds that an input may take: the longest sound one takes one or two, but a machine may be busy.
+PATIENCE = 180
 # Of address space, for a process whose inputs ask for some megabytes.
 MEMORY = 4 << 30
 
@@ -166,7 +166,7 @@ class _Watch:
                 return None, found
             number = struct.unpack("<q", paths[0].read_bytes())[0]
             what = "hang" if hangs else f"death by {-process.returncode}"
-            text = paths[2].read_text(errors="replace")[-6000:]
+            text = paths[2].read_text(errors="replace")[-20_000:]
             return number, [*found, Finding(number, what, text)]
 
     def _wait(self, process: subprocess.Popen, place: Path) -> bool:

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
 from sparsemargin.evaluation import (
     compare_on_splits,
+    hypothesis_errors,
     learning_curve_over_epochs,
     margins,
     selection_stability,
@@ -157,6 +158,13 @@ def test_an_indicator_of_labels_is_looked_at_too(X, corrupt):
     for call in model.fit, model.partial_fit, model.score:
         with pytest.raises(ValueError, match=r"^y is corrupted"):
             call(X, bad)
+
+
+def test_lists_of_labels_are_no_classes(X, y):
+    model = PNormPerceptron(hypothesis="vote").fit(X, y)
+    for ask in margins, hypothesis_errors:
+        with pytest.raises(ValueError, match=r"^y\[1\] = \[0, 1\] is no class, but a list of 2"):
+            ask(model, X, [[0], [0, 1], []] * 10)
 
 
 def test_nothing_slices_them_for_splits_or_epochs(X, y):

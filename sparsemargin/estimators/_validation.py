@@ -76,12 +76,27 @@ def check_labels(y: Any) -> np.ndarray:
         )
     # A column of a table has a dtype too.
     if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
+        _refuse_lists(y)
         _refuse_mixed(y)
     if type(y) is not np.ndarray or y.ndim != 1:
         y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "biuUS":
         check_classification_targets(y)
     return y
+
+
+def _refuse_lists(y: Any) -> None:
+    """Those of one length are rows of an array, of which scikit-learn tells more."""
+    length = None
+    for i, label in enumerate(y):
+        if not isinstance(label, list | tuple | set | frozenset):
+            continue
+        length = len(label) if length is None else length
+        if len(label) != length:
+            raise ValueError(
+                f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
+                "each row."
+            )
 
 
 def _refuse_mixed(y: Any) -> None:
