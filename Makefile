@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels reproduce reproduce-quick defaults lint clean
+.PHONY: demo test scanner-equality fuzz fuzz-coverage planted-bugs bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -35,9 +35,11 @@ bench: $(VENV)/installed peers
 bench-quick: $(VENV)/installed peers
 	$(RUN) benchmarks/charter.py --quick --out results/quick
 
-# The tables of docs/performance.md and the README, from results/charter.json where it is there.
+# The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
+# docs/scale.md, from results/scale.json.
 tables: $(VENV)/installed
 	$(RUN) benchmarks/doc_tables.py
+	$(RUN) benchmarks/scale_pages.py
 
 # Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
 # as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
@@ -76,6 +78,10 @@ bench-ho: $(VENV)/installed
 
 bench-kernels: $(VENV)/installed
 	$(RUN) benchmarks/kernels.py
+
+# Everything docs/scale.md says, in some forty minutes; the timed part needs a quiet machine.
+bench-distributed: $(VENV)/installed
+	$(RUN) benchmarks/scale.py
 
 # The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
 reproduce: $(VENV)/installed
