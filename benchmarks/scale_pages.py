@@ -25,7 +25,7 @@ FIGURES = Path(__file__).with_name("scale.json")
 DOCS = FIGURES.parent.parent / "docs"
 PAGE = DOCS / "scale.md"
 PICTURE = DOCS / "_static" / "scale-{}.svg"
-DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, 10^8 nonzeros"}
+DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, $10^8$ nonzeros"}
 DRAWN_SHARDS = (1, 4, 16, 64)
 
 
