@@ -6,10 +6,16 @@ the difference is told, per feature; the updates, which few rows leave short, ar
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from measure import text_table
+from peak_memory import resident_peak
 from scale_learners import FIRST_ORDER
+from scipy.sparse import csr_matrix
+
+from sparsemargin.distributed import fit_distributed
 
 N_FEATURES = (1 << 22, 1 << 24)
 N_ROWS, ROW_NNZ = 1_000, 20
@@ -24,13 +30,6 @@ print(scale_memory.peak_of_a_fit({name!r}, {n_features}))
 
 def peak_of_a_fit(name: str, n_features: int) -> int:
     """Bytes that this process has held at most, after a fit of three epochs over two shards."""
-    import resource
-
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
-    from sparsemargin.distributed import fit_distributed
-
     random = np.random.RandomState(0)
     columns = random.randint(n_features, size=N_ROWS * ROW_NNZ, dtype=np.int32)
     values = np.ones(len(columns), np.float32)
@@ -39,7 +38,7 @@ def peak_of_a_fit(name: str, n_features: int) -> int:
     y = np.where(np.arange(N_ROWS) % 2, 1, -1)
     shards = [(X[start::2], y[start::2]) for start in (0, 1)]
     fit_distributed(shards, max_iter=3, random_state=0, **FIRST_ORDER[name])
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return resident_peak()
 
 
 def measure(quick: bool) -> dict[str, float]:
@@ -49,8 +48,6 @@ def measure(quick: bool) -> dict[str, float]:
 
 
 def _peak(name: str, n_features: int) -> int:
-    from pathlib import Path
-
     code = _FIT.format(folder=str(Path(__file__).parent), name=name, n_features=n_features)
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return int(found.stdout)
