@@ -96,16 +96,13 @@ def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
 
 
 def in_memory(problem: Problem, learner: dict[str, Any]) -> list[dict[str, float]]:
-    """What a further epoch of `fit_csr` takes, which holds all rows in one matrix."""
-
-    def fit(n_epochs: int) -> float:
-        return timed(
-            lambda: sparsemargin.fit_csr(
-                problem.X, problem.y, max_iter=n_epochs, random_state=SEED, **learner
-            )
-        )[0]
-
-    return [{"seconds": (fit(N_EPOCHS) - fit(1)) / (N_EPOCHS - 1), "mixing": 0.0}]
+    """What an epoch of `fit_csr` takes, which holds all rows in one matrix: its checks, too."""
+    seconds, _ = timed(
+        lambda: sparsemargin.fit_csr(
+            problem.X, problem.y, max_iter=N_EPOCHS, random_state=SEED, **learner
+        )
+    )
+    return [{"seconds": seconds / N_EPOCHS, "mixing": 0.0}]
 
 
 def race(
