@@ -9,7 +9,7 @@ from math import ceil, log2, sqrt
 from typing import Any
 
 from scale_learners import FIRST_ORDER
-from scale_speed import MANY, MANY_SHARDS, TWO
+from scale_speed import MANY, MANY_SHARDS, ONE_WORKER, TWO, TWO_WORKERS
 from scale_touched import PLACE, value_bytes
 
 
@@ -113,8 +113,10 @@ def costs(speed: dict[str, Any], held: float) -> Costs:
     n = speed["n_features"]
     coordinate = max(0.0, (among_many - learned) / ((MANY - 2) * n))
     nonzero = (learned - 2 * n * coordinate) / speed["n_entries"]
+    # Wherever the two updates come from, the same process mixes them.
+    mixing = min(speed["contestants"][name]["mixing"] for name in (TWO, ONE_WORKER, TWO_WORKERS))
     value = value_bytes(FIRST_ORDER[speed["learner"]])
-    return Costs(nonzero, coordinate, two["mixing"] / (2 * n), held, value)
+    return Costs(nonzero, coordinate, mixing / (2 * n), held, value)
 
 
 def update_bytes(touched: dict[str, Any], rows: int, value: int) -> float:

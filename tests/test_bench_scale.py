@@ -108,7 +108,8 @@ def test_costs_are_told_apart_by_the_shards():
     speed = {
         "learner": "p-norm, p=2", "n_features": n, "n_entries": nonzeros,
         "contestants": {
-            scale_speed.TWO: contestant(2),
+            **dict.fromkeys((scale_speed.TWO, scale_speed.ONE_WORKER), contestant(2)),
+            scale_speed.TWO_WORKERS: {"seconds": 1.0, "mixing": 1.0},
             scale_speed.MANY_SHARDS: contestant(scale_speed.MANY),
         },
     }  # fmt: skip
