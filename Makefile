@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels soak reproduce reproduce-quick defaults lint clean
+.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -56,9 +56,11 @@ bench: $(VENV)/installed peers
 bench-quick: $(VENV)/installed peers
 	$(RUN) benchmarks/charter.py --quick --out results/quick
 
-# The tables of docs/performance.md and the README, from results/charter.json where it is there.
+# The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
+# docs/scale.md, from results/scale.json.
 tables: $(VENV)/installed
 	$(RUN) benchmarks/doc_tables.py
+	$(RUN) benchmarks/scale_pages.py
 
 # Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
 # as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
@@ -101,6 +103,10 @@ bench-kernels: $(VENV)/installed
 # 10^9 nonzeros through every kind of model: memory is flat, and nothing drifts. Some ten minutes.
 soak: $(VENV)/installed
 	$(RUN) benchmarks/soak.py
+
+# Everything docs/scale.md says, in some forty minutes; the timed part needs a quiet machine.
+bench-distributed: $(VENV)/installed
+	$(RUN) benchmarks/scale.py
 
 # The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
 reproduce: $(VENV)/installed

@@ -91,7 +91,14 @@ html_show_sourcelink = False
 # Pages that are no part of a section have no list of its pages.
 html_sidebars = {
     page: []
-    for page in ("getting_started", "performance", "exactness", "contributing", "changelog")
+    for page in (
+        "getting_started",
+        "performance",
+        "scale",
+        "exactness",
+        "contributing",
+        "changelog",
+    )
 }
 html_theme_options = {
     "navbar_align": "left",

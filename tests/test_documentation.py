@@ -29,6 +29,7 @@ PAGES = [
 PUBLIC_MODULES = [
     "sparsemargin",
     "sparsemargin.datasets",
+    "sparsemargin.distributed",
     "sparsemargin.evaluation",
     "sparsemargin.evaluation.theory",
     "sparsemargin.plotting",
