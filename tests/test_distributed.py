@@ -237,6 +237,16 @@ def test_many_labels_are_mixed_label_by_label(tmp_path):
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
 
 
+@pytest.mark.parametrize("other", [np.uint8, np.float64])
+def test_labels_are_the_same_numbers_in_any_type(other):
+    X, y = make_data(n_classes=3)
+    how = {"algo": "pnorm", "random_state": 0}
+    expected = fit_distributed(cut(X, y, 2), **how)
+    first, (rows, labels) = cut(X, y, 2)
+    model = fit_distributed([first, (rows, labels.astype(other))], **how)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
 # ------------------------------------------------------------------------------ what is sent
 
 
@@ -253,6 +263,29 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     assert rounds[0].bytes_sent > whole
     assert all(each.bytes_sent < whole / 10 for each in rounds[1:])
     assert all(each.bytes_received < whole / 10 for each in rounds)
+
+
+@pytest.mark.parametrize("p", [2.5, 6, 100])
+@pytest.mark.parametrize("exponent", [-500, 500])
+def test_rows_of_any_length_are_mixed_alike(exponent, p):
+    X, y = make_data(90, 400)
+    how = {"algo": "pnorm", "p": p, "normalize": False, "random_state": 0, "max_iter": 3}
+    expected = fit_distributed(cut(X, y, 3), **how)
+    scaled = fit_distributed(cut(X * 2.0**exponent, y, 3), **how)
+    np.testing.assert_allclose(scaled.coef_ * 2.0**-exponent, expected.coef_, rtol=1e-11)
+
+
+def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
+    X, y = make_data(90, 400)
+    how = {"algo": "pnorm", "p": 100, "normalize": False, "shuffle": False}
+    shards = [(X, y), (X * 1e-300, y)]
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*Row \d+ of X.* smaller p"):
+        fit_distributed(shards, **how)
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(shards)]
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*Row \d+ of X.* smaller p"):
+        fit_distributed(paths, **how)
+    with pytest.raises(ValueError, match=r"Row \d+ of X.* smaller p"):
+        sparsemargin.fit_svmlight(paths[1], **how)
 
 
 # ------------------------------------------------------------------------ to break off, to resume
@@ -395,6 +428,7 @@ def broken(X, y):
         (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
         (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
         (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
+        (lambda X, y: [(X, y), (X, np.eye(2)[y])], "numbers and numbers, in a dense indicator"),
         (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),
     ],
 )

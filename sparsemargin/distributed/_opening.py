@@ -221,7 +221,7 @@ def classes_of_matrices(surveys: Sequence[Survey]) -> np.ndarray:
                 f"Shard 0 has {first.n_columns} features, shard {s} has {survey.n_columns}. All "
                 "shards must have the same."
             )
-        if survey.form != first.form or survey.labels.dtype.kind != first.labels.dtype.kind:
+        if _kind(survey) != _kind(first):
             raise ValueError(
                 f"The labels of shards 0 and {s} are of different kinds: "
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
@@ -238,8 +238,9 @@ def classes_of_matrices(surveys: Sequence[Survey]) -> np.ndarray:
 
 
 def _kind(survey: Survey) -> str:
-    number = "text" if survey.labels.dtype.kind in "US" else "numbers"
-    return number if survey.form is None else f"{number}, any number a row"
+    kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
+    many = {None: "", "lists": ", any number a row"}
+    return kind + many.get(survey.form, f", in a {survey.form} indicator")
 
 
 def check_rows_there(surveys: Sequence[Survey]) -> None:

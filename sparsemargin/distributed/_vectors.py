@@ -122,10 +122,13 @@ def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
 
 
 def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
-    """The weights that belong to theta, but for a factor."""
+    """The weights that belong to theta, but for a factor of each vector."""
     if p == 2.0:
         return theta
-    return np.copysign(np.abs(theta) ** (p - 1.0), theta)
+    size = np.abs(theta)
+    # The largest coordinate is brought near 1: the powers of others would leave the range.
+    _, exponent = np.frexp(size.max(axis=0))
+    return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
 
 
 class VectorEpoch:
@@ -174,8 +177,13 @@ class VectorEpoch:
         # the largest entry tells best.
         at = np.where(noted, 0.0, np.abs(base)).argmax(axis=0), np.arange(base.shape[1])
         known = np.where(noted[at], 0.0, base[at])
-        factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
-        return Difference.between(base, sums.astype(self.theta.dtype), factor, noted)
+        with np.errstate(over="ignore"):
+            factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
+        told = np.isfinite(factor)
+        changed = noted | ~told
+        return Difference.between(
+            base, sums.astype(self.theta.dtype), np.where(told, factor, 0.0), changed
+        )
 
 
 class VectorMixer:
