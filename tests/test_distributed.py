@@ -1,5 +1,6 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
+import os
 import warnings
 
 import numpy as np
@@ -186,6 +187,23 @@ def test_files_are_pairs_read_elsewhere(tmp_path):
     ]  # fmt: skip
 
 
+def test_files_of_one_name_have_row_caches_of_their_own(tmp_path):
+    X, y = make_data()
+    paths = []
+    for s, shard in enumerate(cut(X, y, 3)):
+        (tmp_path / str(s)).mkdir()
+        paths.append(write(tmp_path / str(s) / "part.svm", *shard))
+    fit_distributed(paths, algo="alma", cache_dir=tmp_path / "caches")
+    assert len(list((tmp_path / "caches").glob("part.svm.*.smcache"))) == 3
+
+
+def test_what_can_be_read_only_once_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in tmp_path / "pipe", "-":
+        with pytest.raises(ValueError, match="can be read only once"):
+            fit_distributed([path], algo="alma")
+
+
 def test_shards_may_lack_classes_and_number_labels_differently(tmp_path):
     X, y = make_data(n_classes=3)
     order = np.argsort(y, kind="stable")
@@ -338,6 +356,62 @@ def test_another_fit_does_not_go_on(changed, words, tmp_path):
     n_shards = changed.pop("shards", 2)
     with pytest.raises(ValueError, match=words):
         fit_distributed(cut(*data, n_shards), resume=True, **{**how, **changed})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"positive": "1"}, {"positive": "2"}, "other positive"),
+        ({}, {"classes": [0, 1, 2, 3]}, "other classes"),
+        ({}, {"n_features": 50}, "other features"),
+        ({"zero_based": True}, {"zero_based": False}, "other features"),
+    ],
+)
+def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, tmp_path):
+    path = write(tmp_path / "a.svm", *make_data(n_classes=3))
+    how = {"algo": "alma", "checkpoint": tmp_path / "checkpoint.model"}
+    fit_distributed([path], max_iter=1, **how, **before)
+    with pytest.raises(ValueError, match=words):
+        fit_distributed([path], resume=True, **how, **after)
+    fit_distributed([path], resume=True, **how, **before)
+
+
+def test_other_labels_or_columns_do_not_go_on(tmp_path):
+    (X, y), path = make_data(n_classes=3), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    fit_distributed([(X, y)], max_iter=1, **how)
+    wider = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], 50))
+    for shard, words in (
+        ((X, y + 1), "classes"), ((X, y > 0), "classes"), ((wider, y), "features")
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"other {words}"):
+            fit_distributed([shard], resume=True, **how)
+
+
+def test_a_fit_with_a_generator_goes_on(tmp_path):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
+    fit_distributed(shards, random_state=np.random.RandomState(3), max_iter=2, **how)
+    again = np.random.RandomState(4)
+    assert_same(fit_distributed(shards, random_state=again, resume=True, **how), whole)
+
+
+def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
+    X, y = make_data()
+    path = write(tmp_path / "a.svm", X, y)
+    text = (tmp_path / "a.svm").read_bytes()
+    rounds = []
+    for checkpoint, words in (
+        (tmp_path / "none" / "a.model", "there is no folder"), (tmp_path, "is a directory")
+    ):  # fmt: skip
+        with pytest.raises(OSError, match=words):
+            fit_distributed([(X, y)], checkpoint=checkpoint, on_round=rounds.append)
+    for named in path, str(tmp_path / "*.svm"):
+        with pytest.raises(ValueError, match="replace a file that is learned from"):
+            fit_distributed([named], checkpoint=tmp_path / "." / "a.svm", on_round=rounds.append)
+    assert rounds == []
+    assert (tmp_path / "a.svm").read_bytes() == text
 
 
 def test_a_plain_model_is_no_checkpoint(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsemargin.distributed import _epoch
 from sparsemargin.distributed import _opening as opening
-from sparsemargin.distributed._checkpoints import Checkpoint, made_by
+from sparsemargin.distributed._checkpoints import Checkpoint, check_place, made_by
 from sparsemargin.distributed._crew import Crew, InTurn, OnDask, connected_to
 from sparsemargin.distributed._inputs import shards_of
 from sparsemargin.distributed._opening import Opened
@@ -66,6 +66,7 @@ def learn_distributed(
     )  # fmt: skip
     told = told_coder(classes, positive, reading.multilabel)
     given = shards_of(shards, y, reading, cache_dir, memory_limit)
+    check_place(checkpoint, given)
     with _crew(client, given) as crew:
         surveys: list[Survey] = crew.each(_epoch.survey)
         opening.check_rows_there(surveys)
@@ -75,7 +76,7 @@ def learn_distributed(
             opened = _open_files(crew, Opened(kind(**known), surveys), told, memory_limit)
         else:
             opened = _open_matrices(crew, Opened(kind(**known), surveys), memory_limit)
-        kept = Checkpoint(checkpoint, made_by(mixing, surveys))
+        kept = Checkpoint(checkpoint, made_by(mixing, positive, surveys))
         done, converged = kept.go_on(opened) if resume else (0, False)
         rounds = Rounds(crew, opened, mixing, kept, report, on_round)
         try:

@@ -163,14 +163,25 @@ class Opened:
             return self.reading.n_features
         return self.n_columns - self._drops
 
+    @property
+    def features(self) -> tuple[int, dict[str, Any] | None]:
+        """How many, and of files how they are to be read for these."""
+        settled = None if self.reading is None else self.reading.settled(self.lowest)
+        return self.n_features, settled
+
+    @property
+    def form(self) -> str | None:
+        """How rows have any number of labels; None: each has one."""
+        return getattr(self.learner, "_label_form", None)
+
     def finished(self, epochs: int) -> Learner:
         """A learner of its own, whose features are those of the rows."""
         learner = copy.copy(self.learner)
         learner._space = copy.deepcopy(self.learner._space)
-        if self.reading is not None:
+        learner.n_features_in_, reading = self.features
+        if reading is not None:
             learner._space.resize(self.n_features, self._drops)
-            learner._reading = self.reading.settled(self.lowest)
-        learner.n_features_in_ = self.n_features
+            learner._reading = reading
         learner.n_iter_ = float(epochs)
         return learner
 
