@@ -204,6 +204,19 @@ def test_what_can_be_read_only_once_is_refused(tmp_path):
             fit_distributed([path], algo="alma")
 
 
+def test_a_row_cache_has_as_many_labels_a_row_as_it_was_made_with(tmp_path):
+    (tmp_path / "a.svm").write_text("1,2 1:1 2:1\n" + " 1:3\n" * 50 + "3 2:1\n")
+    how = {"algo": "alma", "shuffle": False, "max_iter": 2}
+    expected = fit_distributed([tmp_path / "a.svm"], multilabel=True, **how)
+    cache = tmp_path / "a.svm.smcache"
+    assert_same(fit_distributed([cache], classes=[1, 2, 3], **how), expected)
+    X, y = make_data(n_classes=3)
+    path = write(tmp_path / "b.svm", X, y)
+    expected = fit_distributed([path], **how)
+    again = fit_distributed([path + ".smcache"], multilabel=True, classes=[0, 1, 2], **how)
+    assert_same(again, expected)
+
+
 def test_shards_may_lack_classes_and_number_labels_differently(tmp_path):
     X, y = make_data(n_classes=3)
     order = np.argsort(y, kind="stable")
@@ -482,6 +495,15 @@ def test_a_mixture_goes_on_learning():
 def test_what_cannot_be_had_is_refused(how, words):
     with pytest.raises(ValueError, match=words):
         fit_distributed(cut(*make_data(), 2), **{"algo": "alma", **how})
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"positive": 1}, {"classes": np.arange(2)}, {"n_features": 7}, {"dtype": np.float32}],
+)
+def test_what_is_told_of_files_is_refused_for_matrices(how):
+    with pytest.raises(ValueError, match="is of files, and these shards are matrices"):
+        fit_distributed(cut(*make_data(), 2), algo="alma", **how)
 
 
 def broken(X, y):

@@ -94,6 +94,25 @@ def test_labels_that_do_not_fit_are_told():
             fit_distributed(blocks, labels)
 
 
+def test_labels_beside_blocks_may_have_any_form():
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1))
+    indicator = np.stack([y == 0, y == 1], axis=1).astype(int)
+    how = {"algo": "pnorm", "random_state": 0}
+    expected = fit_distributed(blocks, indicator, **how)
+    for labels in csr_matrix(indicator), [[label] for label in y]:
+        model = fit_distributed(blocks, labels, **how)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_of_collections_only_arrays_are_taken():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="Of Dask's collections an array is taken"):
+        fit_distributed(dask_delayed(csr_matrix)(X), y)
+    with pytest.raises(ValueError, match="y must be a Dask array"):
+        fit_distributed(da.from_array(X.toarray(), chunks=(100, -1)), dask_delayed(np.array)(y))
+
+
 def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
     with pytest.raises(OSError, match=r"Shard 3 of 4.*none\.svm"):
         fit_distributed([*paths, tmp_path / "none.svm"], client=client, algo="alma")
