@@ -1,7 +1,9 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
 import os
+import time
 import warnings
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from strategies import examples
 
 import sparsemargin
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._vectors import VectorMixer
 from sparsemargin.io.stream import Interruption
 
 # Nearer to a threshold, rounding may rightly decide otherwise.
@@ -449,6 +452,30 @@ def test_an_interrupted_fit_keeps_the_last_mixture():
             cut(X, y, 2), algo="alma", random_state=0, max_iter=9, on_round=interrupt
         )
     assert_same(model, fit_distributed(cut(X, y, 2), algo="alma", random_state=0, max_iter=2))
+
+
+def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(monkeypatch, tmp_path):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "random_state": 0, "max_iter": 4}
+    starts = []
+
+    class Interrupted(Thread):
+        def start(self):
+            super().start()
+            starts.append(self)
+            if len(starts) == 3:
+                raise KeyboardInterrupt
+
+    def mix_slowly(mixer, updates):
+        time.sleep(0.1)
+        mix(mixer, updates)
+
+    mix = VectorMixer.mix
+    monkeypatch.setattr(VectorMixer, "mix", mix_slowly)
+    monkeypatch.setattr("threading.Thread", Interrupted)
+    model = fit_distributed(shards, checkpoint=path, **how)
+    assert not any(thread.is_alive() for thread in starts)
+    assert_same(model, sparsemargin.load_model(path))
 
 
 def test_the_model_of_a_round_is_the_mixture_by_then():

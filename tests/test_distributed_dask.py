@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -237,10 +238,12 @@ def test_training_from_the_shell(client, paths, tmp_path):
         (["--resume"], 2, "pass --dask"),
         (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init can't be had with --dask"),
         (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
+        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "-o part-0.svm would replace"),
         (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "--kernel rbf needs all rows"),
     ],
 )
-def test_options_that_do_not_go_together(options, code, words, paths, tmp_path):
+def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(paths[0]).parent)
     told = run("train", *paths, "-o", tmp_path / "a.model", *options, code=code)
     assert words in told.stderr
 

@@ -225,7 +225,12 @@ class FileShard:
                     "anew, perhaps on another worker. Write it to a file first."
                 )
         path = default_cache_path([source.name for source in sources], self.cache_dir)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(
+                f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
+            ) from None
         passes = Passes(Corpus(sources, self.reading, 1, path), self.max_index)
         for _ in passes.first():
             # One that was found is not read for nothing.
