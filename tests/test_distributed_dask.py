@@ -210,6 +210,16 @@ def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
 
+def test_a_client_that_is_closed_is_told_of():
+    shards = cut(*make_data(), 2)
+    with dask.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        client = dask.Client(cluster, set_as_default=False)
+        with pytest.raises(LostScheduler, match="gone away in epoch 2"):
+            fit_distributed(shards, client=client, on_round=lambda done: client.close())
+        with pytest.raises(ConnectionError, match=r"is closed\. Pass one"):
+            fit_distributed(shards, client=client)
+
+
 def test_dask_is_needed_for_workers_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):

@@ -145,7 +145,7 @@ def fit_distributed(
     >>> shards = [(X[i::4], y[i::4]) for i in range(4)]
     >>> model = fit_distributed(shards, algo="pnorm", p=6, random_state=0)
     >>> model.n_features_in_, model.n_iter_
-    (300, 5.0)
+    (300, 2.0)
     """
     from sparsemargin.estimators._online import as_classifier
 

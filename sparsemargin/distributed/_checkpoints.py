@@ -35,8 +35,7 @@ def check_place(path: str | os.PathLike[str] | None, shards: Sequence[Pair | Fil
     check_replaceable(path)
     if any(isinstance(shard, FileShard) and shard.reads(path) for shard in shards):
         raise ValueError(
-            f"checkpoint={os.fspath(path)!r} would replace a file that is learned from. Name "
-            "another."
+            f"checkpoint={os.fspath(path)} would replace a file that is learned from. Name another."
         )
 
 

@@ -122,7 +122,7 @@ class OnDask:
     """
 
     def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
-        self.client = client
+        self.client, self.address = client, _address_of(client)
         _wait_for_workers(client)
         with self._connected():
             _check_versions(client)
@@ -200,7 +200,7 @@ class OnDask:
             if seconds % PATIENCE == 0 and not self.client.scheduler_info().get("workers"):
                 warnings.warn(
                     "No worker is left; the fit goes on when one joins the Dask scheduler at "
-                    f"{self.client.scheduler.address}.", stacklevel=2,
+                    f"{self.address}.", stacklevel=2,
                 )  # fmt: skip
 
     def _result(self, future: Future, s: int) -> Any:
@@ -247,11 +247,13 @@ class OnDask:
         """Say so where the scheduler goes away meanwhile."""
         from distributed.comm.core import CommClosedError
 
-        address = self.client.scheduler.address
         try:
+            # A client that was closed meanwhile has none either.
+            if self.client.status != "running":
+                raise CancelledError
             yield
         except (CancelledError, CommClosedError, TimeoutError) as error:
-            raise LostScheduler(f"The Dask scheduler at {address} has gone away") from error
+            raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
 
 
 Crew = InTurn | OnDask
@@ -294,6 +296,19 @@ def connected_to(client: Any) -> Iterator[Client]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _address_of(client: Client) -> str:
+    """Of its scheduler.
+
+    Raises
+    ------
+    ConnectionError
+        If it has none any more.
+    """
+    if client.status != "running":
+        raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
+    return str(client.scheduler.address)
 
 
 def _wait_for_workers(client: Client) -> None:
