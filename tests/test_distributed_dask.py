@@ -16,10 +16,11 @@ from test_distributed import assert_same, cut, make_data, parameters
 
 import sparsemargin
 from sparsemargin.datasets import load_rcv1
-from sparsemargin.distributed import LostScheduler, _crew, _vectors, fit_distributed
+from sparsemargin.distributed import LostScheduler, _crew, _epoch, _vectors, fit_distributed
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask.distributed")
+CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +209,43 @@ def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
     monkeypatch.setattr(_crew, "PATIENCE", 0.3)
     with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
+
+
+@pytest.fixture
+def near():
+    """A client of a cluster in this process."""
+    with (
+        dask.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        dask.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+class Labels(np.ndarray):
+    """Have a column named key, and one named result."""
+
+    key = result = 0
+
+
+def test_only_futures_are_on_their_way(near):
+    X, y = make_data()
+    expected = fit_distributed([(X, y)], algo="alma", random_state=0)
+    for client in near, None:
+        given = [(X, y.view(Labels))]
+        assert_same(fit_distributed(given, client=client, algo="alma", random_state=0), expected)
+
+
+def test_a_scheduler_that_goes_away_after_the_last_epoch_is_of_no_account(near, monkeypatch):
+    run = near.run
+
+    def run_no_more(function, *arguments, **how):
+        if function is _epoch.forget:
+            raise CommClosedError
+        return run(function, *arguments, **how)
+
+    monkeypatch.setattr(near, "run", run_no_more)
+    shards, how = cut(*make_data(), 2), {"algo": "alma", "random_state": 0}
+    assert_same(fit_distributed(shards, client=near, **how), fit_distributed(shards, **how))
 
 
 def test_a_client_that_is_closed_is_told_of():

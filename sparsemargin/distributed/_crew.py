@@ -7,7 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,7 +92,12 @@ class InTurn:
 def _here(value: Any) -> Any:
     if is_lazy(value):
         return value.compute()
-    return value.result() if hasattr(value, "result") and hasattr(value, "key") else value
+    return value.result() if _is_future(value) else value
+
+
+def _is_future(value: Any) -> bool:
+    """Whether it is a Future of Dask, which need not be there; tables have columns of any name."""
+    return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
 
 
 @contextmanager
@@ -138,7 +143,7 @@ class OnDask:
         """An object where Dask can make it again."""
         if is_lazy(value):
             return self.client.compute(value)
-        return value if hasattr(value, "key") else self._submit(_itself, value)
+        return value if _is_future(value) else self._submit(_itself, value)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """Have a worker call a function: any, since Dask may wait for ever for one that it was
@@ -239,8 +244,10 @@ class OnDask:
     def close(self, run: str) -> None:
         """Leave nothing behind."""
         self.shards = []
-        if self.client.status == "running":
-            self.client.run(_epoch.forget, run, on_error="ignore")
+        # The fit is over, and what it has come to is worth more than some memory.
+        with suppress(OSError, CancelledError):
+            if self.client.status == "running":
+                self.client.run(_epoch.forget, run, on_error="ignore")
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
