@@ -309,6 +309,16 @@ def test_rows_of_any_length_are_mixed_alike(exponent, p):
     np.testing.assert_allclose(scaled.coef_ * 2.0**-exponent, expected.coef_, rtol=1e-11)
 
 
+@pytest.mark.parametrize("size", [1e35, 1e37])
+def test_mixtures_that_no_float32_holds_are_told(size):
+    X, y = make_data(600)
+    shards = cut((X * size).astype(np.float32), y, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"exceeds float32\. Rescale rows"):
+            fit_distributed(shards, algo="perceptron", random_state=0)
+
+
 def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
     X, y = make_data(90, 400)
     how = {"algo": "pnorm", "p": 100, "normalize": False, "shuffle": False}

@@ -179,11 +179,9 @@ class VectorEpoch:
         known = np.where(noted[at], 0.0, base[at])
         with np.errstate(over="ignore"):
             factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
+            sums = sums.astype(self.theta.dtype)
         told = np.isfinite(factor)
-        changed = noted | ~told
-        return Difference.between(
-            base, sums.astype(self.theta.dtype), np.where(told, factor, 0.0), changed
-        )
+        return Difference.between(base, sums, np.where(told, factor, 0.0), noted | ~told)
 
 
 class VectorMixer:
@@ -231,18 +229,26 @@ class VectorMixer:
         for share, each in zip(shares, updates, strict=True):
             each.theta.add_to(total, self.theta, share)
         trials = space.trials + sum(each.trials for each in updates)
-        sums = self._summed(updates)
-        with np.errstate(over="ignore"):
-            mixed = total.astype(self.theta.dtype)
-        if not np.isfinite(mixed).all():
-            raise ValueError(
-                f"The mixed dual vectors exceed {mixed.dtype}. Rescale the rows, or pass float64."
-            )
+        sums, mixed = self._held(self._summed(updates)), self._held(total)
         self.earlier, self.theta, self.ratio = self.theta, mixed, ratio
         space.place_dual(mixed)
         space.take_sums(sums, trials)
         for name, values in self._scalars(updates, shares).items():
             space.per_label(name)[:] = values
+
+    def _held(self, values: Any) -> np.ndarray:
+        """The same in the type of the coordinates.
+
+        Raises
+        ------
+        ValueError
+            If it can't hold them.
+        """
+        with np.errstate(over="ignore"):
+            held = np.asarray(values).astype(self.theta.dtype)
+        if not np.isfinite(held).all():
+            raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
+        return held
 
     def _shares(self, updates: Sequence[VectorUpdate]) -> np.ndarray:
         """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
