@@ -1,6 +1,9 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
+import os
+import time
 import warnings
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from strategies import examples
 
 import sparsemargin
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._vectors import VectorMixer
 from sparsemargin.io.stream import Interruption
 
 # Nearer to a threshold, rounding may rightly decide otherwise.
@@ -186,6 +190,36 @@ def test_files_are_pairs_read_elsewhere(tmp_path):
     ]  # fmt: skip
 
 
+def test_files_of_one_name_have_row_caches_of_their_own(tmp_path):
+    X, y = make_data()
+    paths = []
+    for s, shard in enumerate(cut(X, y, 3)):
+        (tmp_path / str(s)).mkdir()
+        paths.append(write(tmp_path / str(s) / "part.svm", *shard))
+    fit_distributed(paths, algo="alma", cache_dir=tmp_path / "caches")
+    assert len(list((tmp_path / "caches").glob("part.svm.*.smcache"))) == 3
+
+
+def test_what_can_be_read_only_once_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in tmp_path / "pipe", "-":
+        with pytest.raises(ValueError, match="can be read only once"):
+            fit_distributed([path], algo="alma")
+
+
+def test_a_row_cache_has_as_many_labels_a_row_as_it_was_made_with(tmp_path):
+    (tmp_path / "a.svm").write_text("1,2 1:1 2:1\n" + " 1:3\n" * 50 + "3 2:1\n")
+    how = {"algo": "alma", "shuffle": False, "max_iter": 2}
+    expected = fit_distributed([tmp_path / "a.svm"], multilabel=True, **how)
+    cache = tmp_path / "a.svm.smcache"
+    assert_same(fit_distributed([cache], classes=[1, 2, 3], **how), expected)
+    X, y = make_data(n_classes=3)
+    path = write(tmp_path / "b.svm", X, y)
+    expected = fit_distributed([path], **how)
+    again = fit_distributed([path + ".smcache"], multilabel=True, classes=[0, 1, 2], **how)
+    assert_same(again, expected)
+
+
 def test_shards_may_lack_classes_and_number_labels_differently(tmp_path):
     X, y = make_data(n_classes=3)
     order = np.argsort(y, kind="stable")
@@ -237,6 +271,16 @@ def test_many_labels_are_mixed_label_by_label(tmp_path):
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
 
 
+@pytest.mark.parametrize("other", [np.uint8, np.float64])
+def test_labels_are_the_same_numbers_in_any_type(other):
+    X, y = make_data(n_classes=3)
+    how = {"algo": "pnorm", "random_state": 0}
+    expected = fit_distributed(cut(X, y, 2), **how)
+    first, (rows, labels) = cut(X, y, 2)
+    model = fit_distributed([first, (rows, labels.astype(other))], **how)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
 # ------------------------------------------------------------------------------ what is sent
 
 
@@ -253,6 +297,39 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     assert rounds[0].bytes_sent > whole
     assert all(each.bytes_sent < whole / 10 for each in rounds[1:])
     assert all(each.bytes_received < whole / 10 for each in rounds)
+
+
+@pytest.mark.parametrize("p", [2.5, 6, 100])
+@pytest.mark.parametrize("exponent", [-500, 500])
+def test_rows_of_any_length_are_mixed_alike(exponent, p):
+    X, y = make_data(90, 400)
+    how = {"algo": "pnorm", "p": p, "normalize": False, "random_state": 0, "max_iter": 3}
+    expected = fit_distributed(cut(X, y, 3), **how)
+    scaled = fit_distributed(cut(X * 2.0**exponent, y, 3), **how)
+    np.testing.assert_allclose(scaled.coef_ * 2.0**-exponent, expected.coef_, rtol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e35, 1e37])
+def test_mixtures_that_no_float32_holds_are_told(size):
+    X, y = make_data(600)
+    shards = cut((X * size).astype(np.float32), y, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"exceeds float32\. Rescale rows"):
+            fit_distributed(shards, algo="perceptron", random_state=0)
+
+
+def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
+    X, y = make_data(90, 400)
+    how = {"algo": "pnorm", "p": 100, "normalize": False, "shuffle": False}
+    shards = [(X, y), (X * 1e-300, y)]
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*Row \d+ of X.* smaller p"):
+        fit_distributed(shards, **how)
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(shards)]
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*Row \d+ of X.* smaller p"):
+        fit_distributed(paths, **how)
+    with pytest.raises(ValueError, match=r"Row \d+ of X.* smaller p"):
+        sparsemargin.fit_svmlight(paths[1], **how)
 
 
 # ------------------------------------------------------------------------ to break off, to resume
@@ -307,6 +384,62 @@ def test_another_fit_does_not_go_on(changed, words, tmp_path):
         fit_distributed(cut(*data, n_shards), resume=True, **{**how, **changed})
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"positive": "1"}, {"positive": "2"}, "other positive"),
+        ({}, {"classes": [0, 1, 2, 3]}, "other classes"),
+        ({}, {"n_features": 50}, "other features"),
+        ({"zero_based": True}, {"zero_based": False}, "other features"),
+    ],
+)
+def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, tmp_path):
+    path = write(tmp_path / "a.svm", *make_data(n_classes=3))
+    how = {"algo": "alma", "checkpoint": tmp_path / "checkpoint.model"}
+    fit_distributed([path], max_iter=1, **how, **before)
+    with pytest.raises(ValueError, match=words):
+        fit_distributed([path], resume=True, **how, **after)
+    fit_distributed([path], resume=True, **how, **before)
+
+
+def test_other_labels_or_columns_do_not_go_on(tmp_path):
+    (X, y), path = make_data(n_classes=3), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    fit_distributed([(X, y)], max_iter=1, **how)
+    wider = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], 50))
+    for shard, words in (
+        ((X, y + 1), "classes"), ((X, y > 0), "classes"), ((wider, y), "features")
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"other {words}"):
+            fit_distributed([shard], resume=True, **how)
+
+
+def test_a_fit_with_a_generator_goes_on(tmp_path):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
+    fit_distributed(shards, random_state=np.random.RandomState(3), max_iter=2, **how)
+    again = np.random.RandomState(4)
+    assert_same(fit_distributed(shards, random_state=again, resume=True, **how), whole)
+
+
+def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
+    X, y = make_data()
+    path = write(tmp_path / "a.svm", X, y)
+    text = (tmp_path / "a.svm").read_bytes()
+    rounds = []
+    for checkpoint, words in (
+        (tmp_path / "none" / "a.model", "there is no folder"), (tmp_path, "is a directory")
+    ):  # fmt: skip
+        with pytest.raises(OSError, match=words):
+            fit_distributed([(X, y)], checkpoint=checkpoint, on_round=rounds.append)
+    for named in path, str(tmp_path / "*.svm"):
+        with pytest.raises(ValueError, match="replace a file that is learned from"):
+            fit_distributed([named], checkpoint=tmp_path / "." / "a.svm", on_round=rounds.append)
+    assert rounds == []
+    assert (tmp_path / "a.svm").read_bytes() == text
+
+
 def test_a_plain_model_is_no_checkpoint(tmp_path):
     X, y = make_data()
     path = tmp_path / "a.model"
@@ -329,6 +462,30 @@ def test_an_interrupted_fit_keeps_the_last_mixture():
             cut(X, y, 2), algo="alma", random_state=0, max_iter=9, on_round=interrupt
         )
     assert_same(model, fit_distributed(cut(X, y, 2), algo="alma", random_state=0, max_iter=2))
+
+
+def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(monkeypatch, tmp_path):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "random_state": 0, "max_iter": 4}
+    starts = []
+
+    class Interrupted(Thread):
+        def start(self):
+            super().start()
+            starts.append(self)
+            if len(starts) == 3:
+                raise KeyboardInterrupt
+
+    def mix_slowly(mixer, updates):
+        time.sleep(0.1)
+        mix(mixer, updates)
+
+    mix = VectorMixer.mix
+    monkeypatch.setattr(VectorMixer, "mix", mix_slowly)
+    monkeypatch.setattr("threading.Thread", Interrupted)
+    model = fit_distributed(shards, checkpoint=path, **how)
+    assert not any(thread.is_alive() for thread in starts)
+    assert_same(model, sparsemargin.load_model(path))
 
 
 def test_the_model_of_a_round_is_the_mixture_by_then():
@@ -377,6 +534,15 @@ def test_what_cannot_be_had_is_refused(how, words):
         fit_distributed(cut(*make_data(), 2), **{"algo": "alma", **how})
 
 
+@pytest.mark.parametrize(
+    "how",
+    [{"positive": 1}, {"classes": np.arange(2)}, {"n_features": 7}, {"dtype": np.float32}],
+)
+def test_what_is_told_of_files_is_refused_for_matrices(how):
+    with pytest.raises(ValueError, match="is of files, and these shards are matrices"):
+        fit_distributed(cut(*make_data(), 2), algo="alma", **how)
+
+
 def broken(X, y):
     X = X.copy()
     X.data[0] = np.nan
@@ -395,6 +561,7 @@ def broken(X, y):
         (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
         (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
         (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
+        (lambda X, y: [(X, y), (X, np.eye(2)[y])], "numbers and numbers, in a dense indicator"),
         (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),
     ],
 )

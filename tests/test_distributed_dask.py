@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from test_distributed import assert_same, cut, make_data, parameters
 
 import sparsemargin
 from sparsemargin.datasets import load_rcv1
-from sparsemargin.distributed import LostScheduler, _crew, _vectors, fit_distributed
+from sparsemargin.distributed import LostScheduler, _crew, _epoch, _vectors, fit_distributed
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask.distributed")
+CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,25 @@ def test_labels_that_do_not_fit_are_told():
     for labels, words in ((y[:-1], "239 labels"), (None, "y is missing")):
         with pytest.raises(ValueError, match=words):
             fit_distributed(blocks, labels)
+
+
+def test_labels_beside_blocks_may_have_any_form():
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1))
+    indicator = np.stack([y == 0, y == 1], axis=1).astype(int)
+    how = {"algo": "pnorm", "random_state": 0}
+    expected = fit_distributed(blocks, indicator, **how)
+    for labels in csr_matrix(indicator), [[label] for label in y]:
+        model = fit_distributed(blocks, labels, **how)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_of_collections_only_arrays_are_taken():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="Of Dask's collections an array is taken"):
+        fit_distributed(dask_delayed(csr_matrix)(X), y)
+    with pytest.raises(ValueError, match="y must be a Dask array"):
+        fit_distributed(da.from_array(X.toarray(), chunks=(100, -1)), dask_delayed(np.array)(y))
 
 
 def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
@@ -190,6 +211,53 @@ def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
 
+@pytest.fixture
+def near():
+    """A client of a cluster in this process."""
+    with (
+        dask.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        dask.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+class Labels(np.ndarray):
+    """Have a column named key, and one named result."""
+
+    key = result = 0
+
+
+def test_only_futures_are_on_their_way(near):
+    X, y = make_data()
+    expected = fit_distributed([(X, y)], algo="alma", random_state=0)
+    for client in near, None:
+        given = [(X, y.view(Labels))]
+        assert_same(fit_distributed(given, client=client, algo="alma", random_state=0), expected)
+
+
+def test_a_scheduler_that_goes_away_after_the_last_epoch_is_of_no_account(near, monkeypatch):
+    run = near.run
+
+    def run_no_more(function, *arguments, **how):
+        if function is _epoch.forget:
+            raise CommClosedError
+        return run(function, *arguments, **how)
+
+    monkeypatch.setattr(near, "run", run_no_more)
+    shards, how = cut(*make_data(), 2), {"algo": "alma", "random_state": 0}
+    assert_same(fit_distributed(shards, client=near, **how), fit_distributed(shards, **how))
+
+
+def test_a_client_that_is_closed_is_told_of():
+    shards = cut(*make_data(), 2)
+    with dask.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        client = dask.Client(cluster, set_as_default=False)
+        with pytest.raises(LostScheduler, match="gone away in epoch 2"):
+            fit_distributed(shards, client=client, on_round=lambda done: client.close())
+        with pytest.raises(ConnectionError, match=r"is closed\. Pass one"):
+            fit_distributed(shards, client=client)
+
+
 def test_dask_is_needed_for_workers_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):
@@ -218,10 +286,12 @@ def test_training_from_the_shell(client, paths, tmp_path):
         (["--resume"], 2, "pass --dask"),
         (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init can't be had with --dask"),
         (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
+        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "-o part-0.svm would replace"),
         (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "--kernel rbf needs all rows"),
     ],
 )
-def test_options_that_do_not_go_together(options, code, words, paths, tmp_path):
+def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(paths[0]).parent)
     told = run("train", *paths, "-o", tmp_path / "a.model", *options, code=code)
     assert words in told.stderr
 

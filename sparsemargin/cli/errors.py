@@ -41,6 +41,11 @@ _PHRASES = {
     "Call fit, or pass the kernel as a function": "Take another",
     ", or call fit first": "",
     "save_model writes them": "sparsemargin train writes them",
+    "checkpoint=": "-o ",
+    "pass a checkpoint": "pass -o",
+    "another checkpoint, or leave resume out": "another -o, or leave --resume out",
+    "with resume": "with --resume",
+    "another cache_dir": "another --cache",
 }
 
 # Arguments that are options, beside the parameters of the algorithms.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations, product
-from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from sparsemargin.io.files import naming, replacing
+from sparsemargin.io.files import check_replaceable, is_one_file, replacing
 from sparsemargin.io.sources import STANDARD_INPUT
 
 #: The path that means standard output.
@@ -55,12 +53,10 @@ def check_kept(outputs: Named, inputs: Named) -> None:
 
 
 def _is_one_file(path: str | None, other: str | None) -> bool:
-    """Whether both are a file of the same place; devices and pipes are not replaced."""
+    """Whether both are given, and one file."""
     if path is None or other is None or STANDARD_OUTPUT in (path, other):
         return False
-    if os.path.isfile(path) and os.path.isfile(other):
-        return os.path.samefile(path, other)
-    return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
+    return is_one_file(path, other)
 
 
 def check_output(path: str) -> None:
@@ -73,21 +69,9 @@ def check_output(path: str) -> None:
     click.UsageError
         If it is standard output.
     """
-    target = Path(os.path.realpath(path))
     if path == STANDARD_OUTPUT:
         raise click.UsageError("Standard output can't take this: name a file.")
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
-        )
-    if target.exists() and not target.is_file():
-        raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
-    try:
-        tempfile.TemporaryFile(dir=target.parent).close()
-    except OSError as error:
-        raise naming(error, path) from None
+    check_replaceable(path)
 
 
 @contextmanager

@@ -6,14 +6,37 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from sparsemargin.distributed._crew import Pair
 from sparsemargin.distributed._opening import Opened
-from sparsemargin.distributed._shards import Survey
+from sparsemargin.distributed._shards import FileShard, Survey
+from sparsemargin.io.files import check_replaceable
 from sparsemargin.io.model_files import load_learner, save_model
 from sparsemargin.learners import Learner
 
 # Parameters that may change when a fit goes on.
 _MAY_CHANGE = {"max_iter", "n_jobs", "verbose"}
 _ATTRIBUTE = "_distributed"
+
+
+def check_place(path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]) -> None:
+    """Find out before the work whether the mixture can be kept there.
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    ValueError
+        If it would replace a file that is learned from.
+    """
+    if path is None:
+        return
+    check_replaceable(path)
+    if any(isinstance(shard, FileShard) and shard.reads(path) for shard in shards):
+        raise ValueError(
+            f"checkpoint={os.fspath(path)} would replace a file that is learned from. Name another."
+        )
 
 
 class Checkpoint:
@@ -24,7 +47,7 @@ class Checkpoint:
     path : path or None
         None: nothing is kept.
     made_by : dict
-        What a fit that goes on must have alike: the mixing and the shards.
+        What a fit that goes on must have alike, of which the model itself tells nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, made_by: dict[str, Any]) -> None:
@@ -68,33 +91,48 @@ class Checkpoint:
                 f"{name} is the model of no fit over shards, and none can go on from it. Pass "
                 "another checkpoint, or leave resume out."
             )
-        self._check_alike(name, opened.learner, found, progress)
+        self._check_alike(name, opened, found, progress)
         opened.take_over(found, progress["seed"])
         return progress["epoch"], progress["converged"]
 
     def _check_alike(
-        self, name: str, learner: Learner, found: Learner, progress: dict[str, Any]
+        self, name: str, opened: Opened, found: Learner, progress: dict[str, Any]
     ) -> None:
+        learner = opened.learner
         if type(found) is not type(learner):
             raise ValueError(
                 f"{name} is of {found.classifier}, not of {learner.classifier}. Pass the algorithm "
                 "and parameters of the fit that is to go on."
             )
         before, now = found._parameters(), learner._parameters()
-        changed = [key for key in now if key not in _MAY_CHANGE and before[key] != now[key]]
+        changed = [
+            key
+            for key in now
+            if key not in _MAY_CHANGE
+            and before[key] != now[key]
+            # The seeds that a generator gave are in the file.
+            and not isinstance(now[key], np.random.RandomState)
+        ]
         if changed:
             raise ValueError(
                 f"{name} was learned with {changed[0]}={before[changed[0]]!r}, not "
                 f"{now[changed[0]]!r}. Pass the parameters of the fit that is to go on."
             )
-        for key, value in self.made_by.items():
-            if progress[key] != value:
-                raise ValueError(
-                    f"{name} was learned with other {key}. Pass those of the fit that is to go on, "
-                    "in the same order."
-                )
+        others = [key for key, value in self.made_by.items() if progress[key] != value]
+        if opened.form != getattr(found, "_label_form", None) or not np.array_equal(
+            learner.classes_, found.classes_
+        ):
+            others.append("classes")
+        if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
+            others.append("features")
+        if others:
+            raise ValueError(
+                f"{name} was learned with other {others[0]}. Pass those of the fit that is to go "
+                "on, in the same order."
+            )
 
 
-def made_by(mixing: str, surveys: Sequence[Survey]) -> dict[str, Any]:
-    """What a fit that goes on must have alike."""
-    return {"mixing": mixing, "shards": [survey.identity() for survey in surveys]}
+def made_by(mixing: str, positive: Any, surveys: Sequence[Survey]) -> dict[str, Any]:
+    """What a fit that goes on must have alike, of which the model itself tells nothing."""
+    identities = [survey.identity() for survey in surveys]
+    return {"mixing": mixing, "positive": positive, "shards": identities}

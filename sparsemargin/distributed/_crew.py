@@ -7,7 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,7 +92,12 @@ class InTurn:
 def _here(value: Any) -> Any:
     if is_lazy(value):
         return value.compute()
-    return value.result() if hasattr(value, "result") and hasattr(value, "key") else value
+    return value.result() if _is_future(value) else value
+
+
+def _is_future(value: Any) -> bool:
+    """Whether it is a Future of Dask, which need not be there; tables have columns of any name."""
+    return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
 
 
 @contextmanager
@@ -122,7 +127,7 @@ class OnDask:
     """
 
     def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
-        self.client = client
+        self.client, self.address = client, _address_of(client)
         _wait_for_workers(client)
         with self._connected():
             _check_versions(client)
@@ -138,7 +143,7 @@ class OnDask:
         """An object where Dask can make it again."""
         if is_lazy(value):
             return self.client.compute(value)
-        return value if hasattr(value, "key") else self._submit(_itself, value)
+        return value if _is_future(value) else self._submit(_itself, value)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """Have a worker call a function: any, since Dask may wait for ever for one that it was
@@ -200,7 +205,7 @@ class OnDask:
             if seconds % PATIENCE == 0 and not self.client.scheduler_info().get("workers"):
                 warnings.warn(
                     "No worker is left; the fit goes on when one joins the Dask scheduler at "
-                    f"{self.client.scheduler.address}.", stacklevel=2,
+                    f"{self.address}.", stacklevel=2,
                 )  # fmt: skip
 
     def _result(self, future: Future, s: int) -> Any:
@@ -239,19 +244,23 @@ class OnDask:
     def close(self, run: str) -> None:
         """Leave nothing behind."""
         self.shards = []
-        if self.client.status == "running":
-            self.client.run(_epoch.forget, run, on_error="ignore")
+        # The fit is over, and what it has come to is worth more than some memory.
+        with suppress(OSError, CancelledError):
+            if self.client.status == "running":
+                self.client.run(_epoch.forget, run, on_error="ignore")
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
         """Say so where the scheduler goes away meanwhile."""
         from distributed.comm.core import CommClosedError
 
-        address = self.client.scheduler.address
         try:
+            # A client that was closed meanwhile has none either.
+            if self.client.status != "running":
+                raise CancelledError
             yield
         except (CancelledError, CommClosedError, TimeoutError) as error:
-            raise LostScheduler(f"The Dask scheduler at {address} has gone away") from error
+            raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
 
 
 Crew = InTurn | OnDask
@@ -294,6 +303,19 @@ def connected_to(client: Any) -> Iterator[Client]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _address_of(client: Client) -> str:
+    """Of its scheduler.
+
+    Raises
+    ------
+    ConnectionError
+        If it has none any more.
+    """
+    if client.status != "running":
+        raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
+    return str(client.scheduler.address)
 
 
 def _wait_for_workers(client: Client) -> None:

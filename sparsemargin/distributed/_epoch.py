@@ -9,7 +9,7 @@ from typing import Any
 from sparsemargin.distributed._shards import MatrixShard, Shard, Survey
 from sparsemargin.distributed._vectors import BASES, NoBase
 from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows
+from sparsemargin.learners._rows import Rows, refusing
 
 
 class Missing:
@@ -60,7 +60,8 @@ def learn_epoch(shard: Shard, plan: Plan, start: Any) -> Any:
         return Missing()
     for rows, targets, first_row, order in shard.epoch(plan.seed, start.epoch):
         task = learner._stream_task(rows, targets, None, first_row=first_row)
-        epoch.take(task, order, shard.streams)
+        with refusing(rows, first_row):
+            epoch.take(task, order, shard.streams)
     return epoch.update()
 
 

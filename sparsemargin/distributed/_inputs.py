@@ -62,9 +62,11 @@ def _paths(shard: Any) -> list[str]:
 
 def _of_array(X: Any, y: Any) -> list[Pair]:
     """A shard for each block of rows of a Dask array."""
+    if not _is_array(X):
+        raise ValueError(f"Of Dask's collections an array is taken, got {X!r}. {_FORMS}.")
     if y is None:
         raise ValueError("y is missing: pass the labels of the rows beside the Dask array X.")
-    if getattr(X, "ndim", 0) != 2 or X.numblocks[1] != 1:
+    if X.ndim != 2 or X.numblocks[1] != 1:
         raise ValueError(
             f"X must be a Dask array of two dimensions whose blocks have all columns, got "
             f"{X!r}. Rechunk it: X.rechunk({{1: -1}})."
@@ -72,7 +74,7 @@ def _of_array(X: Any, y: Any) -> list[Pair]:
     lengths = X.chunks[0]
     blocks = X.to_delayed().ravel().tolist()
     if is_lazy(y):
-        if np.ndim(y) != 1 or y.numblocks[0] != len(blocks) or _differ(y.chunks[0], lengths):
+        if not _is_array(y) or y.ndim != 1 or _differ(y.chunks[0], lengths):
             raise ValueError(
                 f"y must be a Dask array of one dimension with the blocks of X, {lengths}, got "
                 f"{y!r}. Rechunk it: y.rechunk((X.chunks[0],))."
@@ -83,11 +85,16 @@ def _of_array(X: Any, y: Any) -> list[Pair]:
             "The blocks of X have unknown lengths, by which y can't be cut. Pass y as a Dask array "
             "with the same blocks, or call X.compute_chunk_sizes()."
         )
-    y = np.asarray(y)
-    if len(y) != sum(lengths):
-        raise ValueError(f"X has {sum(lengths)} rows, and y {len(y)} labels.")
-    cuts = np.cumsum(lengths)[:-1]
-    return [Pair(*pair) for pair in zip(blocks, np.split(y, cuts), strict=True)]
+    n_labels = y.shape[0] if hasattr(y, "shape") else len(y)
+    if n_labels != sum(lengths):
+        raise ValueError(f"X has {sum(lengths)} rows, and y {n_labels} labels.")
+    starts = np.cumsum((0, *lengths))
+    return [Pair(block, y[a:b]) for block, a, b in zip(blocks, starts, starts[1:], strict=False)]
+
+
+def _is_array(collection: Any) -> bool:
+    """Whether it is a Dask array; others have attributes that are lazy, too."""
+    return isinstance(getattr(collection, "numblocks", None), tuple)
 
 
 def _differ(some: Any, others: Any) -> bool:

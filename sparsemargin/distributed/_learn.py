@@ -11,17 +11,23 @@ import numpy as np
 
 from sparsemargin.distributed import _epoch
 from sparsemargin.distributed import _opening as opening
-from sparsemargin.distributed._checkpoints import Checkpoint, made_by
+from sparsemargin.distributed._checkpoints import Checkpoint, check_place, made_by
 from sparsemargin.distributed._crew import Crew, InTurn, OnDask, connected_to
 from sparsemargin.distributed._inputs import shards_of
 from sparsemargin.distributed._opening import Opened
 from sparsemargin.distributed._rounds import Round, Rounds
 from sparsemargin.distributed._shards import FileShard, Survey
 from sparsemargin.distributed._vectors import Mixing
-from sparsemargin.io.labels import Coder, told_coder
+from sparsemargin.io.labels import told_coder
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
 from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+
+# What is told of files only, and when it is not.
+_OF_FILES = {
+    "classes": None, "positive": None, "multilabel": False, "n_features": None, "hash_bits": None,
+    "zero_based": "auto", "dtype": np.float64, "cache_dir": None,
+}  # fmt: skip
 
 
 def learn_distributed(
@@ -64,18 +70,24 @@ def learn_distributed(
         dtype=dtype, multilabel=multilabel or positive is not None, zero_based=zero_based,
         n_features=n_features, hash_bits=hash_bits,
     )  # fmt: skip
-    told = told_coder(classes, positive, reading.multilabel)
     given = shards_of(shards, y, reading, cache_dir, memory_limit)
+    if not isinstance(given[0], FileShard):
+        _refuse_options_of_files(
+            classes=classes, positive=positive, multilabel=multilabel, n_features=n_features,
+            hash_bits=hash_bits, zero_based=zero_based, dtype=dtype, cache_dir=cache_dir,
+        )  # fmt: skip
+    check_place(checkpoint, given)
     with _crew(client, given) as crew:
         surveys: list[Survey] = crew.each(_epoch.survey)
         opening.check_rows_there(surveys)
         if algo is None:
             known = {**surveys[0].intercept, **known}
+        opened = Opened(kind(**known), surveys)
         if isinstance(given[0], FileShard):
-            opened = _open_files(crew, Opened(kind(**known), surveys), told, memory_limit)
+            _open_files(crew, opened, classes, positive, memory_limit)
         else:
-            opened = _open_matrices(crew, Opened(kind(**known), surveys), memory_limit)
-        kept = Checkpoint(checkpoint, made_by(mixing, surveys))
+            _open_matrices(crew, opened, memory_limit)
+        kept = Checkpoint(checkpoint, made_by(mixing, positive, surveys))
         done, converged = kept.go_on(opened) if resume else (0, False)
         rounds = Rounds(crew, opened, mixing, kept, report, on_round)
         try:
@@ -84,23 +96,34 @@ def learn_distributed(
             crew.close(rounds.run_id)
 
 
-def _open_files(crew: Crew, opened: Opened, told: Coder | None, memory_limit: int) -> Opened:
+def _refuse_options_of_files(**given: Any) -> None:
+    """Refuse for matrices what is told of files only."""
+    for name, value in given.items():
+        off = _OF_FILES[name]
+        # An array, which classes may be, is equal to nothing as a whole.
+        if value is not off and (off is None or value != off):
+            raise ValueError(
+                f"{name}={value!r} is of files, and these shards are matrices. Leave it out."
+            )
+
+
+def _open_files(crew: Crew, opened: Opened, classes: Any, positive: Any, memory_limit: int) -> None:
     """Get ready to learn from files."""
     surveys = opened.surveys
     opened.reading = opening.common_reading(surveys)
+    # Rows of a cache have as many labels as it was made with.
+    told = told_coder(classes, positive, opened.reading.multilabel)
     coder = opening.classes_of_files(surveys, told, opened.reading.multilabel)
     opened.open(coder.classes, opening.form_of(coder), memory_limit)
     crew.replace(_epoch.with_classes, [(coder, opened.n_columns, each) for each in surveys])
-    return opened
 
 
-def _open_matrices(crew: Crew, opened: Opened, memory_limit: int) -> Opened:
+def _open_matrices(crew: Crew, opened: Opened, memory_limit: int) -> None:
     """Get ready to learn from matrices."""
     surveys = opened.surveys
     classes = opening.classes_of_matrices(surveys)
     opened.open(classes, surveys[0].form, memory_limit)
     crew.replace(_epoch.with_classes, [(classes, opened.dtype.name)] * len(surveys))
-    return opened
 
 
 @contextmanager

@@ -163,14 +163,25 @@ class Opened:
             return self.reading.n_features
         return self.n_columns - self._drops
 
+    @property
+    def features(self) -> tuple[int, dict[str, Any] | None]:
+        """How many, and of files how they are to be read for these."""
+        settled = None if self.reading is None else self.reading.settled(self.lowest)
+        return self.n_features, settled
+
+    @property
+    def form(self) -> str | None:
+        """How rows have any number of labels; None: each has one."""
+        return getattr(self.learner, "_label_form", None)
+
     def finished(self, epochs: int) -> Learner:
         """A learner of its own, whose features are those of the rows."""
         learner = copy.copy(self.learner)
         learner._space = copy.deepcopy(self.learner._space)
-        if self.reading is not None:
+        learner.n_features_in_, reading = self.features
+        if reading is not None:
             learner._space.resize(self.n_features, self._drops)
-            learner._reading = self.reading.settled(self.lowest)
-        learner.n_features_in_ = self.n_features
+            learner._reading = reading
         learner.n_iter_ = float(epochs)
         return learner
 
@@ -221,7 +232,7 @@ def classes_of_matrices(surveys: Sequence[Survey]) -> np.ndarray:
                 f"Shard 0 has {first.n_columns} features, shard {s} has {survey.n_columns}. All "
                 "shards must have the same."
             )
-        if survey.form != first.form or survey.labels.dtype.kind != first.labels.dtype.kind:
+        if _kind(survey) != _kind(first):
             raise ValueError(
                 f"The labels of shards 0 and {s} are of different kinds: "
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
@@ -238,8 +249,9 @@ def classes_of_matrices(surveys: Sequence[Survey]) -> np.ndarray:
 
 
 def _kind(survey: Survey) -> str:
-    number = "text" if survey.labels.dtype.kind in "US" else "numbers"
-    return number if survey.form is None else f"{number}, any number a row"
+    kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
+    many = {None: "", "lists": ", any number a row"}
+    return kind + many.get(survey.form, f", in a {survey.form} indicator")
 
 
 def check_rows_there(surveys: Sequence[Survey]) -> None:

@@ -21,6 +21,7 @@ from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._crew import InTurn, LostScheduler, OnDask
 from sparsemargin.distributed._mistakes import MistakesMixer
 from sparsemargin.distributed._opening import Opened
+from sparsemargin.distributed._trials import added
 from sparsemargin.distributed._vectors import Mixing, VectorMixer
 from sparsemargin.distributed._whole import OneShard
 from sparsemargin.io.stream import Interruption, Moment
@@ -115,8 +116,12 @@ class Rounds:
         self.done, self.converged = done, converged
         self._count_the_rest()
         try:
-            while not self.converged and (max_iter is None or self.done < max_iter):
-                self._make_round(self.done + 1)
+            with ThreadPoolExecutor(1) as thread:
+                # Its thread is there from now on: if Ctrl-C came upon a thread that is about to
+                # begin with a mixture, that would not be waited for.
+                thread.submit(int).result()
+                while not self.converged and (max_iter is None or self.done < max_iter):
+                    self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
                 raise
@@ -132,7 +137,7 @@ class Rounds:
     def _finished(self) -> Learner:
         return self.opened.finished(self.done)
 
-    def _make_round(self, epoch: int) -> None:
+    def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, and the mixture."""
         began = time.perf_counter()
         self.rows = self.bytes_read = 0
@@ -140,8 +145,7 @@ class Rounds:
         updates, sent = self._learn(epoch)
         mixing = time.perf_counter()
         # To the end, even where Ctrl-C comes meanwhile, which is heard after.
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(self._mix, epoch, updates).result()
+        thread.submit(self._mix, epoch, updates).result()
         ended = time.perf_counter()
         if self.on_round is not None:
             made = tuple(int(update.made.sum()) for update in updates)
@@ -188,8 +192,7 @@ class Rounds:
             self.rows += survey.n_rows
             self.bytes_read += survey.n_bytes
             self.corrections += int(update.made.sum())
-            known = self.mistakes is not None and update.mistakes is not None
-            self.mistakes = self.mistakes + update.mistakes if known else None
+            self.mistakes = added(self.mistakes, update.mistakes)
             if self.report is not None:
                 self.report(
                     Moment(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from sparsemargin._engine._loop import shuffle
 from sparsemargin.io._cache_format import CACHE_SUFFIX
+from sparsemargin.io.files import is_one_file
 from sparsemargin.io.fit import intercept_of
 from sparsemargin.io.labels import Coder, LabelTable, UnknownLabelError
 from sparsemargin.io.passes import Corpus, Passes
@@ -201,6 +204,11 @@ class FileShard:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
         return _HEAVY
 
+    def reads(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a path is of one of the files, as this machine sees them."""
+        named = (match for each in self.paths for match in (each, *glob(each, recursive=True)))
+        return any(is_one_file(path, other) for other in named)
+
     @property
     def _is_cache(self) -> bool:
         return len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX)
@@ -210,13 +218,24 @@ class FileShard:
         if self._is_cache:
             return RowCache.open(self.paths[0]), Path(self.paths[0]).stat().st_size
         sources = open_sources(self.paths)
-        path = default_cache_path([source.name for source in sources])
-        if self.cache_dir is not None:
-            path = Path(self.cache_dir, path.name)
+        for source in sources:
+            if not source.rereadable:
+                raise ValueError(
+                    f"{source.name} can be read only once, and every epoch may have to read it "
+                    "anew, perhaps on another worker. Write it to a file first."
+                )
+        path = default_cache_path([source.name for source in sources], self.cache_dir)
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(
+                f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
+            ) from None
         passes = Passes(Corpus(sources, self.reading, 1, path), self.max_index)
         for _ in passes.first():
-            pass
+            # One that was found is not read for nothing.
+            if passes.cache is not None:
+                break
         assert passes.cache is not None
         return passes.cache, passes.n_bytes or 0
 

@@ -122,10 +122,13 @@ def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
 
 
 def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
-    """The weights that belong to theta, but for a factor."""
+    """The weights that belong to theta, but for a factor of each vector."""
     if p == 2.0:
         return theta
-    return np.copysign(np.abs(theta) ** (p - 1.0), theta)
+    size = np.abs(theta)
+    # The largest coordinate is brought near 1: the powers of others would leave the range.
+    _, exponent = np.frexp(size.max(axis=0))
+    return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
 
 
 class VectorEpoch:
@@ -174,8 +177,11 @@ class VectorEpoch:
         # the largest entry tells best.
         at = np.where(noted, 0.0, np.abs(base)).argmax(axis=0), np.arange(base.shape[1])
         known = np.where(noted[at], 0.0, base[at])
-        factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
-        return Difference.between(base, sums.astype(self.theta.dtype), factor, noted)
+        with np.errstate(over="ignore"):
+            factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
+            sums = sums.astype(self.theta.dtype)
+        told = np.isfinite(factor)
+        return Difference.between(base, sums, np.where(told, factor, 0.0), noted | ~told)
 
 
 class VectorMixer:
@@ -223,18 +229,26 @@ class VectorMixer:
         for share, each in zip(shares, updates, strict=True):
             each.theta.add_to(total, self.theta, share)
         trials = space.trials + sum(each.trials for each in updates)
-        sums = self._summed(updates)
-        with np.errstate(over="ignore"):
-            mixed = total.astype(self.theta.dtype)
-        if not np.isfinite(mixed).all():
-            raise ValueError(
-                f"The mixed dual vectors exceed {mixed.dtype}. Rescale the rows, or pass float64."
-            )
+        sums, mixed = self._held(self._summed(updates)), self._held(total)
         self.earlier, self.theta, self.ratio = self.theta, mixed, ratio
         space.place_dual(mixed)
         space.take_sums(sums, trials)
         for name, values in self._scalars(updates, shares).items():
             space.per_label(name)[:] = values
+
+    def _held(self, values: Any) -> np.ndarray:
+        """The same in the type of the coordinates.
+
+        Raises
+        ------
+        ValueError
+            If it can't hold them.
+        """
+        with np.errstate(over="ignore"):
+            held = np.asarray(values).astype(self.theta.dtype)
+        if not np.isfinite(held).all():
+            raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
+        return held
 
     def _shares(self, updates: Sequence[VectorUpdate]) -> np.ndarray:
         """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""

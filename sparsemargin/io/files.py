@@ -6,6 +6,7 @@ import fcntl
 import glob
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,6 +61,36 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The same error, of the file at `path`."""
     return type(error)(error.errno, error.strerror, os.fspath(path))
+
+
+def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether both are a file of the same place; devices and pipes are not replaced."""
+    if os.path.isfile(path) and os.path.isfile(other):
+        return os.path.samefile(path, other)
+    return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Find out before the work whether `replacing` can make a file at `path`.
+
+    Raises
+    ------
+    OSError
+        If it can't.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
+        )
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise naming(error, path) from None
 
 
 def _create_beside(target: Path) -> tuple[Path, int]:

@@ -234,8 +234,11 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
     return None
 
 
-def default_cache_path(source_paths: Sequence[str | os.PathLike[str]]) -> Path:
-    """Where the cache of these files is kept: beside the first one.
+def default_cache_path(
+    source_paths: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str] | None = None
+) -> Path:
+    """Where the cache of these files is kept: beside the first one, or in a folder, where those of
+    files of one name from several folders find room.
 
     Examples
     --------
@@ -243,11 +246,11 @@ def default_cache_path(source_paths: Sequence[str | os.PathLike[str]]) -> Path:
     'data/train.svm.smcache'
     """
     first = Path(source_paths[0])
-    if len(source_paths) == 1:
+    if len(source_paths) == 1 and folder is None:
         return first.with_name(first.name + CACHE_SUFFIX)
     all_paths = b"\0".join(os.fsencode(os.path.abspath(path)) for path in source_paths)
     name = blake2b(all_paths, digest_size=6).hexdigest()
-    return first.with_name(f"{first.name}.{name}{CACHE_SUFFIX}")
+    return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
 
 
 def block_order(n_blocks: int, seed: int) -> np.ndarray:

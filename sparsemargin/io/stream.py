@@ -28,7 +28,7 @@ from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.learners import Learner
 from sparsemargin.learners._learner import LARGEST_SEED, Targets, count_labels
-from sparsemargin.learners._rows import Rows
+from sparsemargin.learners._rows import Rows, refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -224,9 +224,10 @@ class _Stream:
         self._make_room(block)
         learner = self.learner
         rows = Rows(block.data, block.indices, block.indptr, learner._space.n_features)
-        first_row = self.first_row + (self.rows if block.first_row is None else block.first_row)
-        task = learner._stream_task(rows, targets, None, first_row=first_row)
-        mistakes = learner._learn_stream(task, order)
+        first_row = self.rows if block.first_row is None else block.first_row
+        task = learner._stream_task(rows, targets, None, first_row=self.first_row + first_row)
+        with refusing(rows, first_row):
+            mistakes = learner._learn_stream(task, order)
         self._check_memory()
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes

@@ -92,18 +92,20 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
 
 
 @contextmanager
-def refusing(rows: Rows) -> Iterator[None]:
-    """Say what is wrong with a row that the engine stumbles over."""
+def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
+    """Say what is wrong with a row that the engine stumbles over; the number of the first one is
+    for errors."""
     try:
         yield
     except kernels.BadRow as bad:
-        refuse_row(rows, bad.status, bad.row)
+        refuse_row(rows, bad.status, bad.row, first_row)
 
 
-def refuse_row(rows: Rows, status: int, row: int) -> NoReturn:
+def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoReturn:
     """Say what is wrong with the row, where, and what helps."""
     span = slice(rows.indptr[row], rows.indptr[row + 1])
     columns, values = rows.indices[span], rows.data[span]
+    row += first_row
     if status == kernels.NOT_FINITE:
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         what = "NaN" if np.isnan(values[at]) else "infinity"
