@@ -37,6 +37,7 @@ PUBLIC_MODULES = [
 ]
 MODULES = [
     "sparsemargin.api",
+    "sparsemargin.distributed._api",
     "sparsemargin.learners._cramma_rate",
     "sparsemargin.estimators.alma",
     "sparsemargin.estimators.higher_order",
