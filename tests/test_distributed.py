@@ -595,8 +595,24 @@ def test_a_file_that_changes_between_epochs_is_told(tmp_path):
         if done.epoch == 1:
             write(tmp_path / "1.svm", X[:10], y[:10])
 
-    with pytest.raises(ValueError, match=r"1\.svm had 120 rows when learning began and has 10"):
+    with pytest.raises(ValueError, match=r"1\.svm: these 10 rows are not those that learning"):
         fit_distributed(paths, algo="alma", on_round=change)
+
+
+@pytest.mark.parametrize("changed", ["values", "labels"])
+def test_other_data_of_the_same_size_do_not_go_on(changed, tmp_path):
+    (X, y), path = make_data(), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "checkpoint": path}
+    fit_distributed(cut(X, y, 2), max_iter=1, **how)
+    X, y = (2 * X, y) if changed == "values" else (X, 1 - y)
+    with pytest.raises(ValueError, match="other shards"):
+        fit_distributed(cut(X, y, 2), resume=True, **how)
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
+    fit_distributed(paths, max_iter=1, **how)
+    X, y = (2 * X, y) if changed == "values" else (X, 1 - y)
+    paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
+    with pytest.raises(ValueError, match="other shards"):
+        fit_distributed(paths, resume=True, **how)
 
 
 def test_nothing_is_warned_of():

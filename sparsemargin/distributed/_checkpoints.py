@@ -122,9 +122,9 @@ class Checkpoint:
         if opened.form != getattr(found, "_label_form", None) or not np.array_equal(
             learner.classes_, found.classes_
         ):
-            others.append("classes")
+            others.insert(0, "classes")
         if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
-            others.append("features")
+            others.insert(0, "features")
         if others:
             raise ValueError(
                 f"{name} was learned with other {others[0]}. Pass those of the fit that is to go "

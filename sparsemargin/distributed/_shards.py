@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ class Survey(NamedTuple):
         Parameters of the intercept where no algorithm is named.
     n_bytes : int
         Of text, or of the arrays.
+    checksum : int
+        Of rows and labels.
     """
 
     n_rows: int
@@ -64,10 +67,11 @@ class Survey(NamedTuple):
     reading: Reading | None
     intercept: dict[str, Any]
     n_bytes: int
+    checksum: int
 
     def identity(self) -> dict[str, Any]:
         """What the shard is known by when a fit goes on."""
-        return {"n_rows": self.n_rows, "n_entries": self.n_entries, "dtype": self.dtype}
+        return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
 class Trials(NamedTuple):
@@ -93,11 +97,14 @@ class MatrixShard:
     y : ndarray or ManyLabels
     targets : ndarray, Positives or None
         None: not yet known.
+    shuffled : tuple or None
+        Seed, passes and order of the latest epoch here, so that the next need not start anew.
     """
 
     rows: Rows
     y: Any
     targets: Targets | None = None
+    shuffled: tuple[int, int, np.ndarray] | None = None
     streams = False
 
     @classmethod
@@ -119,14 +126,19 @@ class MatrixShard:
         return cls(check_rows(X, open_rows(X)), labels)
 
     def survey(self) -> Survey:
+        from sparsemargin.estimators._validation import find_classes
+
         rows, many = self.rows, hasattr(self.y, "form")
-        classes = self.y.find_classes()[0] if many else np.unique(self.y)
+        classes, targets = self.y.find_classes() if many else find_classes(self.y)
+        checksum = 0
+        for array in (*rows[:3], *(targets if many else (targets,))):
+            checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         n_rows = len(rows.indptr) - 1
         return Survey(
             n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None,
             default_intercept(rows.data, max(n_rows, 1), "linear"),
-            sum(array.nbytes for array in rows[:3]),
+            sum(array.nbytes for array in rows[:3]), checksum,
         )  # fmt: skip
 
     def coded(self, classes: np.ndarray, dtype: str) -> MatrixShard:
@@ -139,12 +151,19 @@ class MatrixShard:
     def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
         """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
         assert self.targets is not None
-        order = None
-        if seed is not None:
-            order = np.arange(len(self.rows.indptr) - 1)
-            for passes in range(number):
-                shuffle(order, (seed + passes) % 2**64)
+        order = None if seed is None else self._order(seed, number)
         yield Trials(self.rows, self.targets, 0, order)
+
+    def _order(self, seed: int, number: int) -> np.ndarray:
+        """The rows' after so many passes, each of which shuffles the one before."""
+        of_seed, done, order = self.shuffled or (seed, 0, np.arange(len(self.rows.indptr) - 1))
+        if of_seed != seed or done > number:
+            done, order = 0, np.arange(len(order))
+        order = order.copy()
+        for passes in range(done, number):
+            shuffle(order, (seed + passes) % 2**64)
+        self.shuffled = seed, number, order
+        return order
 
 
 def _as_csr(X: Any) -> Any:
@@ -187,8 +206,8 @@ class FileShard:
         What tells the classes of rows; None: not yet known.
     n_columns : int
         Of all shards.
-    identity : dict
-        What the rows were known by when learning began.
+    checksum : int
+        Of the rows that learning began with.
     """
 
     paths: list[str]
@@ -197,7 +216,7 @@ class FileShard:
     max_index: int
     coder: Coder | None = None
     n_columns: int = 0
-    identity: dict[str, Any] = field(default_factory=dict)
+    checksum: int = 0
     streams = True
 
     def __sizeof__(self) -> int:
@@ -247,14 +266,14 @@ class FileShard:
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]), intercept, n_bytes,
+                Reading(**cache.identity["reading"]), intercept, n_bytes, cache.checksum,
             )  # fmt: skip
 
     def coded(self, coder: Coder, n_columns: int, survey: Survey) -> FileShard:
         """The shard, with what tells the classes of its rows, as all shards have them."""
         return FileShard(
             self.paths, self.reading, self.cache_dir, self.max_index, coder, n_columns,
-            survey.identity(),
+            survey.checksum,
         )  # fmt: skip
 
     def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
@@ -276,11 +295,10 @@ class FileShard:
 
     def _check_same(self, cache: RowCache) -> None:
         """Refuse to go on with other rows, as another machine, or a later hour, may have."""
-        found = {"n_rows": cache.n_rows, "n_entries": cache.n_entries, "dtype": cache.dtype.name}
-        if found != self.identity:
+        if cache.checksum != self.checksum:
             raise ValueError(
-                f"{', '.join(self.paths)} had {self.identity['n_rows']:,} rows when learning began "
-                f"and has {found['n_rows']:,} rows here. Every worker must find the same file."
+                f"{', '.join(self.paths)}: these {cache.n_rows:,} rows are not those that learning "
+                "began with. Every worker must find the same file, and it may not change."
             )
 
     def _targets_of(self, cache: RowCache) -> Callable[[CachedRows, int], Targets]:

@@ -121,6 +121,12 @@ class RowCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def checksum(self) -> int:
+        """Of the rows, by those of the blocks, and of their labels."""
+        labels = zlib.crc32("\n".join(self.label_texts).encode())
+        return zlib.crc32(self._table["crc"].tobytes(), labels)
+
     def block(self, i: int) -> CachedRows:
         """Block i, as read-only views of the file.
 
