@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
-from kill_workers import Killer, Workers, scheduler_and_workers, write_shards
+from kill_workers import Workers, fits_under_kills, scheduler_and_workers, write_shards
 from published_files import data_folder
 from scipy.sparse import csr_matrix
 from test_distributed import assert_same, cut, make_data, parameters
@@ -76,6 +76,30 @@ def dask_delayed(function):
     from dask import delayed
 
     return delayed(function)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "blocks", "files"])
+def test_shards_are_spread_over_the_workers(kind, client, paths, monkeypatch):
+    X, y = make_data(400)
+    blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
+    given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
+    found, known, new_key = [], set(), _crew._new_key
+
+    def hesitate(function):
+        # So that what Dask was told before has been done, as it has where shards are large.
+        time.sleep(0.03)
+        return new_key(function)
+
+    def look(done):
+        # It may take a moment to forget the shards of the fit before.
+        mine = {key: at for key, at in client.who_has().items() if "with_classes" in key}
+        found.append({at for key, at in mine.items() if key not in known})
+        known.update(mine)
+
+    monkeypatch.setattr(_crew, "_new_key", hesitate)
+    for _ in range(3):
+        fit_distributed(*given, client=client, algo="alma", max_iter=1, on_round=look)
+    assert list(map(len, found)) == [2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -151,14 +175,12 @@ def test_a_start_that_no_worker_knows_is_sent_whole(client):
 )
 def test_workers_may_be_killed(how, tmp_path):
     paths = write_shards(tmp_path, 3, 3000)
-    how = {**how, "random_state": 0}
-    expected = fit_distributed(paths, **how)
     with scheduler_and_workers(tmp_path / "dask") as (client, workers):
-        with Killer(workers, seed=3, most=2):
-            killed = fit_distributed(paths, client=client, **how)
+        kills, _, others = fits_under_kills(client, workers, paths, 2, 3, **how)
+        assert (kills, others) == (2, 0)
         workers.kill(0)
-        assert_same(killed, expected)
-        assert_same(fit_distributed(paths, client=client, **how), expected)
+        expected = fit_distributed(paths, random_state=0, **how)
+        assert_same(fit_distributed(paths, client=client, random_state=0, **how), expected)
 
 
 def start_scheduler(port_file):
@@ -312,7 +334,7 @@ def rcv1():
 @pytest.fixture(scope="module", params=["processes by address", "LocalCluster"])
 def two_workers(request):
     if request.param == "processes by address":
-        yield request.getfixturevalue("client")
+        yield request.getfixturevalue("client").scheduler.address
         return
     with (
         dask.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

@@ -7,7 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,30 +131,36 @@ class OnDask:
         _wait_for_workers(client)
         with self._connected():
             _check_versions(client)
-        self.shards: list[Future] = []
-        for shard in shards:
-            if isinstance(shard, Pair):
-                parts = [self._sent(part) for part in shard]
-                self.shards.append(self._submit(_epoch.open_matrix, *parts))
-            else:
-                self.shards.append(self._sent(shard))
+        pairs = [shard for shard in shards if isinstance(shard, Pair)]
+        if pairs:
+            matrices, labels = zip(*pairs, strict=True)
+            parts = self._begun([*matrices, *labels])
+            self.shards = self._spread(_epoch.open_matrix, parts[: len(pairs)], parts[len(pairs) :])
+        else:
+            self.shards = self._spread(_itself, shards)
+
+    def _begun(self, values: Sequence[Any]) -> list[Any]:
+        """The values, those that are lazy being worked out from now on."""
+        futures = iter(self.client.compute([value for value in values if is_lazy(value)]))
+        return [next(futures) if is_lazy(value) else value for value in values]
+
+    def _spread(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Future]:
+        """Have the workers call a function, one about as often as the other: Dask is told of all
+        calls at once; told of one after the other, it may find the same worker idle each time, with
+        which the shards then stay."""
+        keys = [_new_key(function) for _ in arguments[0]]
+        with _quiet_about_size():
+            return self.client.map(function, *arguments, key=keys, pure=False)
 
     def _sent(self, value: Any) -> Future:
         """An object where Dask can make it again."""
-        if is_lazy(value):
-            return self.client.compute(value)
         return value if _is_future(value) else self._submit(_itself, value)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """Have a worker call a function: any, since Dask may wait for ever for one that it was
         advised to take, though others were allowed, if all were gone for a moment."""
-        import dask
-
-        name = function.__name__.strip("_")
-        key = f"sparsemargin-{name}-{uuid.uuid4().hex}"
-        # What is sent along is meant to stay with the scheduler.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
-            return self.client.submit(function, *arguments, key=key, pure=False)
+        with _quiet_about_size():
+            return self.client.submit(function, *arguments, key=_new_key(function), pure=False)
 
     def each(
         self, function: Callable[..., Any], *shared: Any, which: Sequence[int] | None = None,
@@ -303,6 +309,18 @@ def connected_to(client: Any) -> Iterator[Client]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _new_key(function: Callable[..., Any]) -> str:
+    return f"sparsemargin-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+
+
+def _quiet_about_size() -> AbstractContextManager[Any]:
+    """Dask warns of what is sent along with a task, which here is meant to stay with the
+    scheduler."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize})
 
 
 def _address_of(client: Client) -> str:
