@@ -40,7 +40,7 @@ fuzz:
 fuzz-coverage:
 	fuzz/coverage
 
-# Corrupted arrays, model files and row caches, in some ten minutes; fuzz/python 1000 takes fewer.
+# Corrupted arrays, model files and row caches, in some fifteen minutes; fuzz/python 1000 takes fewer.
 fuzz-python: $(VENV)/installed
 	PYTHON=$(RUN) fuzz/python
 
@@ -133,5 +133,5 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/pictures
 	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp

@@ -3,15 +3,18 @@
 import os
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import sparsemargin
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
+BENCHMARKS = DOCS.parent / "benchmarks"
 NOTEBOOKS = DOCS / "notebooks"
+PICTURES = DOCS / "pictures"
 
-sys.path.append(str(DOCS / "_ext"))
+sys.path += [str(DOCS / "_ext"), str(BENCHMARKS)]
 
 project = "sparsemargin"
 author = "The sparsemargin developers"
@@ -51,6 +54,11 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 # The offline copy is MathJax 3, which needs no telling which elements hold mathematics.
 myst_update_mathjax = False
+
+# Drawn from the figures that the benchmarks keep.
+shutil.rmtree(PICTURES, ignore_errors=True)
+PICTURES.mkdir()
+import_module("scale_pages").draw_pictures(PICTURES)
 
 # Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)

@@ -32,7 +32,6 @@ from sparsemargin.evaluation import (
 
 ALL_MODELS = {**MODELS, **JOINT}
 REFUSALS = (ValueError, TypeError)
-# What numpy or Cython say of what should have been looked at before.
 ODD_LABELS = [
     lambda y: y[:-1], lambda y: y[:0], lambda y: None, lambda y: 3, lambda y: "labels",
     lambda y: np.full(12, np.nan), lambda y: np.full(12, 1), lambda y: np.arange(12) * 2**62,
@@ -44,6 +43,7 @@ ODD_LABELS = [
     lambda y: np.array([0, 1] * 6, ">i2"), lambda y: [[], [1], [1, 2]] * 4, lambda y: [{1}] * 12,
     lambda y: sp.csr_matrix((12, 2**12)), lambda y: sp.coo_matrix(np.eye(12)[:, :3]),
 ]  # fmt: skip
+# What numpy or Cython say of what should have been looked at before.
 UNCLEAR = re.compile(
     "Buffer dtype|Buffer has wrong|zero-size array|cannot reshape|not subscriptable|broadcast|"
     "unsupported operand|has no len|out of bounds|Out of bounds|object is not iterable|setting an"

@@ -28,6 +28,7 @@ LEFT_BEHIND = (
     "datasets/left.svm.bz2",
     "docs/_build/left.md",
     "docs/gallery/left.rst",
+    "docs/pictures/left.svg",
     "fuzz/__pycache__/left.cpython-311.pyc",
     "results/left.json",
     f"{PACKAGE}/__pycache__/left.cpython-311.pyc",

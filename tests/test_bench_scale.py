@@ -1,5 +1,6 @@
 """The benchmark of learning in shards: its rows, its figures, and what is worked out from them."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -162,10 +163,8 @@ def test_the_page_has_the_tables_of_the_figures():
     assert fill(text, tables) == text
 
 
-def test_the_picture_is_drawn(tmp_path):
-    figures = scale_pages.figures_of(scale.read(scale_pages.FIGURES))
-    scale_pages.draw(figures, "light", tmp_path / "scale.svg")
-    assert (tmp_path / "scale.svg").read_text().startswith("<?xml")
-    for ground in ("light", "dark"):
-        assert f"_static/scale-{ground}.svg" in scale_pages.PAGE.read_text()
-        assert Path(str(scale_pages.PICTURE).format(ground)).exists()
+def test_the_pictures_of_the_page_are_drawn(tmp_path):
+    scale_pages.draw_pictures(tmp_path)
+    drawn = sorted(f"pictures/{path.name}" for path in tmp_path.iterdir())
+    assert sorted(re.findall(r"\{image\} (\S+)", scale_pages.PAGE.read_text())) == drawn
+    assert all(path.read_text().startswith("<?xml") for path in tmp_path.iterdir())

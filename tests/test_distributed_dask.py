@@ -16,7 +16,14 @@ from test_distributed import assert_same, cut, make_data, parameters
 
 import sparsemargin
 from sparsemargin.datasets import load_rcv1
-from sparsemargin.distributed import LostScheduler, _crew, _epoch, _vectors, fit_distributed
+from sparsemargin.distributed import (
+    LostScheduler,
+    _crew,
+    _epoch,
+    _rounds,
+    _vectors,
+    fit_distributed,
+)
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask.distributed")
@@ -298,7 +305,30 @@ def test_training_from_the_shell(client, paths, tmp_path):
     run(*command, "--resume")
     expected = fit_distributed(paths, algo="alma", random_state=0)
     assert_same(sparsemargin.load_model(model), expected)
-    assert "has made its 5 epochs" in run(*command, "--resume", code=2).stderr
+    told = run(*command, "--resume", code=2).stderr
+    assert "has made its 5 epochs" in told
+    assert "Pass more --epochs" in told
+
+
+def test_a_fit_that_has_settled_is_not_resumed(client, paths, tmp_path):
+    command = ["train", *paths, "-o", str(tmp_path / "a.model"), "--algo", "pnorm",
+               "--epochs", "99", "--dask", client.scheduler.address]  # fmt: skip
+    run(*command)
+    told = run(*command, "--resume", code=2).stderr
+    assert "The last made no correction" in told
+    assert "--epochs" not in told
+
+
+def test_ctrl_c_upon_a_resumed_fit_is_no_end(client, paths, tmp_path, monkeypatch):
+    command = ["train", *paths, "-o", str(tmp_path / "a.model"), "--algo", "alma",
+               "--dask", client.scheduler.address]  # fmt: skip
+    run(*command, "--epochs", "1")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_rounds.Rounds, "_make_round", interrupt)
+    assert "nothing is left" not in run(*command, "--resume", code=130).stderr
 
 
 @pytest.mark.parametrize(

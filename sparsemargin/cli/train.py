@@ -26,7 +26,12 @@ from sparsemargin.cli.reading import (
     read_for,
     text_sources,
 )
-from sparsemargin.cli.train_dask import check_on_dask, dask_options, learner_on_dask
+from sparsemargin.cli.train_dask import (
+    check_on_dask,
+    dask_options,
+    learner_on_dask,
+    nothing_to_resume,
+)
 from sparsemargin.cli.train_files import check_cache_beside, check_files
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
@@ -162,11 +167,8 @@ def command(
         watch = _Watch(shown)
         learner = learn(watch)
     if watch.moment is None:
-        if resume:
-            raise click.UsageError(
-                f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. "
-                "Pass more --epochs."
-            )
+        if resume and not interrupted:
+            raise nothing_to_resume(output, learner)
         raise KeyboardInterrupt
     # The workers' mixtures have been saved one after the other.
     if dask is None:

@@ -85,3 +85,12 @@ def learner_on_dask(
         )
 
     return learn
+
+
+def nothing_to_resume(output: str, learner: Learner) -> click.UsageError:
+    """What to tell of a fit that has come to its end before."""
+    has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
+    why = "The last made no correction." if has_settled else "Pass more --epochs."
+    return click.UsageError(
+        f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
+    )
