@@ -36,7 +36,11 @@ def cluster(n_workers: int) -> Iterator[Any]:
         cannot_run(f"{error}: pip install 'sparsemargin[distributed]'")
     with (
         LocalCluster(
-            n_workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            dashboard_address=None,
         ) as workers,
         Client(workers, set_as_default=False) as client,
     ):
