@@ -17,7 +17,9 @@ from strategies import examples
 
 import sparsemargin
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._inputs import shards_of
 from sparsemargin.distributed._vectors import VectorMixer
+from sparsemargin.io.reading import Reading
 from sparsemargin.io.stream import Interruption
 
 # Nearer to a threshold, rounding may rightly decide otherwise.
@@ -521,8 +523,8 @@ def test_a_mixture_goes_on_learning():
         ({"algo": "so", "solver": "dual"}, "solver='dual' needs all rows"),
         ({"warm_start": True}, "pass resume=True"),
         ({"max_iter": 1.5}, "whole number of epochs"),
-        ({"class_weight": "balanced"}, "all labels at once"),
-        ({"normalize": "max"}, "largest norm of all the data"),
+        ({"class_weight": "balanced"}, "class_weight='balanced' needs all rows"),
+        ({"normalize": "max"}, "normalize='max' needs all rows"),
         ({"mixing": "mean"}, "'uniform' or 'errors'"),
         ({"memory_limit": 100}, "more than memory_limit=100"),
         ({"client": 3}, "client must be"),
@@ -579,6 +581,21 @@ def test_bad_files_are_named(tmp_path):
         fit_distributed([good, tmp_path / "none.svm"], algo="alma")
     with pytest.raises(ValueError, match="No row has the label positive='7'"):
         fit_distributed([good], algo="alma", positive="7")
+
+
+def test_a_file_of_comments_is_named(tmp_path):
+    good = write(tmp_path / "good.svm", *make_data())
+    (tmp_path / "none.svm").write_text("# nothing\n")
+    for algo in None, "pnorm":
+        with pytest.raises(ValueError, match=r"Shard 1 of 2.*no rows"):
+            fit_distributed([good, tmp_path / "none.svm"], algo=algo)
+
+
+def test_workers_are_sent_whole_paths(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.svm", *make_data())
+    monkeypatch.chdir(tmp_path)
+    (given,) = shards_of(["a.svm"], None, Reading(), "caches", 1 << 20)
+    assert (given.paths, given.cache_dir) == ([path], str(tmp_path / "caches"))
 
 
 def test_a_label_that_was_not_named_is_told_with_its_row(tmp_path):

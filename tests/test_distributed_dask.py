@@ -77,6 +77,9 @@ def test_pairs_may_be_on_their_way(client):
     for given in futures, lazy:
         assert_same(fit_distributed(given, client=client, algo="alma", random_state=0), expected)
     assert_same(fit_distributed(futures, algo="alma", random_state=0), expected)
+    whole = client.submit(tuple, shards[0])
+    with pytest.raises(ValueError, match=r"tuple\(delayed\(load, nout=2\)"):
+        fit_distributed([whole], client=client)
 
 
 def dask_delayed(function):
@@ -157,7 +160,7 @@ def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
 
 def test_workers_need_the_same_version(client, monkeypatch):
     monkeypatch.setattr(sparsemargin, "__version__", "0.0.7", raising=False)
-    with pytest.raises(RuntimeError, match=r"has sparsemargin .*, this process 0\.0\.7"):
+    with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
         fit_distributed(cut(*make_data(), 2), client=client)
 
 
@@ -287,6 +290,12 @@ def test_a_client_that_is_closed_is_told_of():
             fit_distributed(shards, client=client)
 
 
+@pytest.mark.parametrize("address", ["localhost", "", "http://127.0.0.1:8786", "tcp://host"])
+def test_what_is_no_address_is_told_of(address):
+    with pytest.raises(ValueError, match=r"no address of a Dask scheduler. Write tcp://HOST:PORT"):
+        fit_distributed(cut(*make_data(), 2), client=address)
+
+
 def test_dask_is_needed_for_workers_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):
@@ -305,7 +314,7 @@ def test_training_from_the_shell(client, paths, tmp_path):
     run(*command, "--resume")
     expected = fit_distributed(paths, algo="alma", random_state=0)
     assert_same(sparsemargin.load_model(model), expected)
-    told = run(*command, "--resume", code=2).stderr
+    told = run(*command, "--resume").stderr
     assert "has made its 5 epochs" in told
     assert "Pass more --epochs" in told
 
@@ -314,7 +323,7 @@ def test_a_fit_that_has_settled_is_not_resumed(client, paths, tmp_path):
     command = ["train", *paths, "-o", str(tmp_path / "a.model"), "--algo", "pnorm",
                "--epochs", "99", "--dask", client.scheduler.address]  # fmt: skip
     run(*command)
-    told = run(*command, "--resume", code=2).stderr
+    told = run(*command, "--resume").stderr
     assert "The last made no correction" in told
     assert "--epochs" not in told
 

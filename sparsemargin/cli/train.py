@@ -167,9 +167,10 @@ def command(
         watch = _Watch(shown)
         learner = learn(watch)
     if watch.moment is None:
-        if resume and not interrupted:
-            raise nothing_to_resume(output, learner)
-        raise KeyboardInterrupt
+        if not resume or interrupted:
+            raise KeyboardInterrupt
+        click.echo(nothing_to_resume(output, learner), err=True)
+        return
     # The workers' mixtures have been saved one after the other.
     if dask is None:
         save_model(learner, output)

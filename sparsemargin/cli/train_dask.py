@@ -23,8 +23,9 @@ def dask_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--dask", cls=Option, section=_SECTION, metavar="ADDRESS",
             help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch "
-            "on each FILE, read where the worker is, then a mixture of what they came to, which "
-            "is written to MODEL; 5 epochs unless told. --cache is then a folder on each worker.",
+            "on each FILE, of which a pattern in quotes is one, read where the worker is, then a "
+            "mixture of what they came to, which is written to MODEL; 5 epochs unless told. "
+            "--cache is then a folder on each worker.",
         ),
         click.option(
             "--mixing", cls=Option, section=_SECTION, type=click.Choice(["uniform", "errors"]),
@@ -87,10 +88,8 @@ def learner_on_dask(
     return learn
 
 
-def nothing_to_resume(output: str, learner: Learner) -> click.UsageError:
+def nothing_to_resume(output: str, learner: Learner) -> str:
     """What to tell of a fit that has come to its end before."""
     has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
     why = "The last made no correction." if has_settled else "Pass more --epochs."
-    return click.UsageError(
-        f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
-    )
+    return f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"

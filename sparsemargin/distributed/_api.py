@@ -114,10 +114,9 @@ def fit_distributed(
     ValueError
         If an argument or a shard can't be used; names it, and what helps.
     OSError
-        If a file can't be read where the worker is. `LostScheduler`, a ConnectionError, if the
-        scheduler goes away: it tells where the last mixture is.
-    RuntimeError
-        If workers have another version of the library, or die of a shard time and again.
+        If a file can't be read where the worker is. A ConnectionError if no scheduler or worker
+        answers, or workers have another version of the library, or die of a shard time and again;
+        `LostScheduler`, one too, if the scheduler goes away: it tells where the last mixture is.
     ImportError
         If `client` is given and Dask is not installed.
 

@@ -126,9 +126,10 @@ class Checkpoint:
         if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
             others.insert(0, "features")
         if others:
+            order = ", in the same order" if others[0] == "shards" else ""
             raise ValueError(
-                f"{name} was learned with other {others[0]}. Pass those of the fit that is to go "
-                "on, in the same order."
+                f"{name} was learned with other {others[0]}. Pass what the fit had that is to go "
+                f"on{order}."
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import uuid
 import warnings
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # Seconds for a first worker to join the scheduler, and to hear from a scheduler at all.
 PATIENCE = 30
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
 # Times that a shard may be begun again because workers died of it, each of which Dask makes four.
 _ATTEMPTS = 4
 
@@ -92,10 +94,10 @@ class InTurn:
 def _here(value: Any) -> Any:
     if is_lazy(value):
         return value.compute()
-    return value.result() if _is_future(value) else value
+    return value.result() if is_future(value) else value
 
 
-def _is_future(value: Any) -> bool:
+def is_future(value: Any) -> bool:
     """Whether it is a Future of Dask, which need not be there; tables have columns of any name."""
     return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
 
@@ -154,7 +156,7 @@ class OnDask:
 
     def _sent(self, value: Any) -> Future:
         """An object where Dask can make it again."""
-        return value if _is_future(value) else self._submit(_itself, value)
+        return value if is_future(value) else self._submit(_itself, value)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """Have a worker call a function: any, since Dask may wait for ever for one that it was
@@ -228,7 +230,7 @@ class OnDask:
             return False
         attempts[s] += 1
         if attempts[s] > _ATTEMPTS:
-            raise RuntimeError(
+            raise ConnectionError(
                 f"Shard {s} of {len(self.shards)}, counted from 0, has gone down with its worker "
                 "time and again: a worker may not have the memory for it. Cut it into smaller "
                 "shards, or give the workers more."
@@ -297,6 +299,11 @@ def connected_to(client: Any) -> Iterator[Client]:
             f"client must be a dask.distributed.Client, the address of a scheduler such as "
             f"'tcp://host:8786', or None, got {client!r}."
         )
+    if not _ADDRESS.fullmatch(client):
+        raise ValueError(
+            f"client={client!r} is no address of a Dask scheduler. Write tcp://HOST:PORT; the port "
+            "is 8786 unless it was told another."
+        )
     try:
         opened = Client(client, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -364,17 +371,17 @@ def _check_versions(client: Client) -> None:
 
     Raises
     ------
-    RuntimeError
+    ConnectionError
         Names the worker.
     """
     for address, found in client.run(_version, on_error="return").items():
         if isinstance(found, Exception):
-            raise RuntimeError(
+            raise ConnectionError(
                 f"The worker at {address} can't import sparsemargin: {found}. Install it where "
                 "the workers run."
             )
         if found != _version():
-            raise RuntimeError(
+            raise ConnectionError(
                 f"The worker at {address} has sparsemargin {found}, this process {_version()}. "
                 "Install the same version."
             )

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.distributed._crew import Pair, is_lazy
+from sparsemargin.distributed._crew import Pair, is_future, is_lazy
 from sparsemargin.distributed._shards import FileShard
 from sparsemargin.io.reading import Reading
+from sparsemargin.io.sources import STANDARD_INPUT
 
 # Of a float32 weight vector for one label.
 _LEAST_PER_FEATURE = 4
@@ -45,19 +46,25 @@ def shards_of(
     if odd:
         # A pair among others that are none is not to blame.
         blamed = next((shard for shard in odd if not isinstance(shard, tuple)), odd[0])
-        raise ValueError(f"A shard can't be of type {type(blamed).__name__}. {_FORMS}.")
+        if isinstance(blamed, tuple):
+            what = f"A shard of {len(blamed)} parts stands among others that are no pairs (X, y)."
+        elif is_lazy(blamed) or is_future(blamed):
+            what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
+        else:
+            what = f"A shard can't be of type {type(blamed).__name__}."
+        raise ValueError(f"{what} {_FORMS}.")
     most = memory_limit // _LEAST_PER_FEATURE
-    directory = None if cache_dir is None else os.fspath(cache_dir)
+    directory = None if cache_dir is None else os.path.abspath(cache_dir)
     return [FileShard(_paths(shard), reading, directory, most) for shard in listed]
 
 
 def _paths(shard: Any) -> list[str]:
     """Those of the files of a shard."""
-    if isinstance(shard, str | os.PathLike):
-        return [os.fspath(shard)]
-    if not shard or not all(isinstance(path, str | os.PathLike) for path in shard):
+    paths = [shard] if isinstance(shard, str | os.PathLike) else shard
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
-    return [os.fspath(path) for path in shard]
+    # In a worker's folder there may be another file of the name.
+    return [os.fspath(path) if path == STANDARD_INPUT else os.path.abspath(path) for path in paths]
 
 
 def _of_array(X: Any, y: Any) -> list[Pair]:

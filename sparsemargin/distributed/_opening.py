@@ -28,8 +28,10 @@ _NOT_MIXED = {
 # What can't be had where no process has all rows: parameters, and what they must be.
 _ELSEWHERE = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
-    "max_corrections": None,
+    "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
 }  # fmt: skip
+# Of these one value only.
+_AMONG_OTHERS = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
 
 
 def check_mixable(learner: Learner) -> None:
@@ -45,16 +47,14 @@ def check_mixable(learner: Learner) -> None:
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
             "can are perceptron, pnorm, alma, margin, so and ho."
         )
-    learner._check_parameters()
     for name, off in _ELSEWHERE.items():
         value = getattr(learner, name, off)
-        if value != off:
+        if value != off and (name not in _AMONG_OTHERS or value == _AMONG_OTHERS[name]):
             raise ValueError(
                 f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
                 f"{name}={off!r}."
             )
-    if getattr(learner, "solver", "auto") == "dual":
-        raise ValueError("solver='dual' needs all rows in one place. Pass solver='auto'.")
+    learner._check_parameters()
     if learner.hypothesis in ("vote", "random"):
         raise ValueError(
             f"hypothesis={learner.hypothesis!r} is replayed from a log of corrections, which "

@@ -9,7 +9,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class Round:
     bytes_received: int
     seconds: float
     mixing_seconds: float
-    _finished: Callable[[], Learner]
+    _finished: Callable[[], Learner] = field(repr=False)
 
     def model(self) -> Any:
         """A classifier that is the mixture."""
@@ -210,7 +210,7 @@ def n_bytes(message: Any) -> int:
     if isinstance(message, np.ndarray):
         return message.nbytes
     if is_dataclass(message):
-        return sum(n_bytes(getattr(message, field.name)) for field in fields(message))
+        return sum(n_bytes(getattr(message, each.name)) for each in fields(message))
     if isinstance(message, dict):
         return sum(map(n_bytes, message.values()))
     if isinstance(message, list | tuple):

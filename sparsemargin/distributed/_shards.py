@@ -261,7 +261,8 @@ class FileShard:
     def survey(self) -> Survey:
         cache, n_bytes = self._open()
         with cache:
-            first = next(iter(cache.blocks([0]))) if cache.n_blocks else None
+            with_rows = (block for block in cache.blocks() if block.n_rows)
+            first = next(with_rows, None)
             intercept = {} if first is None else intercept_of(first, "linear")
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,

@@ -107,7 +107,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             if getattr(self, name):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
-                    f"certificate is for; got hypothesis={self.hypothesis!r}. Pass {name}=None."
+                    f"certificate is for; got hypothesis={self.hypothesis!r}. Pass that, or leave "
+                    f"{name} out."
                 )
 
     def _check_streams(self, *, grows: bool) -> None:
