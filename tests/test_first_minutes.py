@@ -59,7 +59,8 @@ def test_words_of_another_place_are_answered_by_those_meant(algo, settings, told
 
 def test_only_what_is_for_users_is_offered():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
-    assert offered == {*sparsemargin.__all__, "datasets", "evaluation", "plotting", "reproduce"}
+    parts = {"datasets", "distributed", "evaluation", "plotting", "reproduce"}
+    assert offered == {*sparsemargin.__all__, *parts}
 
 
 def test_dicts_and_missing_labels_are_told_what_helps():
@@ -162,7 +163,7 @@ def test_texts_are_told_what_turns_them_into_numbers(texts):
 
 
 def test_a_sparse_vector_is_no_text():
-    with pytest.raises(ValueError, match="Expected 2D input"):
+    with pytest.raises(ValueError, match="Give a matrix of rows and columns"):
         ALMAClassifier().fit(coo_array(np.ones(3)), [0])
 
 
