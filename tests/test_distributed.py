@@ -1,6 +1,7 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
 import os
+import pickle
 import time
 import warnings
 from threading import Thread
@@ -630,6 +631,16 @@ def test_other_data_of_the_same_size_do_not_go_on(changed, tmp_path):
     paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
     with pytest.raises(ValueError, match="other shards"):
         fit_distributed(paths, resume=True, **how)
+
+
+@pytest.mark.parametrize("algo", ["pnorm", "so", "ho"])
+def test_what_is_received_may_lie_at_any_address(algo):
+    """Under the sanitizers, above all."""
+    model = sparsemargin.fit_csr(*make_data(), algo, random_state=0)
+    buffers = []
+    told = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    moved = [memoryview(bytearray(1) + bytearray(each.raw()))[1:] for each in buffers]
+    assert_same(pickle.loads(told, buffers=moved), model)
 
 
 def test_nothing_is_warned_of():

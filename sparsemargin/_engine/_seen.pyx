@@ -24,8 +24,8 @@ from sparsemargin._engine._vectors cimport add_multiple
 
 from sparsemargin._engine._space import MAX_P
 from sparsemargin._engine._states import (
-    MAX_TRIALS, array_of, flag, length_of, part, real, require, require_starts, require_within,
-    whole, writable
+    MAX_TRIALS, aligned, array_of, flag, length_of, part, real, require, require_starts,
+    require_within, whole, writable
 )
 
 
@@ -382,6 +382,7 @@ cdef class SeenSpace:
         }
 
     def __setstate__(self, state):
+        state = aligned(state)
         self.settings = part(state, "settings")
         whole(self.settings, "n_features", 0, length_of(state, "place_of"))
         try:

@@ -43,7 +43,7 @@ from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 
 from sparsemargin._engine._states import (
-    MAX_TRIALS, array_of, flag, part, real, require, require_within, whole, writable
+    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable
 )
 
 #: Largest p: beyond it a factor of two in theta would leave the range of a double, and
@@ -572,6 +572,7 @@ cdef class LinearSpace(FirstOrderSpace):
         return copyreg.__newobj__, (LinearSpace,), self.__getstate__()
 
     def __setstate__(self, state):
+        state = aligned(state)
         p = real(state, "p", 2.0, MAX_P)
         self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS // (FLUSHES + 1))
         self.c.n_coordinates = whole(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)

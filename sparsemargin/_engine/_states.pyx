@@ -71,6 +71,14 @@ def array_of(state, name, dtype, shape):
     return array
 
 
+def aligned(state):
+    """The state, with copies of arrays that lie where their type may not: what Dask receives lies
+    anywhere."""
+    if isinstance(state, dict):
+        return {name: aligned(value) for name, value in state.items()}
+    return np.require(state, requirements="A") if isinstance(state, np.ndarray) else state
+
+
 def writable(array):
     """The array, or a copy where it is no plain memory that can be written to: out of a memory
     map, say."""
