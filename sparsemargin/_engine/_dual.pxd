@@ -9,7 +9,7 @@ cdef class DualSpace:
     cdef bint averaged
     cdef bint normalized  # hypotheses count with norm 1
     cdef readonly bint logged
-    cdef int64_t most_updates  # after which the matrix changes no more; -1: any number
+    cdef readonly int64_t most_updates  # after which the matrix changes no more; -1: any number
     cdef int64_t room  # bytes the matrix may take
     cdef readonly bint full  # whether the matrix would have changed, had there been room
     cdef readonly int64_t trials

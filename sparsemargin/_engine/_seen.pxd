@@ -51,7 +51,7 @@ cdef class SeenSpace:
     cdef bint averaged
     cdef bint normalized  # hypotheses count with norm 1
     cdef readonly bint logged
-    cdef int64_t most_updates  # after which the matrix changes no more; -1: any number
+    cdef readonly int64_t most_updates  # after which the matrix changes no more; -1: any number
     cdef int64_t room  # bytes the matrix may take
     cdef int64_t primal_room  # the same for its n x n form, where that is not asked for
     cdef bint automatic

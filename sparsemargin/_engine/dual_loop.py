@@ -13,6 +13,7 @@ from sparsemargin._engine._dual import learn_rows
 from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_loop import BLOCK
 from sparsemargin._engine.kernel_outputs import single_blas, unit_products
+from sparsemargin._engine.progress import Forecast
 from sparsemargin._engine.task import Loop, Task
 from sparsemargin._engine.threads import run_together, uninterrupted
 
@@ -40,6 +41,7 @@ class DualLoop(Loop):
         self.place = np.asarray(place)
         self.first_corrections = int(space.per_label("corrections")[0])
         self.span = BLOCK
+        self.forecast = Forecast(space)
 
     @property
     def mistakes(self) -> int | None:
@@ -53,6 +55,7 @@ class DualLoop(Loop):
         before = self.space.per_label("corrections").sum()
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, True
+        self.forecast.begin()
         with single_blas():
             while done < stop and learning:
                 rows = order[done : done + self.span].copy()  # it is shuffled where it lies
@@ -63,6 +66,7 @@ class DualLoop(Loop):
                     with uninterrupted():
                         self._learn(rows)
                 self.part = done / len(self.task.codes)
+                self.forecast.tell(done / stop, stacklevel=11)
                 learning = not self.space.exhausted().all()
         self.part = 0.0
         return learning, done / stop, bool(self.space.per_label("corrections").sum() == before)

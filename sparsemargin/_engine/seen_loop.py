@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from sparsemargin._engine import kernels
+from sparsemargin._engine.progress import Forecast
 from sparsemargin._engine.task import PRODUCTS_PER_CALL, Loop
 from sparsemargin._engine.threads import run_together
 
@@ -28,6 +29,7 @@ class SeenLoop(Loop):
         self.first_corrections = int(space.per_label("corrections")[0])
         self.learn_rows = kernels.for_rows(task.rows).learn_rows
         self.span = 64  # trials between two moments at which Ctrl-C is heard
+        self.forecast = Forecast(space)
 
     @property
     def mistakes(self):
@@ -51,11 +53,13 @@ class SeenLoop(Loop):
         before = self.space.per_label("corrections").sum()
         for space in self.space.spaces:
             space.reached = 0
+        self.forecast.begin()
         done, learning = 0, True
         while done < stop and learning:
             start, done = done, min(done + self.span, stop)
             self.part = done / len(self.task.codes)
             products = self._call(order, start, done, stop)
+            self.forecast.tell(done / stop, stacklevel=11)
             # Mistakes get dearer as they get more, but not by more than the rows double.
             fitting = int((done - start) * PRODUCTS_PER_CALL / max(products, 1.0))
             self.span = max(1, min(fitting, 2 * (done - start)))
