@@ -82,6 +82,6 @@ def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_b
         cost += sum(range(first[label], space.updates))
     clock["now"] = cost
     whole = sum(sum(range(a, a + r)) for a, r in zip(first.tolist(), rates.tolist(), strict=True))
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match=TOLD) as told:
         forecast.tell(0.1, stacklevel=1)
     assert float(re.match(TOLD, str(told[0].message))[1]) == pytest.approx(whole / 60, rel=0.01)

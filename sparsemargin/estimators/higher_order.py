@@ -27,12 +27,11 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
 
     A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. A
     mistake costs O(stored nonzeros of the mistakes that changed B), plus some passes over the
-    features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the square
-    of its mistakes, until `max_updates` of them have changed B: one that will take minutes warns.
-    Without it 100,000 documents with 5 % of labels wrong take 36 times as long as `LinearSVC`, with
-    p = 7. `fit` guesses which rows
-    will be mistakes next and works out four products with B at once: the algorithm is the same,
-    and the vectors are but for rounding.
+    features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the
+    square of its mistakes, until `max_updates` of them have changed B: one that will take minutes
+    warns. Without it 100,000 documents with 5 % of labels wrong take 36 times as long as
+    `LinearSVC`, with p = 7. `fit` guesses which rows will be mistakes next and works out four
+    products with B at once: the algorithm is the same, and the vectors are but for rounding.
 
     Parameters
     ----------
