@@ -8,7 +8,7 @@ class and its opposite at that of the rival: so ``W.Phi`` is the difference of t
 """
 
 from libc.math cimport INFINITY, fabs, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._joint_space cimport JointSpace
@@ -152,7 +152,7 @@ cdef inline int make_room(Pair* pair, vector[double]& numbers, vector[int64_t]& 
 
 cdef inline int read_row(double* out, const state_t* g, const Classes* classes,
                          const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                         bint check, vector[int64_t]& table, const value_t* next_values,
+                         bint check, vector[uint64_t]& marks, const value_t* next_values,
                          const index_t* next_columns, Py_ssize_t next_nnz) except -1 nogil:
     """Check the row and score it, and send for one to come."""
     cdef int status = OK
@@ -160,8 +160,8 @@ cdef inline int read_row(double* out, const state_t* g, const Classes* classes,
     prefetch_span(next_columns, next_columns + next_nnz)
     if check:
         status = check_row(values, columns, nnz, classes.bias_column)
-    if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
-        status = OK
+        if status == OK and has_repeats(columns, nnz, marks):
+            status = NOT_CANONICAL
     if status == OK:
         scores(out, g, classes.n, 0, classes.n, values, columns, nnz, classes.bias,
                classes.bias_column)
@@ -211,7 +211,8 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
     cdef state_t* accp = &acc[0] if c.averaged else NULL
     cdef Pair pair
     cdef vector[double] out, numbers
-    cdef vector[int64_t] table, columns
+    cdef vector[int64_t] columns
+    cdef vector[uint64_t] marks
     out.resize(classes.n)
     with nogil:
         for i in range(start, stop):
@@ -229,7 +230,7 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
             j = indptr[row]
             nnz = indptr[row + 1] - j
             status = read_row(
-                out.data(), &g[0], &classes, &data[0] + j, &indices[0] + j, nnz, check, table,
+                out.data(), &g[0], &classes, &data[0] + j, &indices[0] + j, nnz, check, marks,
                 &data[0] + indptr[next_row], &indices[0] + indptr[next_row],
                 indptr[next_row + 1] - indptr[next_row],
             )

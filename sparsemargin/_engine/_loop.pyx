@@ -5,7 +5,7 @@ A trial knows no algorithm. It tests ``y w.x <= bar`` for every label (times ``|
 instances are measured by their own norm), and speaks to the rule only where the test fires.
 """
 
-from libc.math cimport INFINITY, ldexp
+from libc.math cimport INFINITY, ldexp, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -89,24 +89,18 @@ cdef int move(LinearSpace whole, const state_t* like, Py_ssize_t l, const Step* 
 cdef inline int read_row(double* out, const state_t* like, const Space* space,
                          Py_ssize_t first_label, Py_ssize_t last_label, const value_t* values,
                          const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, bint check,
-                         vector[int64_t]& table, const index_t* next_columns, Py_ssize_t next_nnz,
+                         const index_t* next_columns, Py_ssize_t next_nnz,
                          const value_t* later_values, const index_t* later_columns,
-                         Py_ssize_t later_nnz) except -1 nogil:
+                         Py_ssize_t later_nnz) noexcept nogil:
     """Check the row and score it, and send for a later one, and for the weights of the next."""
     cdef int status = OK
     if space.n_labels == 1:
-        status = score_alone(out, <const state_t*> space.at.blocks[0].g, values, columns, nnz,
-                             n_features, space.bias, check, later_values, later_columns,
-                             later_nnz)
-        if status == OK:
-            return OK
-    else:
-        prefetch_span(later_values, later_values + later_nnz)
-        prefetch_span(later_columns, later_columns + later_nnz)
-        if check:
-            status = check_row(values, columns, nnz, n_features)
-    if status == NOT_CANONICAL and not has_repeats(columns, nnz, table):
-        status = OK
+        return score_alone(out, <const state_t*> space.at.blocks[0].g, values, columns, nnz,
+                           n_features, space.bias, check, later_values, later_columns, later_nnz)
+    prefetch_span(later_values, later_values + later_nnz)
+    prefetch_span(later_columns, later_columns + later_nnz)
+    if check:
+        status = check_row(values, columns, nnz, n_features)
     if status == OK:
         label_scores(out, like, &space.at, space.n_labels, first_label, last_label, values,
                      columns, nnz, space.bias, n_features, next_columns, next_nnz)
@@ -145,8 +139,11 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
                 double weight, const double[:, ::1] class_weight, int64_t trials,
                 const value_t* values, const index_t* columns, Py_ssize_t nnz, double* slack_t,
                 double* multipliers, RowScale* known, vector[double]& scratch,
-                int64_t* place) except -1 nogil:
-    """The trial of one row: test every label, correct those whose test fires."""
+                int64_t* place, unsigned char* distinct, vector[uint64_t]& marks) except -1 nogil:
+    """The trial of one row: test every label, correct those whose test fires.
+
+    What a row comes to as a vector matters only now, and only now columns may not stand twice.
+    """
     cdef Space* space = &whole.c
     cdef Py_ssize_t l = first_label - 1
     cdef RowScale row
@@ -162,6 +159,10 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
         y = signs[l]
         kept = is_kept(space, multipliers, l)
         if not measured:
+            if distinct != NULL and not distinct[0]:
+                if has_repeats(columns, nnz, marks):
+                    return NOT_CANONICAL
+                distinct[0] = True
             if known != NULL and known.norm > 0.0:
                 row = known[0]
             elif not measure(&row, &space.p, values, nnz, space.bias, space.slack):
@@ -264,7 +265,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
           const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
           bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes,
           Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check,
-          int64_t[::1] place):
+          unsigned char[::1] distinct, int64_t[::1] place):
     """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
 
     Parameters
@@ -291,6 +292,8 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
         for label 0 brings ``space.trials`` up to date.
     check : bool
         Whether rows are checked before they are used.
+    distinct : ndarray of shape (n_rows,), bool, or None
+        Whether no column is known to stand twice in a row; None: in none of them.
     place : ndarray of shape (n_rows,) or None
         Where each row stands in the log's pool, -1: nowhere yet; None: nothing is logged.
 
@@ -326,9 +329,10 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
     cdef const state_t* kind = &like[0]
     cdef const int64_t* start_of = &starts[0] if starts is not None else NULL
     cdef const int64_t* label_of = &labels[0] if starts is not None else NULL
+    cdef unsigned char* known_distinct = NULL
     cdef Own own
     cdef vector[double] out, signs, units, scratch
-    cdef vector[int64_t] table
+    cdef vector[uint64_t] marks
     out.resize(space.c.at.n_blocks * space.c.at.width)
     signs.assign(K, -1.0)
     units.resize(K)
@@ -359,7 +363,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                 j = indptr[row]
                 status = read_row(
                     out.data(), kind, c, first_label, last_label, &data[0] + j, &indices[0] + j,
-                    indptr[row + 1] - j, n_features, check, table,
+                    indptr[row + 1] - j, n_features, check,
                     &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
                     &data[0] + indptr[later_row], &indices[0] + indptr[later_row],
                     indptr[later_row + 1] - indptr[later_row],
@@ -374,8 +378,13 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                 find_own(&own, row, K, &codes[0], start_of, label_of)
                 if counts:
                     mistakes += errs(c, out.data(), own.single, units.data())
+                if distinct is not None:
+                    known_distinct = &distinct[row]
                 if normed:
                     bound = bound_of_norm(&data[0] + j, indptr[row + 1] - j, c.bias, c.slack)
+                    if known_distinct != NULL and not known_distinct[0]:
+                        # Added up, entries of a column may come to more: at most to their 1-norm.
+                        bound *= sqrt(<double> (indptr[row + 1] - j + 2))
                 set_signs(signs.data(), 1.0, &own)
                 status = decide(
                     r, space, kind, out.data(), signs.data(), bound, first_label, last_label,
@@ -383,7 +392,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                     &data[0] + j, &indices[0] + j, indptr[row + 1] - j, slack_t,
                     c.multipliers + row * K if c.multipliers != NULL else NULL,
                     c.measured + row if c.measured != NULL else NULL, scratch,
-                    &place[row] if place is not None else NULL,
+                    &place[row] if place is not None else NULL, known_distinct, marks,
                 )
                 set_signs(signs.data(), -1.0, &own)
                 if status != OK:

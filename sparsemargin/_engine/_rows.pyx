@@ -4,6 +4,7 @@
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -16,6 +17,15 @@ from sparsemargin._engine._types cimport (
 # Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
 cdef enum:
     LOWEST_EXPONENT = -1022
+
+# Bits that tell the columns of an unsorted row apart: what a near cache holds.
+cdef enum:
+    MARKS = 1 << 20
+
+# Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
+cdef enum:
+    PLAIN = 30
+cdef double LEAST_PLAIN = ldexp(1.0, -PLAIN)
 
 
 cdef inline bint all_finite(const value_t* values, Py_ssize_t nnz) noexcept nogil:
@@ -36,60 +46,71 @@ cdef inline bint all_finite(const value_t* values, Py_ssize_t nnz) noexcept nogi
         return (carry32 >> 31) == 0
 
 
-cdef inline int check_columns(const index_t* columns, Py_ssize_t nnz,
-                              Py_ssize_t n_features) noexcept nogil:
+cdef inline bint in_range(const index_t* columns, Py_ssize_t nnz,
+                          Py_ssize_t n_features) noexcept nogil:
+    # A column below 0 has the sign bit, and what it is short of the last one has it beyond that.
     cdef Py_ssize_t j
-    cdef uint64_t falling64 = 0, negative64 = 0
-    cdef uint32_t falling32 = 0, negative32 = 0
-    cdef bint falls, negative
-    if nnz == 0:
-        return OK
+    cdef uint64_t wrong64 = 0, last64
+    cdef uint32_t wrong32 = 0, last32
     if index_t is int64_t:
-        for j in range(nnz - 1):
-            falling64 |= <uint64_t> columns[j + 1] - <uint64_t> columns[j] - 1
-            negative64 |= <uint64_t> columns[j]
-        falls = falling64 >> 63
-        negative = negative64 >> 63
+        last64 = <uint64_t> n_features - 1
+        for j in range(nnz):
+            wrong64 |= <uint64_t> columns[j] | (last64 - <uint64_t> columns[j])
+        return (wrong64 >> 63) == 0
     else:
-        for j in range(nnz - 1):
-            falling32 |= <uint32_t> columns[j + 1] - <uint32_t> columns[j] - 1
-            negative32 |= <uint32_t> columns[j]
-        falls = falling32 >> 31
-        negative = negative32 >> 31
-    if not falls and not negative and 0 <= columns[nnz - 1] < n_features:
-        return OK
-    for j in range(nnz):
-        if columns[j] < 0 or columns[j] >= n_features:
-            return OUT_OF_RANGE
-    return NOT_CANONICAL
+        last32 = <uint32_t> min(n_features, <Py_ssize_t> 0x80000000u) - 1
+        for j in range(nnz):
+            wrong32 |= <uint32_t> columns[j] | (last32 - <uint32_t> columns[j])
+        return (wrong32 >> 31) == 0
 
 
 cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
                    Py_ssize_t n_features) noexcept nogil:
     """OK, or the worst that is wrong with the row."""
-    cdef int status = check_columns(columns, nnz, n_features)
-    if status == OUT_OF_RANGE or all_finite(values, nnz):
-        return status
-    return NOT_FINITE
+    if not in_range(columns, nnz, n_features):
+        return OUT_OF_RANGE
+    return OK if all_finite(values, nnz) else NOT_FINITE
 
 
-cdef int has_repeats(const index_t* columns, Py_ssize_t nnz,
-                     vector[int64_t]& table) except -1 nogil:
-    """Whether a column stands twice in an unsorted row; by hashing, `table` being scratch."""
-    cdef uint64_t mask = 1, at
+cdef inline bint is_rising(const index_t* columns, Py_ssize_t nnz) noexcept nogil:
     cdef Py_ssize_t j
-    while mask < <uint64_t> (2 * nnz):
-        mask *= 2
-    table.assign(mask, -1)
-    mask -= 1
+    cdef uint64_t falling64 = 0
+    cdef uint32_t falling32 = 0
+    if index_t is int64_t:
+        for j in range(nnz - 1):
+            falling64 |= <uint64_t> columns[j + 1] - <uint64_t> columns[j] - 1
+        return (falling64 >> 63) == 0
+    else:
+        for j in range(nnz - 1):
+            falling32 |= <uint32_t> columns[j + 1] - <uint32_t> columns[j] - 1
+        return (falling32 >> 31) == 0
+
+
+cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
+                      vector[uint64_t]& marks) except -1 nogil:
+    """Whether a column of the row, whose columns are in range, stands twice.
+
+    Where the row is not sorted every column sets a bit of `marks`, scratch of zeros that is left
+    as it was found. Columns that share a bit, beyond those that `marks` can tell apart, are sorted.
+    """
+    cdef vector[int64_t] ordered
+    cdef uint64_t at, met = 0
+    cdef Py_ssize_t j
+    if is_rising(columns, nnz):
+        return False
+    if marks.empty():
+        marks.resize(MARKS >> 6)
     for j in range(nnz):
-        at = (<uint64_t> columns[j] * 0x9E3779B97F4A7C15u >> 32) & mask
-        while table[at] >= 0:
-            if table[at] == columns[j]:
-                return True
-            at = (at + 1) & mask
-        table[at] = columns[j]
-    return False
+        at = <uint64_t> columns[j] & (MARKS - 1)
+        met |= marks[at >> 6] >> (at & 63)
+        marks[at >> 6] |= <uint64_t> 1 << (at & 63)
+    for j in range(nnz):
+        marks[(<uint64_t> columns[j] & (MARKS - 1)) >> 6] = 0
+    if not met & 1:
+        return False
+    ordered.assign(columns, columns + nnz)
+    sort(ordered.begin(), ordered.end())
+    return adjacent_find(ordered.begin(), ordered.end()) != ordered.end()
 
 
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
@@ -105,6 +126,52 @@ cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
     for j in range(whole, nnz):
         a += <double> values[j] * values[j]
     return sqrt((a + b) + (c + d) + bias * bias + slack * slack)
+
+
+cdef inline Py_ssize_t count_plain(const value_t* values, Py_ssize_t nnz) noexcept nogil:
+    """How many values are not 0, where all of these are so near 1 in magnitude that their squares
+    add up with nothing lost; else -1."""
+    # Exponent fields out of range leave a sign bit in a difference, and so does what is not 0.
+    cdef Py_ssize_t j
+    cdef uint64_t bits64, field64, some64, wide64 = 0, count64 = 0
+    cdef uint32_t bits32, field32, some32, wide32 = 0, count32 = 0
+    if value_t is double:
+        for j in range(nnz):
+            memcpy(&bits64, values + j, 8)
+            bits64 &= 0x7FFFFFFFFFFFFFFFu
+            field64 = bits64 >> 52
+            some64 = bits64 + 0x7FFFFFFFFFFFFFFFu
+            wide64 |= ((field64 - (1023 - PLAIN)) | (1023 + PLAIN - field64)) & some64
+            count64 += some64 >> 63
+        return -1 if wide64 >> 63 else <Py_ssize_t> count64
+    else:
+        for j in range(nnz):
+            memcpy(&bits32, values + j, 4)
+            bits32 &= 0x7FFFFFFFu
+            field32 = bits32 >> 23
+            some32 = bits32 + 0x7FFFFFFFu
+            wide32 |= ((field32 - (127 - PLAIN)) | (127 + PLAIN - field32)) & some32
+            count32 += some32 >> 31
+        return -1 if wide32 >> 31 else <Py_ssize_t> count32
+
+
+cdef inline bint is_plain(double value) noexcept nogil:
+    return count_plain(&value, 1) >= 0
+
+
+cdef double plain_norm(const value_t* values, Py_ssize_t nnz, Py_ssize_t n_nonzero, double bias,
+                       double slack) noexcept nogil:
+    """`two_norm`; to the bit that of the row without its zeros."""
+    cdef double lanes[4]
+    cdef Py_ssize_t j, n = 0, whole = n_nonzero - n_nonzero % 4
+    if n_nonzero == nnz:
+        return two_norm(values, nnz, bias, slack)
+    lanes[0] = lanes[1] = lanes[2] = lanes[3] = 0.0
+    for j in range(nnz):
+        if values[j] != 0:
+            lanes[n % 4 if n < whole else 0] += <double> values[j] * values[j]
+            n += 1
+    return sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + bias * bias + slack * slack)
 
 
 cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
@@ -143,6 +210,15 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
                   double bias, double slack) noexcept nogil:
     """Scale and p-norm of the augmented row; False where the row is zero."""
     cdef double least = INFINITY, total
+    cdef Py_ssize_t n_nonzero = -1
+    if p.exponent == 2.0 and is_plain(bias) and is_plain(slack):
+        n_nonzero = count_plain(values, nnz)
+    if n_nonzero >= 0:
+        row.exponent = 0
+        row.factor = 1.0
+        row.norm = plain_norm(values, nnz, n_nonzero, bias, slack)
+        row.smallest = LEAST_PLAIN
+        return row.norm > 0.0
     cdef double peak = peak_of(values, nnz, max(fabs(bias), fabs(slack)), &least)
     if peak == 0.0:
         return False
@@ -171,15 +247,14 @@ def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
     cdef Py_ssize_t r = -1, nnz, n_rows = indptr.shape[0] - 1
     cdef int status = OK
     cdef const index_t* columns
-    cdef vector[int64_t] table
+    cdef vector[uint64_t] marks
     with nogil:
         for r in range(n_rows):
             columns = &indices[0] + indptr[r]
             nnz = indptr[r + 1] - indptr[r]
             status = check_row(&data[0] + indptr[r], columns, nnz, n_features)
-            if status == NOT_CANONICAL and (repeats_allowed
-                                            or not has_repeats(columns, nnz, table)):
-                status = OK
+            if status == OK and not repeats_allowed and has_repeats(columns, nnz, marks):
+                status = NOT_CANONICAL
             if status != OK:
                 break
     return status, (r if status != OK else -1)

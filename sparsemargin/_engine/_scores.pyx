@@ -2,19 +2,22 @@
 """Dot products of a row with the weights of labels, one or many side by side.
 
 A label is summed in one order, however many are summed side by side and however wide the
-machine's vectors are, so that labels learned together score to the bit as they would alone.
-Where rows and weights are float32, eight products at a time (four, two and one at the end) are
-summed as such: that halves the work, and loses no more than a rounding of the weights does. A
+machine's vectors are, so that labels learned together score to the bit as they would alone: eight
+products at a time (four, two and one at the end) in pairs. Where rows and weights are float32 these
+are summed as such: that halves the work, and loses no more than a rounding of the weights does. A
 score near the ends of that type's range is summed again in double.
 """
 
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cpp_bool
 
 from sparsemargin._engine._power cimport BLOCK
-from sparsemargin._engine._rows cimport check_row, prefetch, prefetch_span
+from sparsemargin._engine._rows cimport check_row, in_range, prefetch, prefetch_span
 from sparsemargin._engine._storage cimport TILE, Block, Places, place_of
-from sparsemargin._engine._types cimport OK, index_t, state_t, value_t
+from sparsemargin._engine._types cimport (
+    NOT_FINITE, OK, OUT_OF_RANGE, index_t, state_t, value_t
+)
 
 cdef enum:
     NEAR_CACHE = 1 << 20  # bytes
@@ -93,6 +96,7 @@ cdef int score_alone(double* out, const state_t* weights, const value_t* values,
     Between short blocks the processor can fetch the weights of one, check the next, and send for
     the same part of a row to come, without one of the three waiting for another. Weights that
     no near cache holds are sent for a block ahead too: columns out of range do no harm there.
+    Whether values are finite the score tells, as a NaN or an infinity makes it no number either.
     """
     cdef double total = 0.0
     cdef Py_ssize_t b, j, start, n, ahead
@@ -107,10 +111,11 @@ cdef int score_alone(double* out, const state_t* weights, const value_t* values,
         if far:
             for j in range(start + BLOCK, min(start + 2 * BLOCK, nnz)):
                 prefetch(weights + columns[j])
-        if check and ((start and columns[start] <= columns[start - 1])
-                      or check_row(values + start, columns + start, n, n_features) != OK):
-            return check_row(values, columns, nnz, n_features)
+        if check and not in_range(columns + start, n, n_features):
+            return OUT_OF_RANGE
         total = add_alone(total, weights, values + start, columns + start, n)
+    if check and not isfinite(total) and check_row(values, columns, nnz, n_features) != OK:
+        return NOT_FINITE
     total = save_alone(total, weights, values, columns, nnz)
     out[0] = total + bias * weights[n_features] if bias else total
     return OK

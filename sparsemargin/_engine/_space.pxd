@@ -40,7 +40,7 @@ cdef inline Py_ssize_t n_entries(const Space* space, Py_ssize_t nnz) noexcept no
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t label,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                  const RowScale* row, double* slack_t, const Step* step, double mass,
-                 double* new_g, double* coefficient, int32_t* shifted) noexcept nogil
+                 double* scratch, double* coefficient, int32_t* shifted) noexcept nogil
 cdef void forget(Space* space, state_t* t, state_t* g, state_t* acc,
                  Py_ssize_t label) noexcept nogil
 cdef void take_over(Space* space, state_t* t, Py_ssize_t label, Py_ssize_t n_rows,

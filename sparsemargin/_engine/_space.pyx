@@ -38,7 +38,7 @@ from sparsemargin._engine._log cimport FORGET, CorrectionLog
 from sparsemargin._engine._power cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine._rows cimport RowScale, prefetch
 from sparsemargin._engine._rules cimport FREE, Step
-from sparsemargin._engine._storage cimport Storage, place_of
+from sparsemargin._engine._storage cimport Places, Storage, place_of
 from sparsemargin._engine._sum cimport Sum, add, add_sum, tidy
 from sparsemargin._engine._types cimport OK, TOO_WIDE, index_t, state_t, value_t
 
@@ -245,18 +245,27 @@ cdef inline int open_scale(Space* space, state_t* t, state_t* g, state_t* acc, P
     return OK
 
 
-cdef inline void move_2(Space* space, const state_t* t, Py_ssize_t l, const value_t* values,
-                        const index_t* columns, Py_ssize_t nnz, const RowScale* row, double step,
-                        double* new_g) noexcept nogil:
-    """The new t of the row's coordinates, as its type holds them but not yet stored; and S."""
-    cdef Py_ssize_t j
+cdef inline void move_2(Space* space, state_t* t, const state_t* acc, Py_ssize_t l,
+                        const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                        const RowScale* row, double step, double* before) noexcept nogil:
+    """The new t of the row's coordinates, what they were being kept; and S."""
+    cdef Py_ssize_t j, i, n = n_entries(space, nnz)
     cdef int64_t nonzero = 0
-    cdef double old, increment = 0.0
-    for j in range(n_entries(space, nnz)):
-        old = t[coordinate(space, columns, nnz, j, l)]
-        new_g[j] = <state_t> (old + step * entry(space, values, nnz, row, j))
-        increment += (new_g[j] - old) * (new_g[j] + old)
-        nonzero += (new_g[j] != 0) - (old != 0)
+    cdef double moved, size = step * row.factor, increment = 0.0
+    cdef Places at = space.at
+    for j in range(n):
+        if j < nnz:
+            i = place_of(&at, columns[j], l)
+            moved = size * values[j]
+        else:
+            i = place_of(&at, space.n_coordinates - 1, l)
+            moved = size * space.bias
+        if space.averaged:
+            prefetch(acc + i)
+        before[j] = t[i]
+        t[i] = <state_t> (t[i] + moved)
+        increment += (t[i] - before[j]) * (t[i] + before[j])
+        nonzero += (t[i] != 0) - (before[j] != 0.0)
     add(&space.of.S[l], increment)
     tidy(&space.of.S[l])
     space.of.nonzero[l] += nonzero
@@ -294,23 +303,44 @@ cdef inline void move_p(Space* space, state_t* t, const state_t* g, Py_ssize_t l
     space.of.nonzero[l] += nonzero
 
 
-cdef inline void store(Space* space, state_t* g, state_t* acc, Py_ssize_t l,
-                       const index_t* columns, Py_ssize_t nnz,
-                       const double* new_g) noexcept nogil:
-    """Store the row's new g, what the coordinates were worth so far kept in acc."""
+cdef inline void catch_up(Space* space, state_t* acc, Py_ssize_t l, const index_t* columns,
+                          Py_ssize_t nnz, const double* old) noexcept nogil:
+    """Let acc take in what is pending of the row's coordinates, which were `old` all the while."""
     cdef Py_ssize_t j, i
-    cdef double Z = space.of.Z[l]
-    cdef int64_t flushes = space.of.flushes[l]
+    cdef uint16_t flushes = <uint16_t> space.of.flushes[l]
     cdef const double* pending = space.pending + l * (FLUSHES + 1)
     cdef uint16_t* synced = synced_of(space, l)
+    if flushes == 0:
+        return
     for j in range(n_entries(space, nnz)):
         i = coordinate(space, columns, nnz, j, l)
-        if space.averaged:
-            if flushes and synced[i] != flushes:
-                acc[i] += <state_t> (pending[synced[i]] * g[i])
-                synced[i] = <uint16_t> flushes
-            acc[i] -= <state_t> (Z * (new_g[j] - g[i]))
-        g[i] = <state_t> new_g[j]
+        acc[i] += <state_t> (pending[synced[i]] * old[j])
+        synced[i] = flushes
+
+
+cdef inline void count_move(Space* space, const state_t* g, state_t* acc, Py_ssize_t l,
+                            const index_t* columns, Py_ssize_t nnz,
+                            const double* old) noexcept nogil:
+    """Keep in acc what the row's coordinates were worth, from `old` to the new g."""
+    cdef Py_ssize_t j, i
+    cdef double Z = space.of.Z[l]
+    cdef Places at = space.at
+    catch_up(space, acc, l, columns, nnz, old)
+    for j in range(n_entries(space, nnz)):
+        i = place_of(&at, columns[j] if j < nnz else space.n_coordinates - 1, l)
+        acc[i] -= <state_t> (Z * (g[i] - old[j]))
+
+
+cdef inline void exchange(Space* space, state_t* g, Py_ssize_t l, const index_t* columns,
+                          Py_ssize_t nnz, double* numbers) noexcept nogil:
+    """Let the row's coordinates of g be these numbers, and the numbers what they were."""
+    cdef Py_ssize_t j, i
+    cdef double old
+    for j in range(n_entries(space, nnz)):
+        i = coordinate(space, columns, nnz, j, l)
+        old = g[i]
+        g[i] = <state_t> numbers[j]
+        numbers[j] = old
 
 
 cdef inline void move_slack(Space* space, Py_ssize_t l, double* slack_t,
@@ -323,7 +353,7 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, double* slack_t,
 cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t l,
                  int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                  const RowScale* row, double* slack_t, const Step* step, double mass,
-                 double* new_g, double* coefficient, int32_t* shifted) noexcept nogil:
+                 double* scratch, double* coefficient, int32_t* shifted) noexcept nogil:
     """The step by the augmented row times row.factor, the old vector counted first.
 
     `mass` is what the row's multiplier gains. `coefficient` is the step in units of t, and
@@ -335,12 +365,11 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     cdef double counted, size
     cdef bint restarts = step.keep == 0.0 and of.started[l]
     cdef int64_t shift = of.shift[l]
-    if t != g or space.averaged:
+    if space.p.exponent != 2.0:
         # Scores have brought g near, and nothing else.
         for j in range(nnz):
             i = coordinate(space, columns, nnz, j, l)
-            if t != g:
-                prefetch(t + i)
+            prefetch(t + i)
             if space.averaged:
                 prefetch(acc + i)
     counted = unit(space, l)
@@ -354,9 +383,10 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
     shifted[0] = FORGET if restarts else <int32_t> (of.shift[l] - shift)
     of.mass[l] += mass
     if space.p.exponent == 2.0:
-        move_2(space, t, l, values, columns, nnz, row, size, new_g)
+        move_2(space, t, acc, l, values, columns, nnz, row, size, scratch)
     else:
-        move_p(space, t, g, l, values, columns, nnz, row, size, new_g)
+        move_p(space, t, g, l, values, columns, nnz, row, size, scratch)
+        exchange(space, g, l, columns, nnz, scratch)
     of.S_peak[l] = max(of.S_peak[l], of.S[l].high)
     if of.nonzero[l] == 0:
         of.S[l] = Sum(0.0, 0.0, 0.0)
@@ -369,8 +399,9 @@ cdef int add_row(Space* space, state_t* t, state_t* g, state_t* acc, Py_ssize_t 
         # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
         counted = min(counted, unit(space, l))
         if 0.0 < counted < max(FLUSH * of.unit_peak[l], of.Z[l] / MOST_TERMS):
+            catch_up(space, acc, l, columns, nnz, scratch)
             flush(space, g, acc, l)
-    store(space, g, acc, l, columns, nnz, new_g)
+        count_move(space, g, acc, l, columns, nnz, scratch)
     keep_in_window(space, t, g, acc, l)
     # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
     if of.nonzero[l] and not LEAST_SIGMA < of.sigma[l] < 1.0 / LEAST_SIGMA:

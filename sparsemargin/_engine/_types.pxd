@@ -18,6 +18,6 @@ cdef enum Status:
     OK
     NOT_FINITE  # a NaN or an infinity in the row
     OUT_OF_RANGE  # a column index that is negative or not below n_features
-    NOT_CANONICAL  # columns of the row unsorted, or repeated: `has_repeats` tells
+    NOT_CANONICAL  # a column stands twice in the row: `has_repeats` tells
     TOO_WIDE  # magnitudes too far apart for one floating-point vector to hold
     ALL_STOPPED  # every label has used up its corrections

@@ -32,6 +32,8 @@ class LinearLoop(Loop):
         self.rule = rule
         self.n_mistakes = 0
         self.repeats = space.n_labels == 1
+        # Which rows are known to have no column twice: looked at once, where it matters.
+        self.distinct = np.zeros(len(task.codes), dtype=np.uint8) if task.check else None
         self.train = kernels.for_state(task.rows, space).train
         self.place = None if space.log is None else np.full(len(task.codes), -1, dtype=np.int64)
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
@@ -46,7 +48,8 @@ class LinearLoop(Loop):
         return self.train(
             space, self.rule, space.t, rows.data, rows.indices, rows.indptr, task.codes,
             *(task.positives or (None, None)), task.weights, task.class_weight, order, seed or 0,
-            seed is not None, start, stop, n_passes, *labels, trials, check, self.place,
+            seed is not None, start, stop, n_passes, *labels, trials, check, self.distinct,
+            self.place,
         )  # fmt: skip
 
     @property
@@ -56,8 +59,19 @@ class LinearLoop(Loop):
         counted = self.n_threads == 1 and self.task.positives is None
         return self.n_mistakes if counted else None
 
+    def refuse_repeats(self):
+        """See to it, before rows are measured that no trial has had to, that none has a column
+        twice."""
+        rows = self.task.rows
+        if self.distinct is not None:
+            status, row = kernels.for_rows(rows).first_bad_row(*rows, False)
+            if status != kernels.OK:
+                raise kernels.BadRow(status, row)
+            self.distinct = None
+
     def certificate(self):
         """Margins of the vectors as they are."""
+        self.refuse_repeats()
         return LinearCertificate(self.space, self.rule, self.task)
 
     def calls(self, stop):

@@ -13,15 +13,18 @@
 
 namespace sparsemargin {
 
-// Products are added to a short sum, one after the other. Where both factors are floats it is a
-// float of its own, which is then added to the total; otherwise it is the total.
+// Products are added up in pairs, and their sum to the total: additions that need not wait for each
+// other. Where both factors are floats the short sum is one, too.
 template <class S, class V>
 using ShortSum = std::conditional_t<std::is_same_v<S, float> && std::is_same_v<V, float>, float,
                                     double>;
-SM_INLINE double open_sum(double total, double) { return total; }
-SM_INLINE float open_sum(double, float) { return 0; }
-SM_INLINE double close_sum(double, double sum) { return sum; }
-SM_INLINE double close_sum(double total, float sum) { return total + sum; }
+template <class Sum, int N>
+SM_INLINE Sum in_pairs(const Sum *terms) {
+    if constexpr (N == 1)
+        return terms[0];
+    else
+        return in_pairs<Sum, N / 2>(terms) + in_pairs<Sum, N / 2>(terms + N / 2);
+}
 
 template <class T>
 SM_INLINE void send_for_entries(const T *entries, int64_t n) {
@@ -35,9 +38,9 @@ SM_INLINE void add_entries(double *out, const S *const *of, const V *values, int
     for (int i = 0; i < N; ++i) x[i] = static_cast<Sum>(values[i]);
     SM_INDEPENDENT
     for (int64_t l = 0; l < n_labels; ++l) {
-        Sum sum = open_sum(out[l], Sum());
-        for (int i = 0; i < N; ++i) sum += x[i] * of[i][l];
-        out[l] = close_sum(out[l], sum);
+        Sum products[N];
+        for (int i = 0; i < N; ++i) products[i] = x[i] * of[i][l];
+        out[l] += in_pairs<Sum, N>(products);
     }
 }
 
@@ -212,9 +215,9 @@ void score_tiled(double *out, const S *const *of_block, int64_t stride, const in
 template <int N, class S, class V, class I>
 SM_INLINE double add_alone(double total, const S *weights, const V *values, const I *columns) {
     using Sum = ShortSum<S, V>;
-    Sum sum = open_sum(total, Sum());
-    for (int i = 0; i < N; ++i) sum += static_cast<Sum>(values[i]) * weights[columns[i]];
-    return close_sum(total, sum);
+    Sum products[N];
+    for (int i = 0; i < N; ++i) products[i] = static_cast<Sum>(values[i]) * weights[columns[i]];
+    return total + in_pairs<Sum, N>(products);
 }
 
 template <class S, class V, class I>
