@@ -134,4 +134,4 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 
 clean:
 	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/pictures
-	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp
+	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp sparsemargin/_engine/_cyutility.c

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Trials of a block of rows in the kernel space, label by label, by the matrix of their products.
 
 The block's scores by the pool are known when it begins. A correction by row j changes those of all

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """A vector over a pool of rows, and the k x k matrix that a matrix Perceptron keeps beside it.
 
 All vectors are combinations of the rows that the label has mistaken, each divided by its length

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The Higher-order Perceptron's dual space.
 
 With ``A = B^T B = I + sum_ij D_ij x_i x_j^T``, a mistake on x of unit length makes of ``w = A v``

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Passes over few rows, for p = 2: the scores of all of them are kept up to date.
 
 A correction by row j changes the score of row i by the step times their dot product. With the

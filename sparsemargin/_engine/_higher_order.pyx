@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The Higher-order Perceptron's space.
 
 ``w_k = B_k^T link_p(u_k)`` with ``u_k = B_k v_k`` and B a product of ``I - rho_i x_i G_i^T``, one

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Outputs of test points by all hypotheses, at moments of a run.
 
 The log of corrections is replayed, in the order of the trials, up to one moment after the other.

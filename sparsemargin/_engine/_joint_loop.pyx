@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The loop of joint multi-class learning: the true class against its strongest rival.
 
 A trial tests ``W.Phi <= bar`` (times ``||Phi||_p`` where instances are measured by their own

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Hypotheses of the kernel space, replayed from the log of corrections.
 
 What is replayed over are test points, by the matrix of their products with the pool's rows: one

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """What kernels do to rows: spread them out, take their products, raise these to a power."""
 
 from libc.stdint cimport int32_t, int64_t

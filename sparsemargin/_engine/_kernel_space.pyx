@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The kernel space: vectors as combinations of a pool of rows, for p = 2.
 
 The vector of a label is ``theta = scale * sum_i t_i phi(x_i)`` over the rows that have corrected

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """What every first-order space keeps of its labels, whatever their vectors are made of.
 
 Beside the vector theta = scale * t of a label these are a few numbers: its norm, what the average

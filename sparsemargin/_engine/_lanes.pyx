@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Rows whose products with the matrix are worked out side by side, before their turn.
 
 Of the rows that the present vector mistakes, most are still mistaken when their turn comes. A

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The log of corrections that the vote and the random hypothesis are replayed from."""
 
 from libc.stdint cimport int64_t

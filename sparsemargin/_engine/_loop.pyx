@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The loop: trials over rows, for any rule.
 
 A trial knows no algorithm. It tests ``y w.x <= bar`` for every label (times ``||x||_p`` where

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Outputs of the last and of the averaged hypothesis, without making its weights."""
 
 from libc.math cimport copysign, isfinite, ldexp

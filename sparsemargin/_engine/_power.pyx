@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Powers by the block, so that the compiler can use vector instructions."""
 
 from libc.math cimport pow, sqrt

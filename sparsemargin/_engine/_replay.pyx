@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Hypotheses of the linear space, replayed from the log of corrections over test points.
 
 A correction changes a test point's score only through the features the two share. The points

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Row access over CSR: checks and norms. Nothing here writes to a row."""
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt

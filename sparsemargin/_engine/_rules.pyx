@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """First-order rules.
 
 A rule speaks only at corrections. For correction number k (from 1) it gives the step, and the

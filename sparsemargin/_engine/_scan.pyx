@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -std=c++17 -O3
 """svmlight text made rows of CSR matrices; `svmlight.hpp` says what the text may hold."""
 
 from libc.stdint cimport int32_t, int64_t

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -O3 -ffp-contract=off
 """Dot products of a row with the weights of labels, one or many side by side.
 
 A label is summed in one order, however many are summed side by side and however wide the

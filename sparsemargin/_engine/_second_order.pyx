@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The Second-order Perceptron's space.
 
 With ``v = S beta``, ``w = (a I + S S^T)^-1 v`` is ``S alpha``, ``alpha = (a I + S^T S)^-1 beta``.

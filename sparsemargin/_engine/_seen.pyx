@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """A vector over the features seen so far, and what a matrix Perceptron keeps beside it.
 
 Features are renumbered in the order in which mistaken rows bring them: what a mistake works on

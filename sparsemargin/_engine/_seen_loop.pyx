@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Trials over rows for the spaces of matrix Perceptrons, and their outputs."""
 
 from libc.stdint cimport int64_t

@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """The linear space: dual vectors with the p-norm link, and their averages.
 
 The dual vector of a label is ``theta = scale * t``. Beside ``t`` the space caches

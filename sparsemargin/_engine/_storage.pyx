@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -ffp-contract=off
 """Where the coordinates of the labels' vectors stand: densely, or in tiles.
 
 Densely, the labels of a coordinate stand side by side, for a row's scores to be summed for all of

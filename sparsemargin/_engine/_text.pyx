@@ -1,4 +1,3 @@
-# distutils: extra_compile_args = -std=c++17 -O3
 """Rows of CSR matrices made svmlight text: the way back from `_scan`."""
 
 from libc.stdint cimport int64_t
