@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,8 @@ def models() -> Iterator[tuple[str, Any, Model]]:
         if algo != "cramma":  # it needs the radius of rows to come
             yield f"{algo}, batches", X, lambda a=algo: in_batches(a, X, y)
         if algo in ("perceptron", "pnorm", "alma", "alma p=3"):
-            yield f"{algo}, joint", many_X, lambda a=algo: fit(a, many_X, many_y, multi_class="joint")
+            joint = {"multi_class": "joint"}
+            yield f"{algo}, joint", many_X, lambda a=algo, j=joint: fit(a, many_X, many_y, **j)
             yield f"{algo}, file", X, lambda a=algo: from_file(a, X, y)
             yield f"{algo}, one shard", X, lambda a=algo: distributed(a, X, y)
             yield f"{algo}, indicator", many_X, lambda a=algo: fit(a, many_X, indicator)
@@ -117,10 +119,8 @@ def models() -> Iterator[tuple[str, Any, Model]]:
 def digest(model: Any, X: Any) -> str:
     """Hash what the model predicts, how it got there, and its weights where it has any."""
     parts = [model.decision_function(X), np.asarray(model.n_corrections_, dtype=np.int64)]
-    try:
+    with suppress(AttributeError):
         parts.append(model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_)
-    except AttributeError:
-        pass
     hashed = hashlib.sha256()
     for part in parts:
         hashed.update(np.ascontiguousarray(part).tobytes())
