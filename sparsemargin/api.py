@@ -7,44 +7,20 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import issparse
 
 from sparsemargin import estimators
 from sparsemargin.estimators._online import OnlineClassifier, as_classifier
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY
-from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, default_intercept, find_algorithm
+from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 
 
-def _default_parameters(X: Any, kernel: Any) -> dict[str, Any]:
-    """Those of ``algo=None``; none where X has no entries to measure, as `fit` will tell."""
-    values = _values(X)
-    if values is None:
-        return {}
-    n_rows = max(X.shape[0] if hasattr(X, "shape") else len(X), 1)
-    # On few rows two epochs are too few trials.
-    max_iter = max(2, -(-1000 // n_rows))
-    return {"max_iter": max_iter, **default_intercept(values, n_rows, kernel)}
-
-
-def _values(X: Any) -> np.ndarray | None:
-    """The entries of X, repeated ones added up; None where it has none, as `fit` will tell."""
-    if issparse(X):
-        check_sparse(X)
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X.data if X.dtype.kind in "biuf" else None
-    try:
-        values = np.asarray(X)
-        values = values if values.dtype.kind in "biuf" else values.astype(np.float64)
-    except (TypeError, ValueError):
-        return None
-    return values if values.ndim == 2 else None
+def _n_rows(X: Any) -> int:
+    """How many rows X has; 1 where it has none, or is no matrix, as `fit` will tell."""
+    shape = getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 1,)
+    return max(shape[0], 1)
 
 
 def fit_csr(
@@ -97,10 +73,8 @@ default=None
     300
     """
     if algo is None:
-        return fit_csr(
-            X, y, DEFAULT_ALGORITHM, sample_weight=sample_weight,
-            **{**_default_parameters(X, params.get("kernel", "linear")), **params},
-        )  # fmt: skip
+        # On few rows two epochs are too few trials.
+        algo, params = DEFAULT_ALGORITHM, {"max_iter": max(2, -(-1000 // _n_rows(X))), **params}
     learner, params = find_algorithm(algo, params)
     model = getattr(estimators, learner.classifier)(**params)
     if isinstance(model, WeightedClassifier):

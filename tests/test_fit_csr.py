@@ -38,12 +38,12 @@ def problem():
         (
             None,
             {"alpha": 0.8, "intercept_scaling": 0.1},
-            ALMAClassifier(alpha=0.8, max_iter=13, fit_intercept=True, intercept_scaling=0.1),
+            ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1),
         ),
         (
             None,
-            {"max_iter": 3, "fit_intercept": False, "intercept_scaling": 1.0},
-            ALMAClassifier(max_iter=3),
+            {"max_iter": 3, "fit_intercept": False},
+            ALMAClassifier(max_iter=3, fit_intercept=False),
         ),
     ],
 )
@@ -77,7 +77,8 @@ def repeated(X):
 def test_the_default_scales_its_intercept_with_the_rows(as_given):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
     model = fit_csr(as_given(X), [1, 0, 0, 1])
-    assert model.get_params()["intercept_scaling"] == pytest.approx(0.1 * 5 * sqrt(3 / 4))
+    assert model.intercept_scaling == "auto"
+    assert model.intercept_scaling_ == pytest.approx(0.1 * 5 * sqrt(3 / 4))
     assert model.get_params()["max_iter"] == 250
 
 
@@ -88,7 +89,8 @@ def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
     model = fit_csr(X, y, kernel=kernel, random_state=0)
     same = ALMAClassifier(kernel=kernel, max_iter=model.max_iter, random_state=0).fit(X, y)
     assert_array_equal(model.dual_coef_, same.dual_coef_)
-    assert fit_csr(X, y, kernel=kernel, fit_intercept=True).intercept_.any()
+    assert not model.intercept_.any()
+    assert fit_csr(X, y, kernel=kernel, intercept_scaling=1.0).intercept_.any()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -110,8 +112,7 @@ def test_the_default_leaves_what_is_no_matrix_to_fit(X):
 def test_the_default_scales_with_rows_of_any_size(problem):
     X, y = problem
     one, far = fit_csr(X, y, random_state=0), fit_csr(X * 2.0**600, y, random_state=0)
-    ratio = far.get_params()["intercept_scaling"] / one.get_params()["intercept_scaling"]
-    assert ratio == pytest.approx(2.0**600)
+    assert far.intercept_scaling_ / one.intercept_scaling_ == pytest.approx(2.0**600)
     assert_array_equal(far.predict(X * 2.0**600), one.predict(X))
 
 

@@ -80,9 +80,10 @@ def learn_distributed(
     with _crew(client, given) as crew:
         surveys: list[Survey] = crew.each(_epoch.survey)
         opening.check_rows_there(surveys)
-        if algo is None:
-            known = {**surveys[0].intercept, **known}
-        opened = Opened(kind(**known), surveys)
+        learner = kind(**known)
+        if learner.intercept_scaling == "auto":
+            learner.intercept_scaling = surveys[0].intercept_scale
+        opened = Opened(learner, surveys)
         if isinstance(given[0], FileShard):
             _open_files(crew, opened, classes, positive, memory_limit)
         else:

@@ -16,13 +16,12 @@ import numpy as np
 from sparsemargin._engine._loop import shuffle
 from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.fit import intercept_of
 from sparsemargin.io.labels import Coder, LabelTable, UnknownLabelError
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
 from sparsemargin.io.sources import open_sources
-from sparsemargin.learners import default_intercept
+from sparsemargin.learners._defaults import intercept_scale
 from sparsemargin.learners._learner import Targets
 from sparsemargin.learners._rows import Rows, check_rows, codes_of, open_rows
 
@@ -48,8 +47,8 @@ class Survey(NamedTuple):
         How the rows of a matrix have any number of labels; None: each has one.
     reading : Reading or None
         How a row cache was read.
-    intercept : dict
-        Parameters of the intercept where no algorithm is named.
+    intercept_scale : float
+        What `intercept_scaling="auto"` is for a model that begins with its rows.
     n_bytes : int
         Of text, or of the arrays.
     checksum : int
@@ -65,7 +64,7 @@ class Survey(NamedTuple):
     labels: Any
     form: str | None
     reading: Reading | None
-    intercept: dict[str, Any]
+    intercept_scale: float
     n_bytes: int
     checksum: int
 
@@ -137,7 +136,7 @@ class MatrixShard:
         return Survey(
             n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None,
-            default_intercept(rows.data, max(n_rows, 1), "linear"),
+            intercept_scale(rows),
             sum(array.nbytes for array in rows[:3]), checksum,
         )  # fmt: skip
 
@@ -263,11 +262,11 @@ class FileShard:
         with cache:
             with_rows = (block for block in cache.blocks() if block.n_rows)
             first = next(with_rows, None)
-            intercept = {} if first is None else intercept_of(first, "linear")
+            scale = 0.1 if first is None else intercept_scale(first)
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]), intercept, n_bytes, cache.checksum,
+                Reading(**cache.identity["reading"]), scale, n_bytes, cache.checksum,
             )  # fmt: skip
 
     def coded(self, coder: Coder, n_columns: int, survey: Survey) -> FileShard:

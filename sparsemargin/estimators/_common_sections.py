@@ -52,8 +52,10 @@ _PARAMETERS = {
         Whether a constant coordinate of value `intercept_scaling` is appended to every instance.
 """,
     "intercept_scaling": """\
-    intercept_scaling : float, default={intercept_scaling}
-        Value of that coordinate.
+    intercept_scaling : float or "auto", default={intercept_scaling}
+        Value of that coordinate. "auto": a tenth of the root mean square 2-norm of the first 100
+        rows, of those of the first call to `partial_fit`, or 0.1 where these are zero; with a
+        kernel none.
 """,
     "soft_margin": """\
     soft_margin : float, default={soft_margin}

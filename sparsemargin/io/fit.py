@@ -13,8 +13,7 @@ import numpy as np
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import Reading
-from sparsemargin.io.row_cache import CachedRows, default_cache_path
-from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source, open_sources
 from sparsemargin.io.stream import WEIGHT_MEMORY, MakeLearner, Moment, learn_from
 from sparsemargin.learners import (
@@ -22,12 +21,8 @@ from sparsemargin.learners import (
     LEARNERS,
     Algorithm,
     Learner,
-    default_intercept,
     find_algorithm,
 )
-
-# Rows whose norms tell the scale of the intercept where no algorithm is named.
-_ROWS_MEASURED = 1000
 
 
 def learn_svmlight(
@@ -79,7 +74,7 @@ def learn_svmlight(
         multilabel = earlier._has_many_labels
         features = columns_of(earlier, zero_based)
 
-        def make(block: RowBlock) -> Learner:
+        def make() -> Learner:
             return earlier
 
     if multilabel and positive is not None:
@@ -104,18 +99,7 @@ def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLea
     if multilabel and not unopened._takes_many_labels:
         unopened._refuse_many_labels()
 
-    def make(block: RowBlock) -> Learner:
-        if algo is not None:
-            return learner(**known)
-        return learner(**{**intercept_of(block, known.get("kernel", "linear")), **known})
-
-    return make
-
-
-def intercept_of(block: RowBlock | CachedRows, kernel: Any) -> dict[str, Any]:
-    """Parameters of the intercept where no algorithm is named, for files that begin so."""
-    n_rows = min(block.n_rows, _ROWS_MEASURED)
-    return default_intercept(block.data[: block.indptr[n_rows]], n_rows, kernel)
+    return lambda: learner(**known)
 
 
 def _copy(model: Any, max_iter: int | None) -> Learner:

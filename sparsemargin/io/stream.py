@@ -43,7 +43,7 @@ _UNKNOWN = -(1 << 62)
 _GROWTH = 1.5
 
 
-MakeLearner = Callable[[RowBlock], Learner]
+MakeLearner = Callable[[], Learner]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def learn_from(
         Where its rows may have several labels, so have those of the model, unless `positive` is
         told from the others.
     make_learner : callable
-        Gives a learner for files whose first rows are these: a new one, or one to go on with.
+        Gives a learner: a new one, or one to go on with.
     classes : array-like or None
         All classes; None: the labels of the files.
     positive : str or number, default=None
@@ -236,7 +236,7 @@ class _Stream:
 
     def _open(self, block: RowBlock) -> None:
         """Begin to learn from files whose first rows are these."""
-        learner = self.learner = self.make_learner(block)
+        learner = self.learner = self.make_learner()
         goes_on = hasattr(learner, "classes_")
         if goes_on:
             self._keep_classes(learner)

@@ -6,7 +6,6 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.learners._defaults import default_intercept
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners.alma import ALMALearner
 from sparsemargin.learners.cramma import CRAMMALearner
@@ -23,7 +22,6 @@ __all__ = [
     "LEARNERS",
     "Algorithm",
     "Learner",
-    "default_intercept",
     "find_algorithm",
 ]
 

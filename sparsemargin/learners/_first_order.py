@@ -143,12 +143,12 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _open_fit(self, rows: border.Rows, X: Any, weights: Any) -> None:
         """Make what a fit of these rows learns in."""
         if self._is_linear:
-            self._rule = self._open_rule(rows, X, weights)
             self._space = self._open_space(rows)
+            self._rule = self._open_rule(rows, X, weights)
         else:
             kernel = self._make_kernel(rows, streams=False)
-            self._rule = self._open_rule(rows, X, weights, kernel)
             self._space = pools.open_space(self, kernel, rows.n_features)
+            self._rule = self._open_rule(rows, X, weights, kernel)
         self._structure = self._get_structure()
 
     def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
@@ -288,7 +288,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                 return pools.largest_length(kernel, rows, weights, float(self.soft_margin))
             checked = border.check_rows(X, rows)
             norms = kernels.for_rows(checked).row_norms(
-                checked.data, checked.indptr, p, self._bias(), float(self.soft_margin)
+                checked.data, checked.indptr, p, self._space.bias, float(self.soft_margin)
             )
             norms *= self._stretch(p)
             return float(norms.max() if weights is None else norms[weights > 0].max())
@@ -304,7 +304,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """An empty space."""
         return LinearSpace(
             rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
-            bias=self._bias(), slack=float(self.soft_margin),
+            bias=self._bias(rows), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
             log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
         )  # fmt: skip
@@ -322,7 +322,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         types = {"t": kind, "g": kind} if linked else {"t": kind}
         if self.hypothesis == "average":
             types |= {"acc": kind, "synced": np.dtype(np.uint16)}
-        if are_tiled(n_features + bool(self._bias()), n_labels, types):
+        if are_tiled(n_features + self.fit_intercept, n_labels, types):
             return np.dtype(np.int32).itemsize * -(-n_labels // TILE_LABELS)
         return n_labels * sum(each.itemsize for each in types.values())
 

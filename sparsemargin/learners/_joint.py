@@ -75,7 +75,7 @@ class JointLearner(FirstOrderLearner):
             return super()._open_space(rows)
         return JointSpace(
             rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
-            bias=self._bias(), averaged=self.hypothesis == "average",
+            bias=self._bias(rows), averaged=self.hypothesis == "average",
             normalized=self.normalize_hypotheses,
         )  # fmt: skip
 

@@ -81,7 +81,7 @@ class KernelLearner(Learner):
         """
         if streams:
             self._check_needs_no_rows()
-        bias, dense = self._bias(), not self._grows and keeps_zeros(rows)
+        bias, dense = self._bias(rows), not self._grows and keeps_zeros(rows)
         if callable(self.kernel):
             given = getattr(self, "_sparse_rows", True)
             return CallableKernel(bias, dense=not given, function=self.kernel)
@@ -184,7 +184,7 @@ class KernelLearner(Learner):
         if not self._has_pool:
             return super().intercept_
         self._check_has_weights()
-        intercepts: np.ndarray = self._space.coefficients().sum(axis=1) * self._bias() ** 2
+        intercepts: np.ndarray = self._space.coefficients().sum(axis=1) * self._space.bias**2
         return intercepts
 
     @property

@@ -22,6 +22,7 @@ from sparsemargin._engine.kernels import BadRow
 from sparsemargin._engine.learning import learn_once
 from sparsemargin._engine.task import Positives, Task
 from sparsemargin._engine.threads import run_together
+from sparsemargin.learners._defaults import intercept_scale
 from sparsemargin.learners._in_use import asks, refuse_while_learning
 from sparsemargin.learners._limits import (
     FLAG,
@@ -71,7 +72,7 @@ class Learner:
         "shuffle": (FLAG,),
         "random_state": (SEED,),
         "fit_intercept": (FLAG,),
-        "intercept_scaling": (real(0),),
+        "intercept_scaling": (real(0), one_of(["auto"])),
         "warm_start": (FLAG,),
         "n_jobs": (whole(high=-1), whole(1), NONE),
         "verbose": (VERBOSITY,),
@@ -91,7 +92,7 @@ class Learner:
     shuffle: bool
     random_state: Any
     fit_intercept: bool
-    intercept_scaling: float
+    intercept_scaling: float | Literal["auto"]
     warm_start: bool
     n_jobs: int | None
     verbose: int
@@ -163,8 +164,14 @@ class Learner:
             return self.random_state
         return np.random.RandomState(self.random_state)
 
-    def _bias(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+    def _bias(self, rows: Rows) -> float:
+        """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
+        if not self.fit_intercept:
+            return 0.0
+        if self.intercept_scaling != "auto":
+            return float(self.intercept_scaling)
+        # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
+        return intercept_scale(rows) if getattr(self, "kernel", "linear") == "linear" else 0.0
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
@@ -416,6 +423,12 @@ class Learner:
         if not isinstance(column, np.ndarray):
             column = column.toarray()
         return column.ravel() * weights.dtype.type(self._space.bias)
+
+    @property
+    def intercept_scaling_(self) -> float:
+        """Value of the intercept's coordinate; 0 where there is none."""
+        self._check_fitted()
+        return float(self._space.bias)
 
     @property
     def n_corrections_(self) -> int | np.ndarray:

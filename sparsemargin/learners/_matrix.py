@@ -128,7 +128,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             )
         settings = {
             "n_features": rows.n_features,
-            "bias": self._bias(),
+            "bias": self._bias(rows),
             "single": rows.data.dtype == np.float32,
             "averaged": self.hypothesis == "average",
             "normalized": bool(self.normalize_hypotheses),

@@ -19,7 +19,7 @@ from sparsemargin.learners._kernels import refuse_precomputed
 def open_space(learner: Any, kernel: Kernel, n_features: int) -> KernelSpace:
     """An empty one, for the learner's parameters."""
     return KernelSpace(
-        kernel, n_features, learner._n_labels(), bias=learner._bias(),
+        kernel, n_features, learner._n_labels(), bias=kernel.bias,
         slack=float(learner.soft_margin), averaged=learner.hypothesis == "average",
         normalized=learner.normalize_hypotheses,
         log=CorrectionLog() if learner.hypothesis in ("vote", "random") else None,

@@ -144,7 +144,7 @@ class HigherOrderRun:
             raise _not_learned_from(f"a label is not among {model.classes_.tolist()}")
         rows = X[mistakes]
         if model.fit_intercept:
-            bias = np.full((len(mistakes), 1), float(model.intercept_scaling))
+            bias = np.full((len(mistakes), 1), model.intercept_scaling_)
             rows = hstack([rows, csr_array(bias)], format="csr")
         run = cls(
             rows, np.where(y == model.classes_[1], 1.0, -1.0), c=model.c, p=model.p_,
