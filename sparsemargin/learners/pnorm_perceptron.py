@@ -34,7 +34,7 @@ class PNormLearner(WeightedLearner, JointLearner):
         normalize: bool = True,
         hypothesis: Hypothesis = "average",
         normalize_hypotheses: bool = False,
-        max_iter: float | None = 5,
+        max_iter: float | None = 10,
         max_corrections: int | None = None,
         tol: float | None = None,
         shuffle: bool = True,
