@@ -1,7 +1,9 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
+import errno
 import os
 import pickle
+import tempfile
 import time
 import warnings
 from threading import Thread
@@ -441,6 +443,29 @@ def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
             fit_distributed([named], checkpoint=tmp_path / "." / "a.svm", on_round=rounds.append)
     assert rounds == []
     assert (tmp_path / "a.svm").read_bytes() == text
+
+
+def test_a_mixture_that_has_no_room_is_set_aside(tmp_path, monkeypatch):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "random_state": 0, "checkpoint": path}
+    whole, replace = fit_distributed(shards, **how), os.replace
+    path.unlink()
+
+    def full(fresh, target):
+        if target == path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(fresh, target)
+
+    (tmp_path / "spare").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            fit_distributed(shards, **how)
+    (aside,) = (tmp_path / "spare").iterdir()
+    assert caught.value.__notes__ == [f"What has been learned is in {aside}."]
+    aside.rename(path)
+    assert_same(fit_distributed(shards, resume=True, **how), whole)
 
 
 def test_a_plain_model_is_no_checkpoint(tmp_path):

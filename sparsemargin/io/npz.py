@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin.io._archive import write_members
 from sparsemargin.io.files import replacing
 from sparsemargin.io.text import LabelledRows, inexact
 from sparsemargin.learners._rows import check_rows, open_rows
@@ -72,7 +73,7 @@ def write_npz(
     if len(query_ids):
         arrays["query_ids"] = query_ids
     with replacing(path) as file:
-        np.savez(file, **arrays)
+        write_members(file, {}, arrays)
 
 
 _MATRIX = ("data", "indices", "indptr", "shape")
