@@ -22,9 +22,9 @@ def run(*args, code=0):
     return result
 
 
-def process(*args, env=None, **settings):
+def process(*args, env=None, start=("-m", "sparsemargin"), **settings):
     """Start a command as a process of its own."""
-    command = [sys.executable, "-m", "sparsemargin", *map(str, args)]
+    command = [sys.executable, *start, *map(str, args)]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(

@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ALMA, Perceptron
+from reference import ALMA, Perceptron, run_reference
+from reference import MarginPerceptron as Margin
 from scipy.stats import chi2
 from strategies import (
     Extras,
@@ -34,7 +35,7 @@ from strategies import (
     vectors,
 )
 
-from sparsemargin import PNormPerceptron
+from sparsemargin import MarginPerceptron, PNormPerceptron
 
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]
 # B and C beside the defaults: Remark 4 of Gentile (2001) at alpha = 0.5, and a step too small to
@@ -177,6 +178,27 @@ def test_a_vote_of_zero_score_counts_zero():
     estimator = PNormPerceptron(hypothesis="vote", max_iter=1, shuffle=False).fit(X, y)
     votes = estimator.decision_function(sp.csr_matrix([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]))
     np.testing.assert_array_equal(votes, [1, 0, -1])
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
+    """Every row is learned, and then the other way round, with others on other features."""
+    rng = np.random.RandomState(0)
+    rows, order = rng.randint(-9, 10, (20, 6)), rng.permutation(20)
+    X = np.zeros((80, 9))
+    X[:40, :6], X[40:, 6:] = np.vstack([rows, rows[order]]), rng.randint(1, 10, (40, 3))
+    y = np.concatenate([np.repeat([1, -1], 20), rng.choice([-1, 1], 40)])
+    points = np.vstack([rng.randint(-9, 10, (30, 9)), np.eye(9)])
+    points[:20, 6:] = 0
+    run = run_reference(X, y, Margin(margin=1e9))
+    assert (run._scores(points) == 0).any()
+    # By the factor all products are rounded, and no sign changes.
+    how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0}
+    model = MarginPerceptron(margin=1e9, max_iter=1, hypothesis="vote", **how).fit(X, y)
+    assert model.n_corrections_ == run.n_corrections == 80
+    votes = (run.votes(points) / run.n_trials).astype(float)
+    np.testing.assert_allclose(model.decision_function(points), votes, rtol=0, atol=1e-14)
 
 
 @examples(120)

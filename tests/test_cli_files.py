@@ -244,13 +244,6 @@ def test_values_are_as_short_as_can_be():
     assert bytes(as_text(rows, ["a"], 0)).decode() == f"a qid:{2**40} {expected}\n"
 
 
-def test_a_row_that_would_be_a_blank_line_is_refused():
-    none = np.zeros(0, dtype=np.int64)
-    rows = LabelledRows(np.zeros(0), none, np.zeros(2, int), none, np.zeros(2, int), None)
-    with pytest.raises(ValueError, match="Row 0 has neither label nor feature"):
-        as_text(rows, [], 0)
-
-
 # ------------------------------------------------------------------------------------------- info
 
 

@@ -208,14 +208,17 @@ def test_ctrl_c_before_anything_was_learned(tmp_path):
 # ---------------------------------------------------------------------------------------- terminal
 
 
-def on_terminal(*args):
+def on_terminal(*args, typed=b"", code=0, **settings):
     """What a process shows on a terminal of 100 columns."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100",
                    "PYTHONPATH": os.pathsep.join(sys.path)}  # fmt: skip
-    started = process(*args, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    started = process(
+        *args, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, **settings
+    )
     os.close(theirs)
+    os.write(ours, typed)
     shown = b""
     while True:
         try:
@@ -226,7 +229,7 @@ def on_terminal(*args):
             break
         shown += part
     os.close(ours)
-    assert started.wait(60) == 0
+    assert started.wait(60) == code, shown.decode()
     return shown.decode()
 
 
@@ -252,6 +255,36 @@ def test_labels_on_a_terminal_have_it_for_themselves(folder):
     shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
     expected = run("predict", folder / "a.model", folder / "test.svm").stdout
     assert shown.replace("\r\n", "\n") == expected
+
+
+FULL_BUT_FOR_SPARE = """
+import os, sys, tempfile
+from sparsemargin.cli.app import main
+replace, tempfile.tempdir = os.replace, os.path.join(os.getcwd(), "spare")
+def full_but_for_spare(fresh, target):
+    if os.path.dirname(target) != tempfile.tempdir:
+        raise OSError(28, "No space left on device")
+    replace(fresh, target)
+os.replace = full_but_for_spare
+main()
+"""
+
+
+def test_on_a_full_disk_a_terminal_is_asked_for_another_file(folder, tmp_path):
+    (tmp_path / "spare").mkdir()
+    args = "train", folder / "train.svm", "-o", "b.model"
+    full = {"start": ("-c", FULL_BUT_FOR_SPARE), "cwd": tmp_path}
+    shown = on_terminal(*args, typed=b"c.model\nspare/b.model\n", **full)
+    for name in "b.model", "c.model":
+        assert f"Error: {name}: No space left on device. Make room, or write elsewhere" in shown
+    assert shown.count("Another file for the model: ") == 2
+    expected = (folder / "a.model").read_bytes()
+    assert (tmp_path / "spare" / "b.model").read_bytes() == expected
+    # Who ends the input names none.
+    shown = on_terminal(*args, "-q", typed=b"\x04", code=1, **full)
+    (aside,) = (tmp_path / "spare").glob("*-b.model")
+    assert f"What has been learned is in {aside}." in shown.replace("\r\n", "")
+    assert aside.read_bytes() == expected
 
 
 def test_without_click_the_command_says_what_to_install():

@@ -348,8 +348,28 @@ def test_a_full_disk_leaves_the_old_model(text, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     result = run("train", text, "-o", path, "-q", "--alpha", "0.5", code=1)
     assert f"{path}: No space left on device. Make room, or write elsewhere" in result.stderr
+    assert "Nor could what has been learned be saved elsewhere: [Errno 28]" in result.stderr
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir() if "tmp" in entry.name] == []
+
+
+def test_a_full_disk_does_not_cost_what_was_learned(text, tmp_path, monkeypatch):
+    spare, replace = tmp_path / "spare", os.replace
+    spare.mkdir()
+    train(text, tmp_path / "expected.model")
+
+    def full_but_for_spare(fresh, target):
+        if os.path.dirname(target) != str(spare):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(fresh, target)
+
+    monkeypatch.setattr(os, "replace", full_but_for_spare)
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+    result = run("train", text, "-o", tmp_path / "a.model", "-q", code=1)
+    (aside,) = spare.iterdir()
+    assert f"{tmp_path / 'a.model'}: No space left on device" in result.stderr
+    assert result.stderr.endswith(f" What has been learned is in {aside}.\n")
+    assert aside.read_bytes() == (tmp_path / "expected.model").read_bytes()
 
 
 # -------------------------------------------------------------------------------------- progress

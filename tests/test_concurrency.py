@@ -156,9 +156,9 @@ def held(request):
     return kernel, request.param(kernel=kernel, max_iter=1, random_state=0).fit(X, y), X, y
 
 
-def refused(does, *calls):
+def refused(does, *calls, who="Another"):
     for call in calls:
-        with pytest.raises(RuntimeError, match=f"^Another thread {does} this"):
+        with pytest.raises(RuntimeError, match=f"^{who} thread {does} this"):
             call()
 
 
@@ -229,7 +229,7 @@ def test_nothing_is_learned_while_the_model_is_copied():
             return a @ b.T
 
         def __deepcopy__(self, memo):
-            refused("asks", lambda: model.fit(X, y), lambda: model.partial_fit(X, y))
+            refused("asks", lambda: model.fit(X, y), lambda: model.partial_fit(X, y), who="This")
             return self
 
     model = ALMAClassifier(kernel=Kernel(), random_state=0).fit(X, y)
@@ -238,6 +238,64 @@ def test_nothing_is_learned_while_the_model_is_copied():
     np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))
     copied.partial_fit(X, y)
     assert copied.n_corrections_ > model.n_corrections_
+
+
+class Meddling:
+    """A kernel that calls other things on the way."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, a, b):
+        calls, self.calls = self.calls, []
+        for call in calls:
+            call()
+        return a @ b.T
+
+    def __deepcopy__(self, memo):
+        return Meddling()
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", [ALMAClassifier, HigherOrderPerceptron])
+def test_a_kernel_calls_the_model_that_learns_by_it_no_second_time(kind, method):
+    """The outer call would go on with what the inner one has left."""
+    X, y = make_problem(60)
+    X = X.toarray()
+    model = kind(kernel=Meddling(), random_state=0, max_iter=3).fit(X[:40], y[:40])
+    plain = copy.deepcopy(model)
+    getattr(plain, method)(X, y)
+
+    def look():
+        within = partial(model.partial_fit, X[:5], y[:5])
+        refused(
+            "fits", within, lambda: model.fit(X[:5], y[:5]), lambda: model.predict(X),
+            lambda: model.decision_function(X), lambda: copy.deepcopy(model), who="This",
+        )  # fmt: skip
+        looked.append(True)
+        # Refused as before, although others have been meanwhile.
+        refused("fits", within, who="This")
+
+    looked = []
+    model.kernel.calls = [look]
+    getattr(model, method)(X, y)
+    assert looked
+    assert model.n_corrections_ == plain.n_corrections_
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+    # What is refused there is not refused to a copy, nor to the model afterwards.
+    model.kernel.calls = [partial(plain.fit, X[:5], y[:5])]
+    model.partial_fit(X, y)
+
+
+def test_a_kernel_may_not_teach_the_model_that_is_asked():
+    X, y = make_problem(30)
+    X = X.toarray()
+    model = ALMAClassifier(kernel=Meddling(), random_state=0).fit(X, y)
+    expected = model.decision_function(X)
+    fits = [partial(model.fit, X[:5], y[:5]), partial(model.partial_fit, X[:5], y[:5])]
+    model.kernel.calls = [partial(refused, "asks", *fits, who="This")]
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    model.fit(X, y)
 
 
 def test_a_copy_answers_while_the_model_learns(held):

@@ -1,7 +1,10 @@
 """Training, its row cache and its model: cut short anywhere, what is left is old or new, whole."""
 
 import random
+import sys
 import warnings
+import zipfile
+from itertools import count
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from faults import Faults, Scenario, strike_everywhere
 
 from sparsemargin import fit_svmlight, load_model, save_model
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.io import _archive, files
+from sparsemargin.io.npz import write_npz
 
 SETTINGS = {"algo": "pnorm", "p": 4, "max_iter": 3, "random_state": 0}
 
@@ -114,3 +119,64 @@ def test_killed_at_random_moments(faults, tmp_path):
         killed += outcome.killed
         assert state_of_training(tmp_path) in ("old", "new")
     assert killed > 0
+
+
+# -- Ctrl-C ---------------------------------------------------------------------------------------
+
+WRITERS = {module.__file__ for module in (_archive, files, zipfile)}
+
+
+class CtrlC:
+    """Ctrl-C before the line of that number, counted from 1, of those that write files."""
+
+    def __init__(self, at):
+        self.at, self.n_lines = at, 0
+
+    def __call__(self, frame, event, _):
+        callers = frame.f_code.co_name, frame.f_back.f_code.co_name
+        # Within __del__ an error is printed, and not raised.
+        if frame.f_code.co_filename not in WRITERS or "__del__" in callers:
+            return None
+        self.n_lines += event == "line"
+        if self.n_lines == self.at:
+            raise KeyboardInterrupt
+        return self
+
+
+def save_small(folder):
+    """Some arrays: Ctrl-C may come to each alike."""
+    if not TRAINED:
+        X, y = make_zipf_text(20, 10, mean_nnz=3, random_state=0)
+        from sparsemargin import ALMAClassifier
+
+        TRAINED["small"] = ALMAClassifier(random_state=0).fit(X, y)
+    save_model(TRAINED["small"], folder / "file")
+
+
+def save_npz(folder):
+    X, y = make_zipf_text(20, 10, mean_nnz=3, random_state=0)
+    write_npz(folder / "file", X, y, np.empty(0, np.int64))
+
+
+@pytest.mark.parametrize(("save", "step"), [(save_small, 5), (save_npz, 1)])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(save, step, tmp_path):
+    save(tmp_path)
+    new = (tmp_path / "file").read_bytes()
+    seen = set()
+    for at in count(1, step):
+        (tmp_path / "file").write_bytes(b"old")
+        tracer, trace_before = CtrlC(at), sys.gettrace()
+        try:
+            sys.settrace(tracer)
+            save(tmp_path)
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        finally:
+            sys.settrace(trace_before)
+        assert [path.name for path in tmp_path.iterdir()] == ["file"], at
+        seen.add((tmp_path / "file").read_bytes())
+    assert at > tracer.n_lines > 1000
+    assert seen == {b"old", new}

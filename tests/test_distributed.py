@@ -1,7 +1,9 @@
 """Learning over shards: against the printed algorithm, against one machine, and its faults."""
 
+import errno
 import os
 import pickle
+import tempfile
 import time
 import warnings
 from threading import Thread
@@ -443,6 +445,29 @@ def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
     assert (tmp_path / "a.svm").read_bytes() == text
 
 
+def test_a_mixture_that_has_no_room_is_set_aside(tmp_path, monkeypatch):
+    shards, path = cut(*make_data(), 2), tmp_path / "checkpoint.model"
+    how = {"algo": "alma", "random_state": 0, "checkpoint": path}
+    whole, replace = fit_distributed(shards, **how), os.replace
+    path.unlink()
+
+    def full(fresh, target):
+        if target == path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(fresh, target)
+
+    (tmp_path / "spare").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            fit_distributed(shards, **how)
+    (aside,) = (tmp_path / "spare").iterdir()
+    assert caught.value.__notes__ == [f"What has been learned is in {aside}."]
+    aside.rename(path)
+    assert_same(fit_distributed(shards, resume=True, **how), whole)
+
+
 def test_a_plain_model_is_no_checkpoint(tmp_path):
     X, y = make_data()
     path = tmp_path / "a.model"
@@ -631,6 +656,46 @@ def test_other_data_of_the_same_size_do_not_go_on(changed, tmp_path):
     paths = [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cut(X, y, 2))]
     with pytest.raises(ValueError, match="other shards"):
         fit_distributed(paths, resume=True, **how)
+
+
+def named(y, names, form):
+    """Labels 0, 1 and 2 by other names, in one of the forms that labels are given in."""
+    labels = np.array(names)[y]
+    return [(label,) for label in labels.tolist()] if form == "lists" else labels
+
+
+@pytest.mark.parametrize("form", ["one", "lists", "files"])
+@pytest.mark.parametrize(
+    "names", [[0, 1, 2], [-3.0, 0.0, 1e6], ["a", "b", "c"], [2**53, 2**53 + 1, 2**53 + 2]]
+)
+def test_other_names_of_a_shards_labels_do_not_go_on(names, form, tmp_path):
+    """All shards have the classes that they had, but one of them has others of these."""
+    X, y = make_data(n_classes=3)
+    rows = np.flatnonzero(y < 2)
+    how = {"algo": "alma", "random_state": 0, "checkpoint": tmp_path / "checkpoint.model"}
+
+    def shards(swapped):
+        of_rows = named(2 * y[rows] if swapped else y[rows], names, form)
+        cuts = [(X, named(y, names, form)), (X[rows], of_rows)]
+        if form != "files":
+            return cuts
+        return [write(tmp_path / f"{s}.svm", *shard) for s, shard in enumerate(cuts)]
+
+    fit_distributed(shards(swapped=False), max_iter=1, **how)
+    with pytest.raises(ValueError, match="other shards"):
+        fit_distributed(shards(swapped=True), resume=True, **how)
+    model = fit_distributed(shards(swapped=False), resume=True, **how)
+    assert_same(model, fit_distributed(shards(swapped=False), **how))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float64])
+def test_the_same_labels_of_another_type_go_on(kind, tmp_path):
+    X, y = make_data(n_classes=3)
+    how = {"algo": "pnorm", "random_state": 0, "checkpoint": tmp_path / "checkpoint.model"}
+    fit_distributed(cut(X, y, 2), max_iter=1, **how)
+    resumed = fit_distributed(cut(X, y.astype(kind), 2), resume=True, **how)
+    expected = fit_distributed(cut(X, y, 2), **how)
+    np.testing.assert_array_equal(resumed.coef_, expected.coef_)
 
 
 @pytest.mark.parametrize("algo", ["pnorm", "so", "ho"])

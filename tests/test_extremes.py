@@ -1,13 +1,16 @@
 """What leaves the range of a float comes out right or is refused; nothing is silently wrong."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from reference import ALMA, Perceptron, run_reference
+from reference import MarginPerceptron as Margin
 from sklearn.base import clone
 
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, MarginPerceptron, PNormPerceptron
 
 FAR = [2.0**600, 2.0**1000, 2.0**-600, 2.0**-1000]
 
@@ -33,6 +36,44 @@ def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypoth
     assert scaled.n_corrections_ == plain.n_corrections_
     assert_array_equal(scaled.predict(X * scale), plain.predict(X))
     assert_array_equal(scaled.predict(X), plain.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("p", [14, 21.5, 60, 256])
+def test_a_vote_has_the_sign_of_weights_that_no_double_holds(p, seed):
+    rng = np.random.RandomState(seed)
+    y = rng.choice([-1, 1], 40)
+    # Weights are as the p - 1st powers of these: down to 2**-3000.
+    sizes = 2.0 ** (-np.arange(12) * (3000 / 11) / (p - 1))
+    X = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.5) * sizes
+    X[:, 0] = y * rng.uniform(0.1, 1, 40)
+    points = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.2)
+    points[:12] = np.eye(12)
+    run = run_reference(X, y, Margin(margin=4), p, n_epochs=2)
+    assert run.smallest_gap > 1e-9
+    assert run.last()[-1] != 0
+    assert float(run.last()[-1]) == 0
+    model = MarginPerceptron(margin=4, p=p, hypothesis="vote", max_iter=2).fit(X, y)
+    assert model.n_corrections_ == run.n_corrections
+    votes = model.decision_function(points)
+    np.testing.assert_allclose(votes, (run.votes(points) / run.n_trials).astype(float), atol=1e-14)
+
+
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+def test_features_that_do_not_occur_take_no_memory_of_a_replay(X, y, hypothesis):
+    n_features = 2**22
+    wide = sp.csr_matrix((X.data, X.indices * 2**18, X.indptr), (len(y), n_features))
+    params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
+    model = PNormPerceptron(**params).fit(wide, y)
+    tracemalloc.start()
+    try:
+        outputs = model.decision_function(wide)
+        assert tracemalloc.get_traced_memory()[1] < n_features
+    finally:
+        tracemalloc.stop()
+    if hypothesis == "vote":
+        assert_array_equal(outputs, PNormPerceptron(**params).fit(X, y).decision_function(X))
 
 
 def test_random_outputs_grow_with_the_rows(X, y):

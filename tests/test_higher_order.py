@@ -26,6 +26,7 @@ from strategies_higher_order import (
     MatrixMachine,
     all_extras,
     assert_agrees,
+    check_votes_of_contradictions,
     check_weights,
     limits,
     long_problem,
@@ -75,6 +76,15 @@ def test_everything_together(machine, problem, extras, hypothesis, normalized):
 @given(machines(), several_classes, all_extras)
 def test_votes(machine, problem, extras):
     check_votes(machine, problem, extras)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("p", "solver"),
+    [(2.0, "implicit"), (2.0, "primal"), (2.0, "dual"), (3.0, "implicit"), (3.0, "primal")],
+)
+def test_votes_of_scores_that_are_zero(p, solver, seed):
+    check_votes_of_contradictions(MatrixMachine(HigherOrder(p=p), solver), seed)
 
 
 @examples(100)

@@ -2,18 +2,22 @@
 
 import io
 import json
+import subprocess
+import sys
 import warnings
 import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hostile import at, opened, rewritten, sealed, spoiled, use
 from hypothesis import given
 from hypothesis import strategies as st
 from models import JOINT, MODELS, fit, make_problem, widened
 from strategies import examples
 
-from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
+from sparsemargin._engine import _storage
 from sparsemargin.io import _archive
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
@@ -360,6 +364,89 @@ def test_a_sparse_array_is_no_longer_than_the_model(path):
             path, document, {**arrays, "_space.t.places": put(0, place)(arrays["_space.t.places"])}
         )
         assert_refused(path, f"'_space.t.places' holds {place}")
+
+
+# -- small files of large models ------------------------------------------------------------------
+
+LOADING = """
+import sys
+from sparsemargin.io.model_files import load_learner
+def peak():
+    # What getrusage tells begins with the parent's.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+before = peak()
+try:
+    load_learner(sys.argv[1])
+except ValueError as error:
+    print(error, file=sys.stderr)
+print((peak() - before) << 10)
+"""
+
+
+def loading(path):
+    """Bytes of memory that loading the file takes, and what it says."""
+    if sys.platform != "linux":
+        pytest.skip("What memory a process takes is told in another way here.")
+    run = subprocess.run([sys.executable, "-c", LOADING, str(path)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout), run.stderr
+
+
+def far_apart(n_rows, n_features):
+    """Rows with a feature each."""
+    columns = np.arange(n_rows) * (n_features // n_rows)
+    return sp.csr_matrix((np.ones(n_rows), columns, np.arange(n_rows + 1)), (n_rows, n_features))
+
+
+# Pages may be as large as 2 MB, of which each feature takes one in each array.
+LITTLE = 100 << 20
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_features", "tiled"), [(2, 3 * 10**8, False), (17, 5 * 10**7, True)]
+)
+def test_a_small_file_of_a_wide_model_takes_little_memory(n_labels, n_features, tiled, path):
+    X = far_apart(n_labels, n_features)
+    try:
+        model = fit_csr(X, np.arange(n_labels), "perceptron", hypothesis="average")
+    except MemoryError:
+        pytest.skip("This system lends no memory before it is written to.")
+    assert model._space.is_tiled is tiled
+    save_model(model, path)
+    assert path.stat().st_size < 30_000
+    taken, error = loading(path)
+    assert error == ""
+    assert taken < LITTLE
+
+
+def test_a_small_file_of_padded_labels_takes_little_memory(path, monkeypatch):
+    monkeypatch.setattr(_storage, "DENSE_BYTES", 1 << 40)
+    n_labels = 65
+    X = far_apart(8, 10**6)
+    model = ALMAClassifier(hypothesis="last")
+    model.partial_fit(X, np.arange(8), classes=np.arange(n_labels))
+    save_model(model, path)
+    taken, error = loading(path)
+    assert error == ""
+    assert taken < LITTLE
+
+
+def test_only_what_is_saved_by_coordinate_may_be_sparse(path):
+    """The log would be copied with all its zeros."""
+    n_features = 10**8
+    model = fit_csr(far_apart(2, n_features), [0, 1], "perceptron", hypothesis="vote")
+    save_model(model, path)
+    document, arrays = opened(path)
+    log = at(document, (*LINEAR, "log", "dict"))
+    for name, kind in ("columns", np.int64), ("values", np.float64):
+        arrays |= {f"{name} at": np.zeros(0, np.int64), f"{name} there": np.zeros(0, kind)}
+        log[name] = {"sparse": [f"{name} at", f"{name} there", n_features]}
+    arrays["_space.log.row_start"][-1] = n_features
+    rewritten(path, document, arrays)
+    taken, error = loading(path)
+    assert "there is no type 'sparse'" in error
+    assert taken < LITTLE
 
 
 RANDOM = ("parameters", "random_state", "RandomState")

@@ -138,10 +138,14 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", fail)
     with pytest.raises(OSError, match=f"No space left on device: '{path}'"):
         write_readable(path, model)
-    with pytest.raises(UnicodeEncodeError):
-        write_readable(path, model, ["\ud800", *NAMES[1:]])
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_names_that_are_not_utf_8_are_escaped(tmp_path):
+    path, model = tmp_path / "weights.txt", fit(ALMAClassifier(), X2, Y2)
+    write_readable(path, model, ["\udce9\ud800", *NAMES[1:]])
+    assert r"\udce9\ud800" in path.read_text(encoding="utf-8")
 
 
 # -- dictionaries ---------------------------------------------------------------------------------

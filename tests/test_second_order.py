@@ -26,6 +26,7 @@ from strategies_higher_order import (
     MatrixMachine,
     all_extras,
     assert_agrees,
+    check_votes_of_contradictions,
     check_weights,
     limits,
     long_problem,
@@ -59,6 +60,13 @@ def test_everything_together(machine, problem, extras, hypothesis, normalized):
 @given(machines, several_classes, all_extras)
 def test_votes(machine, problem, extras):
     check_votes(machine, problem, extras)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("a", [0.01, 0.2, 1.0])
+@pytest.mark.parametrize("solver", [*SOLVERS, "dual"])
+def test_votes_of_scores_that_are_zero(solver, a, seed):
+    check_votes_of_contradictions(MatrixMachine(SecondOrder(a=a), solver), seed)
 
 
 @examples(80)

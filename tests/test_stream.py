@@ -1,6 +1,8 @@
 """Learning from files as they are read gives the model of the loaded files, to the bit."""
 
 import io
+import os
+import re
 import subprocess
 import sys
 
@@ -413,6 +415,13 @@ def test_files_without_anything_to_learn_from(tmp_path):
         fit_svmlight(path)
 
 
+def test_a_pipe_that_would_be_read_twice_is_named(text, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    told = re.escape(f"{tmp_path / 'pipe'} can be read only once. Pass cache=PATH")
+    with pytest.raises(ValueError, match=told):
+        fit_svmlight([text, tmp_path / "pipe"], max_iter=2)
+
+
 def test_standard_input_is_read_once(text):
     script = (
         "import sys, sparsemargin\n"
@@ -427,7 +436,8 @@ def test_standard_input_is_read_once(text):
     content = text.read_bytes()
     expected = repr(float(fit_svmlight(text, "alma").coef_.sum()))
     assert run("{}", content).stdout.decode().strip() == expected
-    assert b"Pass cache=PATH" in run("{'max_iter': 2}", content).stderr
+    told = run("{'max_iter': 2}", content).stderr
+    assert b"<standard input> can be read only once. Pass cache=PATH" in told
     one_class = b"1 1:1\n" * 100
     assert b"Pass all labels there will be as classes" in run("{}", one_class).stderr
 

@@ -200,6 +200,10 @@ cdef class DualSpace:
             return (doubles(self.total) + current * doubles(self.w)) / max(self.trials, 1)
         return doubles(self.w) * self.unit
 
+    def rounding(self):
+        """What coefficients may be off by, relative to the largest of them."""
+        return 2.0 ** -48
+
     def blank(self):
         """A space like this one before its first correction, to replay the log in."""
         return type(self)(**{**self.settings, "averaged": False, "logged": False})

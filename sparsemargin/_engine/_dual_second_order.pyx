@@ -88,6 +88,10 @@ cdef class SecondOrderDual(DualSpace):
             self.z[i] /= row[i]
             add_multiple(self.z.data(), row, -self.z[i], i)
 
+    def rounding(self):
+        # By the condition number of a I + S^T S, at most.
+        return super().rounding() * (1.0 + self.updates / self.a)
+
     def __getstate__(self):
         return {**super().__getstate__(), "forward": doubles(self.forward)}
 

@@ -4,7 +4,7 @@ What is replayed over are test points, by the matrix of their products with the 
 kernel row a point, whatever the number of corrections.
 """
 
-from libc.math cimport ldexp
+from libc.math cimport fabs, ldexp
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -13,6 +13,9 @@ from sparsemargin._engine._hypotheses cimport Hypotheses, sign
 from sparsemargin._engine._kernel_space cimport KernelSpace
 from sparsemargin._engine._log cimport FORGET, Correction, CorrectionLog, unit_of
 from sparsemargin._engine._vectors cimport add_multiple
+
+# Sums of many terms are exact to about so much of the sizes of these.
+cdef double ROUNDING = ldexp(1.0, -48)
 
 
 cdef inline void scale_by(double* scores, Py_ssize_t n, int shift) noexcept nogil:
@@ -46,16 +49,29 @@ cdef class KernelHypotheses(Hypotheses):
     """
 
     cdef const double[:, ::1] products
+    cdef double[:, ::1] sizes  # of all that scores are sums of
     cdef int64_t[::1] since  # trials up to which each label's vectors have been counted
 
     def __init__(self, KernelSpace space, const double[:, ::1] products, *, bint averaged):
         super().__init__(space, products.shape[1], averaged)
         self.products = products
+        self.sizes = np.zeros((self.n_labels, self.n_points))
         self.since = np.zeros(self.n_labels, dtype=np.int64)
 
     cdef void take(self, const Correction* entry) noexcept nogil:
         self.count(entry.label, entry.start)
         replay(&self.scores[entry.label, 0], entry, &self.products[entry.row, 0], self.n_points)
+        self.add_sizes(entry)
+
+    cdef void add_sizes(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double* sizes = &self.sizes[entry.label, 0]
+        if entry.shift_before:
+            scale_by(sizes, self.n_points, entry.shift_before)
+        for j in range(self.n_points):
+            sizes[j] += fabs(entry.coefficient * self.products[entry.row, j])
+        if entry.shift_after:
+            scale_by(sizes, self.n_points, entry.shift_after)
 
     cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
         cdef Py_ssize_t j, v
@@ -64,7 +80,9 @@ cdef class KernelHypotheses(Hypotheses):
         cdef double* voted = &self.voted[l, 0]
         self.since[l] = trials
         for j in range(self.n_points):
-            voted[j] += counted * sign(scores[j])
+            # What rounding could have left of a score of 0 is no vote.
+            if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:
+                voted[j] += counted * sign(scores[j])
         if self.averaged:
             for v in range(2):
                 add_multiple(&self.totals[v, l, 0], scores, counted * self.units[v, l],

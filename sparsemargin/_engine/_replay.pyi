@@ -7,10 +7,13 @@ class LinearHypotheses(Hypotheses):
     def __init__(
         self,
         space: LinearSpace,
+        used: np.ndarray,
+        values: np.ndarray,
+        places: np.ndarray,
+        row_start: np.ndarray,
         data: np.ndarray,
         points: np.ndarray,
         column_start: np.ndarray,
-        n_points: int,
         *,
         averaged: bool,
     ) -> None: ...
@@ -20,6 +23,7 @@ def draw_slices(
 ) -> np.ndarray: ...
 def outputs_at(
     space: LinearSpace,
+    used: np.ndarray,
     data: np.ndarray,
     indices: np.ndarray,
     indptr: np.ndarray,

@@ -3,15 +3,17 @@
 A correction changes a test point's score only through the features the two share. The points
 are therefore held by column, and what the vectors before were worth to a point is counted when
 its score is next touched. An intercept touches every point, at a cost of one addition a point and
-correction.
+correction. Features that no point has are left out: however many there are, they take no memory.
 
 Scores are sums of two doubles into which the same products are added and later subtracted; for
-p > 2 they are summed afresh when the weights have shrunk so far that rounding would show.
+p > 2 they are summed afresh when the weights have shrunk so far that rounding would show. Where a
+score is so small beside what it is a sum of, or its terms so small, that it does not tell the
+sign, a vote takes that of the sum of the terms at a scale of their own.
 """
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport ldexp
+from libc.math cimport INFINITY, exp2, fabs, floor, frexp, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
@@ -23,25 +25,36 @@ from sparsemargin._engine._log cimport Correction, CorrectionLog, unit_of
 from sparsemargin._engine._power cimport Power, link, make_power
 from sparsemargin._engine._random cimport mixed, stepped
 from sparsemargin._engine._space cimport LinearSpace
+from sparsemargin._engine._states cimport as_array
 from sparsemargin._engine._sum cimport add_exactly
 
 cdef double STALE = ldexp(1.0, 40)
+# Sums of two doubles tell the sign of what is no smaller beside their terms, where these are no
+# smaller themselves.
+cdef double TOLD = ldexp(1.0, -80)
+cdef double LEAST_TERM = ldexp(1.0, -900)
 
 
 @cython.final  # so that its small methods are inlined
 cdef class _Vectors:
-    """The vectors of all labels as they were, one correction after the other."""
+    """The vectors of all labels as they were, one correction after the other, over the
+    coordinates `used`, which rise."""
 
     cdef CorrectionLog log
     cdef Power power
     cdef Py_ssize_t K, n
+    cdef const int64_t[::1] places  # among those used, of the log's columns; -1: none
     cdef double[::1] t, g
 
-    def __init__(self, LinearSpace space):
+    def __init__(self, LinearSpace space, used):
         self.log = space.log
         self.power = make_power(space.p - 1.0)
         self.K = space.c.n_labels
-        self.n = space.c.n_coordinates
+        self.n = len(used)
+        columns = as_array(self.log.columns.data(), self.log.columns.size(), np.int64)
+        places = np.searchsorted(used, columns)
+        places[np.append(used, -1)[places] != columns] = -1
+        self.places = places
         self.t = np.zeros(self.n * self.K)
         self.g = np.zeros(self.n * self.K)
 
@@ -65,9 +78,34 @@ cdef class _Vectors:
         if entry.shift_before:
             self.shift(entry.label, entry.shift_before)
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
-            self.add(self.log.columns[a], entry.label, entry.coefficient * self.log.values[a])
+            if self.places[a] >= 0:
+                self.add(self.places[a], entry.label, entry.coefficient * self.log.values[a])
         if entry.shift_after:
             self.shift(entry.label, entry.shift_after)
+
+    cdef inline double term(self, Py_ssize_t i, Py_ssize_t l, double x,
+                            double* exponent) noexcept nogil:
+        """x times the coordinate's g, over 2**exponent: from 2**-p to 2, or 0."""
+        cdef int of_t, of_x
+        cdef double t = frexp(self.t[i * self.K + l], &of_t)
+        cdef double power = of_t * self.power.exponent
+        x = frexp(x, &of_x)
+        exponent[0] = floor(power) + of_x
+        return x * (link(&self.power, t) * exp2(power - floor(power)))
+
+    cdef double sign_of(self, Py_ssize_t l, const double* values, const int64_t* places,
+                        Py_ssize_t n) noexcept nogil:
+        """That of ``w.x``, whatever the size of its terms."""
+        cdef Py_ssize_t j
+        cdef double term, exponent, top = -INFINITY, total = 0.0, low = 0.0
+        for j in range(n):
+            if self.term(places[j], l, values[j], &exponent) != 0.0:
+                top = max(top, exponent)
+        for j in range(n):
+            term = self.term(places[j], l, values[j], &exponent)
+            if term != 0.0:
+                add_exactly(&total, &low, ldexp(term, <int> max(exponent - top, -2000.0)))
+        return sign(total + low)
 
 
 cdef struct Mark:
@@ -85,27 +123,35 @@ cdef class LinearHypotheses(Hypotheses):
     Parameters
     ----------
     space : LinearSpace
+    used : ndarray
+        The coordinates that the points have, rising.
+    values, places, row_start : ndarray
+        The points (CSR) over these, the intercept's included.
     data, points, column_start : ndarray
-        The points by column (CSC), the intercept's included.
-    n_points : int
+        The same by column (CSC).
     averaged : bool
         Whether averages are worked out besides the rest.
     """
 
     cdef _Vectors vectors
-    cdef const double[::1] data
-    cdef const int64_t[::1] points, column_start
+    cdef const double[::1] values, data
+    cdef const int64_t[::1] places, row_start, points, column_start
     cdef double[:, ::1] low  # what `scores` lack
+    cdef double[:, ::1] largest  # of what has been added to each; 0: nothing
     cdef int64_t[:, ::1] since  # the label's mark up to which a point has been counted
     cdef vector[vector[Mark]] marks
     cdef double[::1] least_unit
 
-    def __init__(self, LinearSpace space, const double[::1] data, const int64_t[::1] points,
-                 const int64_t[::1] column_start, Py_ssize_t n_points, *, bint averaged):
+    def __init__(self, LinearSpace space, used, const double[::1] values,
+                 const int64_t[::1] places, const int64_t[::1] row_start, const double[::1] data,
+                 const int64_t[::1] points, const int64_t[::1] column_start, *, bint averaged):
+        cdef Py_ssize_t n_points = row_start.shape[0] - 1
         super().__init__(space, n_points, averaged)
-        self.vectors = _Vectors(space)
+        self.vectors = _Vectors(space, used)
+        self.values, self.places, self.row_start = values, places, row_start
         self.data, self.points, self.column_start = data, points, column_start
         self.low = np.zeros((self.n_labels, n_points))
+        self.largest = np.zeros((self.n_labels, n_points))
         self.since = np.zeros((self.n_labels, n_points), dtype=np.int64)
         self.least_unit = np.full(self.n_labels, np.inf)
         self.marks.resize(self.n_labels)
@@ -113,7 +159,7 @@ cdef class LinearHypotheses(Hypotheses):
             self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
 
     cdef void take(self, const Correction* entry) noexcept nogil:
-        cdef Py_ssize_t a, i, l = entry.label
+        cdef Py_ssize_t a, b, i, l = entry.label
         cdef double old_g, new_g, unit = unit_of(entry, self.normalized, True)
         self.mark(l, entry.start)
         if self.is_stale(entry, unit):
@@ -123,10 +169,17 @@ cdef class LinearHypotheses(Hypotheses):
             self.least_unit[l] = unit
             return
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
-            i = self.log.columns[a]
-            old_g = self.vectors.g[i * self.n_labels + l]
-            new_g = self.vectors.add(i, l, entry.coefficient * self.log.values[a])
-            self.touch(l, i, old_g, new_g)
+            i = self.vectors.places[a]
+            if i >= 0:
+                # Before any coordinate moves: the sign may be that of all the terms.
+                for b in range(self.column_start[i], self.column_start[i + 1]):
+                    self.count_point(l, self.points[b])
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            i = self.vectors.places[a]
+            if i >= 0:
+                old_g = self.vectors.g[i * self.n_labels + l]
+                new_g = self.vectors.add(i, l, entry.coefficient * self.log.values[a])
+                self.touch(l, i, old_g, new_g)
         self.least_unit[l] = min(self.least_unit[l], unit)
 
     cdef bint is_stale(self, const Correction* entry, double unit) noexcept nogil:
@@ -154,12 +207,22 @@ cdef class LinearHypotheses(Hypotheses):
         cdef const Mark* old = &self.marks[l][self.since[l, j]]
         cdef const Mark* new = &self.marks[l].back()
         cdef double score = self.scores[l, j] + self.low[l, j]
-        self.voted[l, j] += (new.trials - old.trials) * sign(score)
+        if new.trials > old.trials:
+            self.voted[l, j] += (new.trials - old.trials) * self.sign_of(l, j, score)
         if self.averaged:
             for v in range(2):
                 self.totals[v, l, j] += score * ((new.high[v] - old.high[v])
                                                  + (new.low[v] - old.low[v]))
         self.since[l, j] = self.marks[l].size() - 1
+
+    cdef inline double sign_of(self, Py_ssize_t l, Py_ssize_t j, double score) noexcept nogil:
+        cdef Py_ssize_t start = self.row_start[j]
+        if fabs(score) > TOLD * self.largest[l, j]:
+            return sign(score)
+        if self.largest[l, j] == 0.0:
+            return 0.0
+        return self.vectors.sign_of(l, &self.values[0] + start, &self.places[0] + start,
+                                    self.row_start[j + 1] - start)
 
     cdef void count_points(self, Py_ssize_t l) noexcept nogil:
         """`count_point` of all, and sums that begin from 0."""
@@ -178,23 +241,26 @@ cdef class LinearHypotheses(Hypotheses):
         cdef Py_ssize_t b, j
         cdef double* scores = &self.scores[l, 0]
         cdef double* low = &self.low[l, 0]
+        cdef double* largest = &self.largest[l, 0]
         for b in range(self.column_start[i], self.column_start[i + 1]):
             j = self.points[b]
-            self.count_point(l, j)
             add_exactly(&scores[j], &low[j], -(self.data[b] * old_g))
             add_exactly(&scores[j], &low[j], self.data[b] * new_g)
+            largest[j] = max(largest[j], max(fabs(self.data[b] * new_g), LEAST_TERM))
 
     cdef void sum_afresh(self, Py_ssize_t l) noexcept nogil:
         cdef Py_ssize_t b, i, j
         cdef double g
         for j in range(self.n_points):
-            self.scores[l, j] = self.low[l, j] = 0.0
+            self.scores[l, j] = self.low[l, j] = self.largest[l, j] = 0.0
         for i in range(self.vectors.n):
             g = self.vectors.g[i * self.n_labels + l]
-            if g != 0.0:
+            if self.vectors.t[i * self.n_labels + l] != 0.0:
                 for b in range(self.column_start[i], self.column_start[i + 1]):
                     j = self.points[b]
                     add_exactly(&self.scores[l, j], &self.low[l, j], self.data[b] * g)
+                    self.largest[l, j] = max(self.largest[l, j],
+                                             max(fabs(self.data[b] * g), LEAST_TERM))
 
     cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
         cdef Py_ssize_t j
@@ -231,14 +297,16 @@ def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_
     return result
 
 
-def outputs_at(LinearSpace space, const double[::1] data, const int64_t[::1] indices,
+def outputs_at(LinearSpace space, used, const double[::1] data, const int64_t[::1] indices,
                const int64_t[::1] indptr, slices, bint normalized):
     """``w.x`` with the vectors that existed at time slices.
 
     Parameters
     ----------
+    used : ndarray
+        The coordinates that the rows have, rising.
     data, indices, indptr : ndarray
-        The rows (CSR), the intercept's column included.
+        The rows (CSR) over these, the intercept's column included.
     slices : ndarray of shape (n_rows,) or (n_draws, n_rows)
     normalized : bool
         Whether the vectors have norm 1.
@@ -247,7 +315,7 @@ def outputs_at(LinearSpace space, const double[::1] data, const int64_t[::1] ind
     -------
     ndarray of shape (n_rows, n_labels) or (n_draws, n_rows, n_labels)
     """
-    cdef _Vectors vectors = _Vectors(space)
+    cdef _Vectors vectors = _Vectors(space, used)
     cdef CorrectionLog log = space.log
     cdef Py_ssize_t K = space.c.n_labels, n_rows = indptr.shape[0] - 1, n_slices = slices.size
     cdef Py_ssize_t e, l, s

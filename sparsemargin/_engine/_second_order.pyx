@@ -190,6 +190,10 @@ cdef class SecondOrderSpace(SeenSpace):
             return 2.0 * self.n_seen * self.n_seen
         return <double> self.rows.count() * self.rows.count() + 2.0 * self.rows.places.size()
 
+    def rounding(self):
+        # By the condition number of a I + S S^T, at most.
+        return super().rounding() * (1.0 + self.updates / self.a)
+
     def __getstate__(self):
         return {**super().__getstate__(), "factor": doubles(self.factor),
                 "forward": doubles(self.forward), "laid_out": self.laid_out}

@@ -358,6 +358,10 @@ cdef class SeenSpace:
     def n_features(self):
         return self.n_coordinates - (1 if self.bias else 0)
 
+    def rounding(self):
+        """What weights may be off by, relative to the largest they have been."""
+        return 2.0 ** -48
+
     def blank(self):
         """A space like this one before its first correction, to replay the log in."""
         return type(self)(**{**self.settings, "averaged": False, "logged": False})
@@ -492,6 +496,9 @@ cdef class _Replay:
     cdef SeenSpace space
     cdef SeenSpace now
     cdef vector[double] w  # as long as the places of the points reach
+    cdef vector[double] largest  # that each of these has been
+    cdef double peak  # of these
+    cdef double rounding
     cdef const double[::1] values
     cdef const int32_t[::1] places
     cdef const int64_t[::1] start
@@ -500,6 +507,8 @@ cdef class _Replay:
         self.space, self.now = space, space.blank()
         self.values, self.places, self.start = values, places, start
         self.w.resize(space.n_seen)
+        self.largest.resize(space.n_seen)
+        self.rounding = space.rounding()
 
     cdef int make_correction(self, size_t e) except -1 nogil:
         cdef size_t j
@@ -511,6 +520,9 @@ cdef class _Replay:
         self.now.widen()
         self.now.correct(self.space.logged_steps[e], 0)
         copy(self.now.w.begin(), self.now.w.end(), self.w.begin())
+        for j in range(self.now.w.size()):
+            self.largest[j] = max(self.largest[j], fabs(self.w[j]))
+            self.peak = max(self.peak, self.largest[j])
         return OK
 
     cdef int64_t end(self, size_t e) noexcept nogil:
@@ -523,6 +535,16 @@ cdef class _Replay:
         cdef int64_t j = self.start[r]
         return sparse_dot(&self.values[0] + j, &self.places[0] + j, self.start[r + 1] - j,
                           self.w.data())
+
+    cdef double sign_of(self, Py_ssize_t r, double length) noexcept nogil:
+        """That of the output of a row whose entries sum to `length`, sizes alone; 0 where rounding
+        could have left it."""
+        cdef int64_t j
+        cdef double output = self.output(r), size = 0.0
+        if fabs(output) <= self.rounding * self.peak * length:
+            for j in range(self.start[r], self.start[r + 1]):
+                size += fabs(self.values[j]) * self.largest[self.places[j]]
+        return (output > self.rounding * size) - (output < -self.rounding * size)
 
 
 def votes(SeenSpace space, values, places, start):
@@ -541,17 +563,16 @@ def votes(SeenSpace space, values, places, start):
     cdef Py_ssize_t r, n_points = len(start) - 1
     cdef size_t e
     cdef int64_t lasted
-    cdef double output
     result = np.zeros(n_points)
     cdef double[::1] out = result
+    cdef const double[::1] lengths = np.diff(np.append(0.0, np.cumsum(np.abs(values)))[start])
     with nogil:
         for e in range(space.logged_begins.size()):
             replay.make_correction(e)
             lasted = replay.end(e) - space.logged_begins[e]
             if lasted > 0:
                 for r in range(n_points):
-                    output = replay.output(r)
-                    out[r] += lasted * ((output > 0.0) - (output < 0.0))
+                    out[r] += lasted * replay.sign_of(r, lengths[r])
     return result
 
 

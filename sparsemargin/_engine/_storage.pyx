@@ -24,6 +24,7 @@ TILE_LABELS = TILE
 cdef enum:
     LINE = 64
     FEWEST_PADDED = 64
+    COPIED_AT_ONCE = 4096  # rows
 
 
 def address(array):
@@ -166,7 +167,7 @@ cdef class Storage:
             return
         for b in range(self.places.n_blocks):
             tiles = self.tiles.reshape(self.n_coordinates, self.places.n_blocks)[:, b]
-            coordinates = np.flatnonzero(tiles)
+            coordinates, = tiles.nonzero()
             labels = slice(b * TILE, min((b + 1) * TILE, n))
             yield coordinates, labels, {
                 name: arrays[b].reshape(-1, TILE)[tiles[coordinates], :labels.stop - labels.start]
@@ -283,15 +284,16 @@ cdef class Storage:
         n_blocks = blocks_for(n_labels)
         used = array_of(state, "used", np.int64, (n_blocks,))
         require_within("used", used, 1, n_coordinates + 1)
-        tiles = array_of(state, "tiles", np.int32, (n_coordinates * n_blocks,)).copy()
+        tiles = copied(array_of(state, "tiles", np.int32, (n_coordinates * n_blocks,)),
+                       n_blocks, n_blocks)
         by_block = tiles.reshape(n_coordinates, n_blocks)
-        require((by_block >= 0).all() and (by_block < used).all(),
+        require((by_block.min(axis=0) >= 0).all() and (by_block.max(axis=0) < used).all(),
                 "'tiles' holds what is none of the tiles")
         cuts = np.cumsum(used[:n_blocks - 1]) * TILE
         arrays = {}
         for name, dtype in dtypes.items():
             array = array_of(state, name, dtype, (int(used.sum()) * TILE,))
-            arrays[name] = [block.copy() for block in np.split(array, cuts)]
+            arrays[name] = [copied(block, TILE, TILE) for block in np.split(array, cuts)]
             require(not any(block[:TILE].any() for block in arrays[name]),
                     f"the first tiles of {name!r} are not 0")
         fresh.take(arrays, tiles)
@@ -309,8 +311,18 @@ def padded_array(array, Py_ssize_t n_labels):
     cdef Py_ssize_t width = padded(n_labels)
     if width == n_labels:
         return writable(array)
-    fresh = zeros(len(array) // n_labels * width, array.dtype)
-    fresh.reshape(-1, width)[:, :n_labels] = array.reshape(-1, n_labels)
+    return copied(array, n_labels, width)
+
+
+def copied(array, Py_ssize_t n_columns, Py_ssize_t width):
+    """A copy of rows of that many numbers, in rows of that width; where there are but zeros, none
+    are written, which would take memory."""
+    fresh = zeros(len(array) // n_columns * width, array.dtype)
+    old, new = array.reshape(-1, n_columns), fresh.reshape(-1, width)
+    for start in range(0, len(old), COPIED_AT_ONCE):
+        some = old[start:start + COPIED_AT_ONCE]
+        if some.view(f"u{some.itemsize}").any():
+            new[start:start + COPIED_AT_ONCE, :n_columns] = some
     return fresh
 
 

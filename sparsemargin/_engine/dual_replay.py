@@ -36,6 +36,8 @@ class _Stretch:
         What each counts with.
     begins, ends : ndarray of shape (n_vectors,)
         Trials before each, and before the next.
+    rounding : float
+        What the vectors' coefficients may be off by, relative to the largest of them.
     """
 
     label: int
@@ -44,11 +46,15 @@ class _Stretch:
     units: np.ndarray
     begins: np.ndarray
     ends: np.ndarray
+    rounding: float
 
     def votes(self, products: np.ndarray) -> np.ndarray:
-        """``sum_k c_k sign(w_k.x)`` of the points."""
+        """``sum_k c_k sign(w_k.x)`` of the points, 0 where rounding could have left the score."""
         lasted = (self.ends - self.begins).astype(np.float64)
-        signs: np.ndarray = lasted @ np.sign(self.vectors @ products[self.support])
+        outputs = self.vectors @ products[self.support]
+        sizes = np.abs(self.vectors) @ np.abs(products[self.support])
+        outputs[np.abs(outputs) <= self.rounding * sizes] = 0.0
+        signs: np.ndarray = lasted @ np.sign(outputs)
         return signs
 
     def outputs_at(
@@ -112,4 +118,5 @@ def _stretches(space: DualSpaces, label: int) -> Iterator[_Stretch]:
         vectors, units = np.zeros((len(rows[some]), len(places))), np.zeros(len(rows[some]))
         replay(of_label, now, start, vectors, units)
         vectors /= lengths[places]
-        yield _Stretch(label, places, vectors, units, begins[some], ends[some])
+        rounding = of_label.rounding()
+        yield _Stretch(label, places, vectors, units, begins[some], ends[some], rounding)

@@ -15,6 +15,7 @@ import click
 
 from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
+from sparsemargin.io.shown import shown
 
 _COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info", "reproduce")
 
@@ -93,7 +94,7 @@ class _Commands(click.Group):
 def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not ctx.meta.get(QUIET):
-            click.echo(f"Warning: {message}", err=True)
+            click.echo(f"Warning: {shown(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

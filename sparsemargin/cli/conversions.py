@@ -10,14 +10,14 @@ import numpy as np
 from sparsemargin._engine.threads import threads_for
 from sparsemargin.cli.outputs import is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.io.labels import LabelTable, label_text
+from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.npz import read_npz, write_npz
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import STANDARD_INPUT, Source
 from sparsemargin.io.svmlight import load_svmlight
-from sparsemargin.io.text import LabelledRows, as_text, part_of
+from sparsemargin.io.text import LabelledRows, as_text, part_of, readable_labels
 
 # Rows of an npz file that become text at a time.
 _ROWS_AT_ONCE = 1 << 14
@@ -87,9 +87,9 @@ def text_to_cache(
 
 
 def npz_to_text(source: str, target: str, zero_based: bool | Literal["auto"]) -> int:
-    """Indices count from 1 unless `zero_based` is True."""
+    """Indices count from 1 unless `zero_based` is True; what text can't hold is refused first."""
     rows, labels, _ = read_npz(source)
-    texts = [label_text(label) for label in labels.tolist()]
+    texts = readable_labels(source, rows, labels)
     n_rows = len(rows.indptr) - 1
     with opened_output(target) as file:
         for start in range(0, n_rows, _ROWS_AT_ONCE):

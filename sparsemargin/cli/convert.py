@@ -75,9 +75,9 @@ def command(
 
     An npz file holds the matrix as scipy.sparse.load_npz loads it, and an array 'labels'; IN may be
     one too, to become text with indices from 1, or from 0 with --zero-based yes. Tidy text has
-    sorted indices, none twice, and every value in the fewest digits that give it back. The cache is
-    the one that train --cache OUT uses, if all options on reading are the same. OUT appears whole
-    or not at all.
+    sorted indices, none twice, and every value in the fewest digits that give it back. What text
+    can't hold, such as a label with a blank, is refused. The cache is the one that train --cache
+    OUT uses, if all options on reading are the same. OUT appears whole or not at all.
     """  # fmt: skip
     _check_name(target)
     form = form or _form_of(target)

@@ -7,6 +7,8 @@ import re
 
 import click
 
+from sparsemargin.io.shown import shown
+
 #: What a shell reports of a process that the signal SIGINT has ended.
 INTERRUPTED = 130
 
@@ -60,7 +62,7 @@ class Failure(click.ClickException):
 
 def failure_of(error: Exception, command: str | None) -> Failure:
     """What to tell of an error in a command, its notes included."""
-    return Failure(" ".join([_told(error, command), *getattr(error, "__notes__", ())]))
+    return Failure(shown(" ".join([_told(error, command), *getattr(error, "__notes__", ())])))
 
 
 def _told(error: Exception, command: str | None) -> str:

@@ -78,12 +78,13 @@ def command(
         learner, sources, zero_based=zero_based, n_threads=threads_for(threads),
         threshold=threshold, top_k=top_k,
     )  # fmt: skip
-    lines = _scores_of(learner) if scores else _labels_of(learner)
+    texts = _texts(learner, scores)
+    lines = _scores_of(texts) if scores else _labels_of(texts)
     corpus, shown = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file, reading_progress(corpus, shown=shown) as report:
         if scores:
-            file.write(_header(learner))
+            file.write(_header(learner, texts))
         with read_for(learner):
             for predicted in predictor.blocks(relative=not scores):
                 file.write(lines(predicted))
@@ -93,15 +94,34 @@ def command(
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner) -> list[bytes]:
-    """The classes as training files wrote them, whatever their encoding."""
-    texts = map(label_text, learner.classes_.tolist())
-    return [text.encode("utf-8", "surrogateescape") for text in texts]
+def _texts(learner: Learner, scores: bool) -> list[bytes]:
+    """The classes as training files wrote them, whatever their encoding.
+
+    Raises
+    ------
+    ValueError
+        If a reader of the predictions could not make out one of them.
+    """
+    many = learner._has_many_labels
+    marks = "\n\r" + "\t" * scores + "," * many
+    texts = []
+    for text in map(label_text, learner.classes_.tolist()):
+        clear = set(marks).isdisjoint(text) and (text != "" or not many)
+        try:
+            texts.append(text.encode("utf-8", "surrogateescape"))
+            clear = clear and texts[-1].decode("utf-8", "surrogateescape") == text
+        except UnicodeEncodeError:
+            clear = False
+        if not clear:
+            raise ValueError(
+                f"The model's class {text!r} can't be told in lines of text. Learn it by another "
+                "name, or predict in Python, by load_model."
+            )
+    return texts
 
 
-def _told(learner: Learner) -> Callable[[PredictedBlock], Iterator[bytes]]:
+def _told(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
     """What is predicted for each row, as text."""
-    texts = _texts(learner)
 
     def labels(predicted: PredictedBlock) -> Iterator[bytes]:
         codes = predicted.codes
@@ -115,13 +135,13 @@ def _told(learner: Learner) -> Callable[[PredictedBlock], Iterator[bytes]]:
     return labels
 
 
-def _labels_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
-    told = _told(learner)
+def _labels_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
+    told = _told(texts)
     return lambda predicted: b"".join([text + b"\n" for text in told(predicted)])
 
 
-def _scores_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
-    told = _told(learner)
+def _scores_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
+    told = _told(texts)
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
         outputs = predicted.outputs.tolist()
@@ -131,7 +151,6 @@ def _scores_of(learner: Learner) -> Callable[[PredictedBlock], bytes]:
     return lambda predicted: b"".join(lines(predicted))
 
 
-def _header(learner: Learner) -> bytes:
+def _header(learner: Learner, texts: list[bytes]) -> bytes:
     # Of two classes the second has a score, whose sign decides.
-    texts = _texts(learner)[-learner._n_labels() :]
-    return b"\t".join([b"label", *texts]) + b"\n"
+    return b"\t".join([b"label", *texts[-learner._n_labels() :]]) + b"\n"

@@ -8,12 +8,16 @@ from shutil import get_terminal_size
 
 import click
 
+from sparsemargin.io.shown import shown
+
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print a table, its first column to the left and the others to the right.
 
-    On a terminal that is wide enough rich draws it; elsewhere it is aligned text.
+    Control characters are escaped. On a terminal that is wide enough rich draws it; elsewhere it is
+    aligned text.
     """
+    header, *rows = [[shown(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if sys.stdout.isatty() and sum(widths) + 2 * len(widths) < get_terminal_size().columns:
         _draw(header, rows, title)
@@ -41,9 +45,9 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> N
 
 
 def lines_of_facts(facts: dict[str, str]) -> str:
-    """Names and values, one pair a line."""
+    """Names and values, one pair a line; control characters in values are escaped."""
     width = max(map(len, facts))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+    return "\n".join(f"{name:<{width}}  {shown(value)}" for name, value in facts.items())
 
 
 def some(values: Sequence[str], most: int = 10) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import click
 
-from sparsemargin.cli.errors import INTERRUPTED
+from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.feature_names import check_dictionary, dictionary_option, feature_names
 from sparsemargin.cli.options import FILES, JSON, PATH, Option, Size, make_command
 from sparsemargin.cli.parameters import algorithm_options
@@ -36,7 +37,7 @@ from sparsemargin.cli.train_files import check_cache_beside, check_files
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.cli.train_summary import figures_of, tell
 from sparsemargin.io.fit import learn_svmlight
-from sparsemargin.io.model_files import save_model
+from sparsemargin.io.model_files import save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM, Learner
@@ -173,7 +174,7 @@ def command(
         return
     # The workers' mixtures have been saved one after the other.
     if dask is None:
-        save_model(learner, output)
+        output = _save(learner, output)
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
@@ -200,6 +201,26 @@ def _learner_here(
             return learn_svmlight(files, report=report, **settings)
 
     return learn
+
+
+def _save(learner: Learner, output: str) -> str:
+    """Where the model has been saved: where it can't be at `output`, a terminal is asked.
+
+    Raises
+    ------
+    OSError
+        If it is nowhere that was named; tells where it is then.
+    """
+    try:
+        save_model(learner, output)
+    except OSError as error:
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            failure_of(error, "train").show()
+            with suppress(click.Abort):
+                return _save(learner, click.prompt("Another file for the model", err=True))
+        set_aside(learner, output, error)
+        raise
+    return output
 
 
 def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:

@@ -12,7 +12,7 @@ from sparsemargin.distributed._crew import Pair
 from sparsemargin.distributed._opening import Opened
 from sparsemargin.distributed._shards import FileShard, Survey
 from sparsemargin.io.files import check_replaceable
-from sparsemargin.io.model_files import load_learner, save_model
+from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.learners import Learner
 
 # Parameters that may change when a fit goes on.
@@ -62,7 +62,11 @@ class Checkpoint:
         learner = finished()
         progress = {"epoch": epoch, "converged": converged, "seed": seed}
         setattr(learner, _ATTRIBUTE, {**progress, **self.made_by})
-        save_model(learner, self.path)
+        try:
+            save_model(learner, self.path)
+        except OSError as error:
+            set_aside(learner, self.path, error)
+            raise
 
     def tell(self, epochs: int) -> str:
         """What is left of a fit that broke off after so many epochs, and what to do."""

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from sparsemargin.distributed._shards import Survey
-from sparsemargin.io.labels import Coder, LabelSets, LabelTable, OneAgainstTheRest, coder_of
+from sparsemargin.io.labels import (
+    Coder,
+    LabelSets,
+    LabelTable,
+    OneAgainstTheRest,
+    coder_of,
+    first_labels,
+)
 from sparsemargin.io.reading import Reading
 from sparsemargin.learners import Learner
 from sparsemargin.learners._first_order import FirstOrderLearner
@@ -207,7 +214,7 @@ def classes_of_files(surveys: Sequence[Survey], told: Coder | None, many: bool) 
     if told is None:
         return coder_of(table.values(), "The data", many)
     if isinstance(told, OneAgainstTheRest) and table.find(told.positive) < 0:
-        known = ", ".join(table.texts[:10]) + ", ..." * (len(table.texts) > 10)
+        known = first_labels(table.texts)
         raise ValueError(f"No row has the label positive={told.positive!r}. There are: {known}.")
     return told
 

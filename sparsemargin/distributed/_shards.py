@@ -129,7 +129,8 @@ class MatrixShard:
 
         rows, many = self.rows, hasattr(self.y, "form")
         classes, targets = self.y.find_classes() if many else find_classes(self.y)
-        checksum = 0
+        # A code tells of a label only by what this shard's classes are.
+        checksum = zlib.crc32(_names(classes).encode())
         for array in (*rows[:3], *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         n_rows = len(rows.indptr) - 1
@@ -163,6 +164,14 @@ class MatrixShard:
             shuffle(order, (seed + passes) % 2**64)
         self.shuffled = seed, number, order
         return order
+
+
+def _names(classes: np.ndarray) -> str:
+    """The classes as text; the same numbers of different types are the same classes."""
+    names = (
+        label if isinstance(label, str) or label % 1 else int(label) for label in classes.tolist()
+    )
+    return repr(list(names))
 
 
 def _as_csr(X: Any) -> Any:

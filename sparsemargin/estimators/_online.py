@@ -65,8 +65,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             it was, unless under `warm_start` a row's magnitudes are to blame: the rows before it
             have been learned.
         RuntimeError
-            If another thread is at the model, fitting it or asking it for predictions. Models of
-            their own learn side by side.
+            If another thread is at the model, fitting it or asking it for predictions, or a
+            callable kernel calls the model that calls it. Models of their own learn side by side.
         """
         return self._fit(X, y, None)
 
@@ -290,8 +290,9 @@ where rows may have several
         ValueError
             If X can't be used; says where, and what helps.
         RuntimeError
-            If another thread is fitting the model. Any number of threads may ask at once, each of
-            which is answered as if it were alone.
+            If another thread is fitting the model, or a callable kernel asks the one that learns
+            by it. Any number of threads may ask at once, each of which is answered as if it were
+            alone.
         """
         scores = self._outputs(X, relative=False)
         return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores

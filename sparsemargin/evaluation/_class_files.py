@@ -11,7 +11,7 @@ from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._quantiles import Quantiles
 from sparsemargin.evaluation._unit_margins import UnitMargins
-from sparsemargin.io.labels import OneAgainstTheRest
+from sparsemargin.io.labels import OneAgainstTheRest, first_labels
 from sparsemargin.io.predict import PredictedBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
@@ -79,10 +79,9 @@ class ClassEvaluation(Evaluation):
         table = self.predictor.table
         if table.find(self.positive.positive) not in self._found:
             texts = [table.texts[i] for i in sorted(self._found)]
-            known = ", ".join(texts[:10]) + ", ..." * (len(texts) > 10)
             raise ValueError(
                 f"{self.predictor.corpus.names}: no row has the label "
-                f"positive={self.positive.positive!r}. There are: {known}."
+                f"positive={self.positive.positive!r}. There are: {first_labels(texts)}."
             )
 
     def _count(self, predicted: PredictedBlock) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sparsemargin.evaluation._label_counts import LabelCounts
-from sparsemargin.io.labels import LabelTable, label_text, number_of
+from sparsemargin.io.labels import LabelTable, first_labels
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
@@ -49,13 +49,8 @@ class Evaluation:
         top_k: int | None = None,
     ) -> None:
         # The classes come first, so that a label's number is the place of its class.
-        self.labels = [label_text(label) for label in learner.classes_.tolist()]
-        table = LabelTable(self.labels, [number_of(label) for label in self.labels])
-        if len(table.texts) < len(self.labels):
-            raise ValueError(
-                f"Some of the model's classes, {', '.join(self.labels)}, are equal as numbers, by "
-                "which labels in files are told apart."
-            )
+        table = LabelTable.of_classes(learner.classes_)
+        self.labels = list(table.texts)
         self.predictor = Predictor(
             learner, sources, zero_based=zero_based, multilabel=multilabel, table=table,
             n_threads=n_threads, threshold=threshold, top_k=top_k,
@@ -92,7 +87,7 @@ class Evaluation:
         """Refuse files whose labels are not the model's."""
 
     def _refuse_labels(self) -> None:
-        known, found = (", ".join(list(labels)[:10]) for labels in (self.labels, self.unknown))
+        known, found = first_labels(self.labels), first_labels(list(self.unknown))
         raise ValueError(
             f"{self.predictor.corpus.names} has none of the labels that the model has learned, "
             f"{known}, but others: {found}. A model that tells one label from all others needs "

@@ -73,17 +73,33 @@ def write_archive(
             f"The model's settings and counts take {len(text)} bytes; a model file holds "
             f"{_LONGEST_DOCUMENT} beside the arrays."
         )
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.comment = _ENDING + b"0" * _DIGEST_LENGTH
-        with archive.open(_member(DOCUMENT, len(text)), "w") as stream:
-            stream.write(text)
-        for name, array in arrays.items():
-            with archive.open(_member(f"{name}.npy", array.nbytes), "w") as stream:
-                np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    write_members(file, {DOCUMENT: text}, arrays, _ENDING + b"0" * _DIGEST_LENGTH)
     end = file.seek(-_DIGEST_LENGTH, os.SEEK_END)
     digest = _digest(file, end)
     file.seek(end)
     file.write(digest)
+
+
+def write_members(
+    file: BinaryIO,
+    texts: Mapping[str, bytes],
+    arrays: Mapping[str, np.ndarray],
+    comment: bytes = b"",
+) -> None:
+    """Write texts, and arrays as `numpy.savez` does, into a ZIP archive."""
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+    try:
+        archive.comment = comment
+        for name, text in texts.items():
+            archive.writestr(_member(name, len(text)), text)
+        for name, array in arrays.items():
+            with archive.open(_member(f"{name}.npy", array.nbytes), "w") as stream:
+                np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+        archive.close()
+    except BaseException:
+        # To close it may fail after Ctrl-C, and would tell of that failure instead.
+        archive.fp = None
+        raise
 
 
 def _member(name: str, n_bytes: int) -> zipfile.ZipInfo:

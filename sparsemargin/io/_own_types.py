@@ -57,6 +57,11 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 # -- spaces ---------------------------------------------------------------------------------------
 
 
+#: What the entries of a state are called that may be saved by coordinate. Of others that a file
+#: had so, copies would be made that take all the memory that the zeros do not.
+BY_COORDINATE = "t", "g", "acc", "synced", "tiles", "place_of"
+
+
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
     arrays = {name: ByCoordinate(state[name]) for name in names if state.get(name) is not None}
     return {**state, **arrays}

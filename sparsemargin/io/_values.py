@@ -15,7 +15,7 @@ import numpy as np
 
 from sparsemargin._engine._states import require, require_starts, require_within
 from sparsemargin.io._archive import Archive, can_hold
-from sparsemargin.io._own_types import OWN_TYPES, ByCoordinate
+from sparsemargin.io._own_types import BY_COORDINATE, OWN_TYPES, ByCoordinate
 
 # About what one more member takes in an archive, its name and its headers.
 _MEMBER_BYTES = 256
@@ -148,7 +148,7 @@ class Decoder:
         self._readers: dict[str, Callable[[Any], Any]] = {
             "float": self._float, "tuple": self._tuple, "dict": self.decode_named,
             "items": self._items, "array": self._array, "scalar": self._scalar,
-            "strings": self._strings, "sparse": self._sparse,
+            "strings": self._strings,
         }  # fmt: skip
 
     def decode(self, value: Any) -> Any:
@@ -180,7 +180,12 @@ class Decoder:
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
         """The other way round of `Encoder.encode_named`."""
         require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
-        return {name: self.decode(value) for name, value in content.items()}
+        return {name: self._decode_entry(name, value) for name, value in content.items()}
+
+    def _decode_entry(self, name: str, value: Any) -> Any:
+        if name in BY_COORDINATE and isinstance(value, dict) and value.keys() == {"sparse"}:
+            return self._sparse(value["sparse"])
+        return self.decode(value)
 
     def _items(self, items: list) -> dict:
         return dict(self.decode(items))

@@ -18,6 +18,8 @@ LONGEST_LINE = 1 << 30
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: What text may begin with to tell its encoding, which is no part of a label.
+MARKS = (_UTF8_MARK, *_UTF16_MARKS)
 
 
 class Buffers:

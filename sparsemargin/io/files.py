@@ -38,15 +38,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))
     _remove_abandoned(target)
+    # Named before it is made: Ctrl-C may come as soon as it is there.
+    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        fresh, descriptor = _create_beside(target)
-    except OSError as error:
-        raise naming(error, path) from None
-    try:
-        with os.fdopen(descriptor, "r+b") as file:
+        with os.fdopen(_create(fresh), "r+b") as file:
             yield file
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
             # Once closed, and unlocked, it would be taken for abandoned.
             os.replace(fresh, target)
     except BaseException as error:
@@ -93,14 +91,13 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         raise naming(error, path) from None
 
 
-def _create_beside(target: Path) -> tuple[Path, int]:
-    """A new file in the same folder, and its descriptor; locked as long as that is open."""
+def _create(fresh: Path) -> int:
+    """The descriptor of a new file; locked as long as it is open."""
     while True:
-        fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         _lock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink > 0:
-            return fresh, descriptor
+            return descriptor
         # Before it was locked, another process took it for abandoned.
         os.close(descriptor)
 

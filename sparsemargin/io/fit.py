@@ -134,9 +134,10 @@ def _cache_path(
         )
     if not cache and max_iter == 1:
         return None
-    if not all(source.rereadable for source in sources):
+    once = [source.name for source in sources if not source.rereadable]
+    if once:
         raise ValueError(
-            "Standard input can be read only once. Pass cache=PATH for a file that keeps its rows "
-            f"for max_iter={max_iter} epochs."
+            f"{once[0]} can be read only once. Pass cache=PATH for a file that keeps its rows for "
+            f"max_iter={max_iter} epochs."
         )
     return default_cache_path([source.name for source in sources])

@@ -6,6 +6,8 @@ from typing import Literal
 
 from sparsemargin.io._archive import DOCUMENT
 from sparsemargin.io._cache_format import HEAD
+from sparsemargin.io.blocks import MARKS
+from sparsemargin.io.compression import packing_of
 from sparsemargin.io.sources import Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
@@ -35,7 +37,16 @@ def kind_of(source: Source) -> Kind:
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:
-        head = file.read(_NAME.stop)
+        return _kind_of_head(file.read(_NAME.stop))
+
+
+def begins_as_text(head: bytes) -> bool:
+    """Whether a file that begins so is read as text, from its first byte on."""
+    plain = packing_of(head) is None and not head.startswith(MARKS)
+    return plain and _kind_of_head(head) == "svmlight"
+
+
+def _kind_of_head(head: bytes) -> Kind:
     if head.startswith(_CACHE):
         return "cache"
     if head.startswith(_ARCHIVE):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan, nan
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.task import Positives
+from sparsemargin.io.shown import shown
 
 # Whole numbers beyond are written with an exponent.
 _LARGEST_IN_FULL = 1e16
@@ -32,6 +34,28 @@ class LabelTable:
         self._ids: dict[float | str, int] = {}
         self._places: dict[int, np.ndarray] = {}
         self.take(texts, numbers)
+
+    @classmethod
+    def of_classes(cls, classes: np.ndarray) -> LabelTable:
+        """The classes, each one's id being its place; True and False are 1 and 0 as well.
+
+        Raises
+        ------
+        ValueError
+            If files can't tell two of them apart.
+        """
+        labels, table = classes.tolist(), cls()
+        texts = [label_text(label) for label in labels]
+        ids = table.take(texts, [number_of(label) for label in labels])
+        same = np.flatnonzero(ids != np.arange(len(ids)))
+        if len(same):
+            raise ValueError(
+                f"The classes {labels[ids[same[0]]]!r} and {labels[same[0]]!r} are equal as "
+                "numbers, by which labels in files are told apart. Rename one of them."
+            )
+        if classes.dtype.kind == "b":
+            table._ids.update(zip(texts, ids.tolist(), strict=True))
+        return table
 
     def take(self, texts: Any, numbers: Any) -> np.ndarray:
         """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
@@ -75,7 +99,15 @@ def as_labels(classes: np.ndarray) -> np.ndarray:
 
 
 def number_of(label: Any) -> float:
-    """What a label is as a number; NaN for words."""
+    """What a label is as a number; NaN for words, among them what only Python takes for a number.
+
+    Examples
+    --------
+    >>> number_of("+1e0"), number_of(" 1"), number_of("\uff11")
+    (1.0, nan, nan)
+    """
+    if isinstance(label, str) and not (label.isascii() and label.strip() == label):
+        return nan
     try:
         return float(label)
     except (TypeError, ValueError):
@@ -101,6 +133,11 @@ def label_text(label: Any) -> str:
     return str(label)
 
 
+def first_labels(labels: Sequence[Any], most: int = 10) -> str:
+    """The first of the labels, for an error to tell what there are."""
+    return ", ".join(shown(str(label)) for label in labels[:most]) + ", ..." * (len(labels) > most)
+
+
 class UnknownLabelError(Exception):
     """A label that is none of the classes.
 
@@ -123,13 +160,16 @@ class ClassCodes:
     ----------
     classes : ndarray of shape (n_classes,)
         Sorted.
+
+    Raises
+    ------
+    ValueError
+        If files can't tell two of them apart.
     """
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
-        self._codes = {_key(label): code for code, label in enumerate(classes.tolist())}
-        if classes.dtype.kind == "b":
-            self._codes.update({str(label): code for code, label in enumerate(classes)})
+        self._codes = LabelTable.of_classes(classes)._ids
         self._known = np.empty(0, dtype=np.int64)
 
     def of_rows(

@@ -12,6 +12,8 @@ few objects of the engine, which check the states they are given.
 from __future__ import annotations
 
 import os
+import secrets
+import tempfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,6 +124,19 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     _save(model, path)
+
+
+def set_aside(model: Any, path: str | os.PathLike[str], error: OSError) -> None:
+    """Save a model that could not be saved at `path` in the temporary folder; a note to the error
+    says where."""
+    name = f"{secrets.token_hex(6)}-{os.path.basename(path)}"
+    try:
+        aside = os.path.join(tempfile.gettempdir(), name)
+        save_model(model, aside)
+    except OSError as another:
+        error.add_note(f"Nor could what has been learned be saved elsewhere: {another}.")
+    else:
+        error.add_note(f"What has been learned is in {aside}.")
 
 
 @asks

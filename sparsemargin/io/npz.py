@@ -6,9 +6,14 @@ the labels beside it: ``numpy.load(path)["labels"]``. Nothing needs a pickle.
 | array | |
 |---|---|
 | ``data``, ``indices``, ``indptr``, ``shape``, ``format`` | the matrix, as scipy has it |
-| ``labels`` | one a row, float64 or text; those of all rows, where rows have any number |
+| ``labels`` | one a row, numbers or text; those of all rows, where rows have any number |
 | ``label_start`` | only then, int64: where the labels of each row begin, and the end |
 | ``query_ids`` | int64, one a row, where the text had them |
+
+What svmlight text has comes back from such a file. What such a file has comes back from svmlight
+text, or is refused: each value as a float64, repeated columns summed; labels as `readable_labels`
+tells, those of one row in any order. The number of columns must be told, by ``--n-features``, where
+the last are empty.
 """
 
 from __future__ import annotations
@@ -21,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin.io._archive import write_members
 from sparsemargin.io.files import replacing
-from sparsemargin.io.text import LabelledRows
+from sparsemargin.io.text import LabelledRows, inexact
 from sparsemargin.learners._rows import check_rows, open_rows
 
 
@@ -67,7 +73,7 @@ def write_npz(
     if len(query_ids):
         arrays["query_ids"] = query_ids
     with replacing(path) as file:
-        np.savez(file, **arrays)
+        write_members(file, {}, arrays)
 
 
 _MATRIX = ("data", "indices", "indptr", "shape")
@@ -120,14 +126,36 @@ def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:
     """The matrix, in canonical format and float64, once it is known to be sound."""
     from scipy.sparse import csr_matrix
 
+    values = arrays["data"]
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} has values of type {values.dtype}; rows have real numbers. Save it with such."
+        )
     try:
-        parts = arrays["data"].astype(np.float64, copy=False), arrays["indices"], arrays["indptr"]
+        with np.errstate(over="ignore"):
+            parts = values.astype(np.float64, copy=False), arrays["indices"], arrays["indptr"]
         X = csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
         check_rows(X, open_rows(X), repeats_allowed=True)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name}: {error}") from None
+    lost = inexact(values)
+    if len(lost):
+        raise ValueError(
+            f"{name}, {_place(X, lost[0])}: {values[lost[0]]} is no double. Round or rescale it."
+        )
     X.sum_duplicates()
+    huge = np.flatnonzero(~np.isfinite(X.data))
+    if len(huge):
+        raise ValueError(
+            f"{name}, {_place(X, huge[0])}: the sum of what is stored there exceeds a double. "
+            "Rescale the values."
+        )
     return X
+
+
+def _place(X: Any, entry: int) -> str:
+    """The row and the column of an entry."""
+    return f"row {np.searchsorted(X.indptr, entry, side='right') - 1}, column {X.indices[entry]}"
 
 
 def _check_labels(name: str, rows: LabelledRows, n_rows: int) -> None:

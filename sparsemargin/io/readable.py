@@ -28,8 +28,8 @@ def write_readable(
     ``class<TAB>name<TAB>weight`` for more, or many labels a row, class after class. The intercept
     comes first, named ``(intercept)``, then the features by falling magnitude. A weight has all
     its digits: ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are
-    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``; so is a name's beginning where it looks like
-    another line's.
+    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``, bytes that are not UTF-8 as ``\udcXX``; so is a
+    name's beginning where it looks like another line's.
 
     Of a model with a kernel the lines are `dual_coef_` in place of weights: the rows' numbers, as
     `support_` has them, in place of the features' names.
@@ -104,9 +104,10 @@ def _header(model: Any) -> Iterator[str]:
 
 
 def _escaped(name: str) -> str:
-    """The name in one field, which no other kind of line begins with."""
+    """The name in one field of UTF-8, which no other kind of line begins with."""
     taken = name == _INTERCEPT or name.startswith("#")
-    return ("\\" if taken else "") + name.translate(_ESCAPES)
+    text = name.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
+    return ("\\" if taken else "") + text
 
 
 def _names_of_rows(model: Any, names: Any) -> Sequence[str]:

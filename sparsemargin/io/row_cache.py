@@ -124,7 +124,7 @@ class RowCache:
     @property
     def checksum(self) -> int:
         """Of the rows, by those of the blocks, and of their labels."""
-        labels = zlib.crc32("\n".join(self.label_texts).encode())
+        labels = zlib.crc32("\n".join(self.label_texts).encode("utf-8", "surrogateescape"))
         return zlib.crc32(self._table["crc"].tobytes(), labels)
 
     def block(self, i: int) -> CachedRows:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsemargin._engine._scan import ScanError
 from sparsemargin.io.blocks import TextBlock
+from sparsemargin.io.labels import first_labels
 from sparsemargin.io.reading import Reading
 
 NEWLINE = b"\n"
@@ -97,10 +98,10 @@ def located_output(row: int, block: TextBlock | None) -> ValueError:
 
 def located_label(row: int, label: object, block: TextBlock | None, classes: list) -> ValueError:
     """The error for a row, of those of the block, whose label is none of the classes."""
-    known = ", ".join(map(str, classes[:10])) + ", ..." * (len(classes) > 10)
     return ValueError(
-        f"{_place_of(row, block)}label {label} is none of the classes, {known}. Pass classes=[...] "
-        "with all there are; a model that has learned its classes can't learn others."
+        f"{_place_of(row, block)}label {first_labels([label])} is none of the classes, "
+        f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
+        "its classes can't learn others."
     )
 
 

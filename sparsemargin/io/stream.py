@@ -21,6 +21,7 @@ from sparsemargin.io.labels import (
     OneAgainstTheRest,
     UnknownLabelError,
     coder_of,
+    first_labels,
     told_coder,
 )
 from sparsemargin.io.passes import Corpus, Passes
@@ -271,7 +272,8 @@ class _Stream:
             if self.passes.labels_may_come:
                 raise _NewClass
             if not self.corpus.rereadable:
-                found = f"the labels {', '.join(table.texts)} only" if table.texts else "no labels"
+                known = first_labels(table.texts)
+                found = f"the labels {known} only" if known else "no labels"
                 raise ValueError(
                     f"The first rows of {self.corpus.names} have {found}, and it can't be read "
                     "twice. Pass all labels there will be as classes=[...]."
@@ -381,8 +383,7 @@ class _Stream:
         """Refuse a label that no row has: it may be misspelt."""
         table, coder = self.passes.table, self.coder
         if isinstance(coder, OneAgainstTheRest) and table.find(coder.positive) < 0:
-            known = ", ".join(table.texts[:10]) + ", ..." * (len(table.texts) > 10)
             raise ValueError(
                 f"{self.corpus.names}: no row has the label positive={coder.positive!r}. There "
-                f"are: {known}."
+                f"are: {first_labels(table.texts)}."
             )

@@ -1,7 +1,8 @@
 """Who is at a model: one thread that learns, or any number that ask it.
 
 Compiled loops run without Python's lock, and learning moves the arrays they read. So to learn
-while others ask, or the other way round, is refused at once.
+while others ask, or the other way round, is refused at once. So is a call from within one that
+learns, by a callable kernel, say: the outer one would go on with what the inner has left.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ class _Use:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.learner: int | None = None  # the thread
-        self.asking = 0
+        # Threads, as `get_ident` tells them; one that asks may do so from within.
+        self.learner: int | None = None
+        self.asking: list[int] = []
 
 
 # Beside the models: no copy, pickle or file of one has any part in it. A WeakKeyDictionary would do
@@ -42,8 +44,9 @@ def _use_of(model: Any) -> _Use:
 
 def _forget_other_threads() -> None:
     """In a forked process there are none that would ever end their calls."""
+    me = get_ident()
     for use in _uses.values():
-        use.lock, use.asking = Lock(), 0
+        use.lock, use.asking = Lock(), [me] * use.asking.count(me)
 
 
 if hasattr(os, "register_at_fork"):
@@ -56,7 +59,7 @@ def learns(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, 
     Raises
     ------
     RuntimeError
-        By the method, where another thread is at the model.
+        By the method, where another thread is at the model, or this one already.
     """
 
     @wraps(method)
@@ -64,8 +67,10 @@ def learns(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, 
         use, me, begun = _use_of(model), get_ident(), False
         try:
             with use.lock:
-                if use.asking or use.learner not in (None, me):
-                    _refuse(model, "asks" if use.asking else "fits")
+                if use.learner is not None:
+                    _refuse(model, "fits", use.learner == me)
+                if use.asking:
+                    _refuse(model, "asks", me in use.asking)
                 use.learner, begun = me, True
             return method(model, *args, **kwargs)
         finally:
@@ -81,22 +86,22 @@ def asks(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _R
     Raises
     ------
     RuntimeError
-        By the method, where another thread learns.
+        By the method, where another thread learns, or this one already.
     """
 
     @wraps(method)
     def beside(model: _Model, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        use, begun = _use_of(model), False
+        use, me, begun = _use_of(model), get_ident(), False
         try:
             with use.lock:
-                if use.learner not in (None, get_ident()):
-                    _refuse(model, "fits")
-                use.asking, begun = use.asking + 1, True
+                if use.learner is not None:
+                    _refuse(model, "fits", use.learner == me)
+                use.asking, begun = [*use.asking, me], True
             return method(model, *args, **kwargs)
         finally:
             if begun:
                 with use.lock:
-                    use.asking -= 1
+                    use.asking.remove(me)
 
     return beside
 
@@ -110,11 +115,17 @@ def refuse_while_learning(model: Any) -> None:
     """
     use = _uses.get(ref(model))
     if use is not None and use.learner not in (None, get_ident()):
-        _refuse(model, "fits")
+        _refuse(model, "fits", False)
 
 
-def _refuse(model: Any, does: str) -> NoReturn:
+def _refuse(model: Any, does: str, own: bool) -> NoReturn:
+    name = type(model).__name__
+    if own:
+        raise RuntimeError(
+            f"This thread {does} this {name}, and what that runs, such as a callable kernel, calls "
+            "it anew. Let it call another model: a copy.deepcopy made before."
+        )
     raise RuntimeError(
-        f"Another thread {does} this {type(model).__name__}. Let it finish first; to predict while "
-        "learning goes on, ask a copy.deepcopy made before it began."
+        f"Another thread {does} this {name}. Let it finish first; to predict while learning goes "
+        "on, ask a copy.deepcopy made before it began."
     )

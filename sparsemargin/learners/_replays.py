@@ -39,7 +39,8 @@ def random_outputs(learner: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     X, exponents = learner._points(rows)
     slices = draw(learner, X, learner._space.trials)
     if not isinstance(learner._space, KernelSpace):
-        outputs = outputs_at(learner._space, *_parts(X), slices, learner._space.normalizes)
+        used, X = _without_others(X)
+        outputs = outputs_at(learner._space, used, *_parts(X), slices, learner._space.normalizes)
         return outputs, exponents
     result = np.empty((X.shape[0], learner._space.n_labels))
     for which, products in pool_products(learner._space, rows, learner._n_threads()):
@@ -137,14 +138,23 @@ def _linear_replays(
     for start in range(0, X.shape[0], n_points):
         part = X[start : start + n_points]
         which = np.arange(start, start + part.shape[0])
+        used, points = _without_others(part)
+        by_row, averaged = _parts(points), trials is not None
         if trials is not None:
             slices = _draw_by_moment(learner, part, trials)
             random = [
-                outputs_at(space, *_parts(part), slices, normalized) for normalized in (False, True)
+                outputs_at(space, used, *by_row, slices, normalized) for normalized in (False, True)
             ]
-        averaged = trials is not None
-        replay = LinearHypotheses(space, *_parts(part.tocsc()), len(which), averaged=averaged)
-        yield which, replay, random
+        by_column = _parts(points.tocsc())
+        yield which, LinearHypotheses(space, used, *by_row, *by_column, averaged=averaged), random
+
+
+def _without_others(X: Any) -> tuple[np.ndarray, Any]:
+    """The columns of CSR that have entries, rising; and X over these."""
+    from scipy.sparse import csr_array
+
+    used, places = np.unique(X.indices, return_inverse=True)
+    return used, csr_array((X.data, places, X.indptr), shape=(X.shape[0], len(used)))
 
 
 def draw(learner: Any, X: Any, trials: int) -> np.ndarray:
