@@ -41,10 +41,10 @@ default=None
         ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
         `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
-        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults. None is ``"alma"``
-        with an intercept whose scale is a tenth of the rows' root mean square norm (none with a
-        kernel), for two epochs, or as many as make 1000 trials: chosen on RCV1 topics. On other
-        topics it errs 0.05 points more often than LinearSVC, and takes a sixth of the time.
+        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults, chosen by
+        cross-validation on text, microarrays and other data. None is ``"alma"`` for two epochs, or
+        as many as make 1000 trials: chosen on RCV1 topics. On other topics it errs 0.05 points more
+        often than LinearSVC, and takes a sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -119,8 +119,7 @@ def fit_svmlight(
         Files, plain or compressed by gz, bz2, xz or zst; patterns such as ``"day-*.svm.gz"``;
         ``"-"`` for standard input. Several are one data set, in this order.
     algo : str, default=None
-        As for `fit_csr`. None is averaged ALMA_2(0.9) with an intercept of a tenth of the root
-        mean square norm of the first 1000 rows, or none with a kernel.
+        As for `fit_csr`. None is averaged ALMA_2(0.9).
     max_iter : int or None, default=1
         Epochs. The first takes the rows in their order. Further ones read the row cache, its
         blocks of some thousand rows and the rows of each in a new random order unless

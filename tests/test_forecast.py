@@ -35,7 +35,7 @@ def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(estimator, form,
     X, y = noisy_text(4000)
     seconds_a_look(4.0)
     with pytest.warns(UserWarning, match=TOLD) as told:
-        estimator(solver=form, random_state=0, max_iter=2).fit(X, y)
+        estimator(solver=form, max_updates=None, random_state=0, max_iter=2).fit(X, y)
     assert len(told) == 1
     assert told[0].filename == __file__
     # The calls of the loop take as many trials as make them last alike: what is foretold at the
@@ -45,7 +45,11 @@ def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(estimator, form,
 
 @pytest.mark.parametrize(
     ("seconds", "parameters"),
-    [(1e-3, {}), (4.0, {"max_updates": 100}), (4.0, {"solver": "primal"})],
+    [
+        (1e-3, {"max_updates": None}),
+        (4.0, {}),
+        (4.0, {"solver": "primal", "max_updates": None}),
+    ],
     ids=["soon done", "bounded", "n x n"],
 )
 def test_nothing_is_told_where_nothing_grows(seconds, parameters, seconds_a_look):

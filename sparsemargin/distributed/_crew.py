@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # Seconds for a first worker to join the scheduler, and to hear from a scheduler at all.
 PATIENCE = 30
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
-# Times that a shard may be begun again because workers died of it, each of which Dask makes four.
+# Times that a worker is asked for its version; and that a shard may be begun again because workers
+# died of it, each of which Dask makes four.
 _ATTEMPTS = 4
 
 Done = Callable[[int, Any], None]
@@ -369,19 +370,33 @@ def _version() -> str:
 def _check_versions(client: Client) -> None:
     """Refuse workers that do not have this version of the library.
 
+    One that can't be reached, as it has just died or has too much to do, is asked again as long as
+    Dask counts it among its workers, some times: a fit can do without it.
+
     Raises
     ------
     ConnectionError
         Names the worker.
     """
-    for address, found in client.run(_version, on_error="return").items():
-        if isinstance(found, Exception):
-            raise ConnectionError(
-                f"The worker at {address} can't import sparsemargin: {found}. Install it where "
-                "the workers run."
-            )
-        if found != _version():
-            raise ConnectionError(
-                f"The worker at {address} has sparsemargin {found}, this process {_version()}. "
-                "Install the same version."
-            )
+    workers = None
+    for _ in range(_ATTEMPTS):
+        told = client.run(_version, workers=workers, on_error="return")
+        for address, found in told.items():
+            _check_version(address, found)
+        lost = {address for address, found in told.items() if isinstance(found, OSError)}
+        workers = sorted(lost & set(client.scheduler_info()["workers"]))
+        if not workers:
+            return
+
+
+def _check_version(address: str, found: Any) -> None:
+    if isinstance(found, Exception) and not isinstance(found, OSError):
+        raise ConnectionError(
+            f"The worker at {address} can't import sparsemargin: {found}. Install it where "
+            "the workers run."
+        )
+    if isinstance(found, str) and found != _version():
+        raise ConnectionError(
+            f"The worker at {address} has sparsemargin {found}, this process {_version()}. "
+            "Install the same version."
+        )
