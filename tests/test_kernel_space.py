@@ -212,11 +212,11 @@ def assert_margins(estimator, runs, tolerance=1e-8):
 
 
 @examples(90)
-@given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras)
-def test_certificate(machine, problem, extras):
+@given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras, st.booleans())
+def test_certificate(machine, problem, extras, normalized):
     runs = extras.runs(machine, problem)
     assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
-    estimator = extras.fit(machine, problem, hypothesis="last")
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
     assert_margins(estimator, runs)
 
