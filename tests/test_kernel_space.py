@@ -33,6 +33,7 @@ from strategies import (
     index_types,
     make_problem,
     margin_rules,
+    partial_epochs,
     problems,
     romma_rules,
     vectors,
@@ -91,7 +92,7 @@ def test_intercept_and_soft_margin(machine, problem, extras, hypothesis, normali
     problems(),
     st.builds(
         KernelExtras,
-        n_epochs=st.sampled_from([1, 3]),
+        n_epochs=partial_epochs,
         weighted=st.booleans(),
         class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}]),
         rho=st.sampled_from([None, 0.5]),
