@@ -427,7 +427,7 @@ def run_reference(
     p : float or "log"
     n_epochs : float or None
         All are run, whether or not a pass makes a correction, the last in part if it is a
-        fraction; None: until one makes none.
+        fraction, which rows of weight 0 are a part of, too; None: until one makes none.
     max_corrections : int
         The trial that makes the last of so many ends the run.
     tol : float, optional
@@ -451,14 +451,15 @@ def run_reference(
     p = resolve_p(p, X.shape[1])
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
     order = np.arange(len(X)) if order is None else np.asarray(order)
-    order = order[weight[order] > 0]
+    counts = weight[order] > 0
+    order = order[counts]
     signs = np.asarray(y)[order, None]
     rows = signs * augment(X, rho=rho, delta=delta, dtype=dtype)[order]
     norms = np.array([p_norm(yx, p) for yx in rows], dtype)
     if rule.normalize is True:
         rows = rows / np.where(norms > 0, norms, 1)[:, None]
     run = Run(p=p, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows)
-    trials = trials_of_epochs(run, n_epochs, tol)
+    trials = trials_of_epochs(run, counts, n_epochs, tol)
     run_trials(run, rule, norms, weight[order], trials, max_corrections)
     return run
 
@@ -483,13 +484,14 @@ def run_trials(run, rule, norms, weight, trials, max_corrections):
         run.survivals[-1] += 1
 
 
-def trials_of_epochs(run, n_epochs, tol=None):
-    """Yield the row of each trial, until what `run_reference` says."""
-    left = np.inf if n_epochs is None else max(1, round(n_epochs * len(run.rows)))
+def trials_of_epochs(run, counts, n_epochs, tol=None):
+    """Yield the row of each trial, until what `run_reference` says; of the rows of an epoch those
+    are trials, and rows of the run, for which `counts` holds."""
+    left = np.inf if n_epochs is None else max(1, round(n_epochs * len(counts)))
     while left > 0:
         before = run.n_corrections
-        yield from range(min(len(run.rows), left))
-        left -= len(run.rows)
+        yield from range(np.count_nonzero(counts[: min(len(counts), left)]))
+        left -= len(counts)
         if n_epochs is None and run.n_corrections == before:
             return
         if tol is not None and run.theta.any():

@@ -14,10 +14,9 @@ As in the module `reference`, arithmetic is that of the given dtype, by default 
 
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
 
 import numpy as np
-from reference import Run, augment, link, p_norm, run_machines
+from reference import Run, augment, link, p_norm, run_machines, trials_of_epochs
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
@@ -181,8 +180,8 @@ def run_matrix_reference(
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), entries in {-1, +1}
     rule : HigherOrder or SecondOrder
-    n_epochs : int or None
-        None: until an epoch makes no mistake.
+    n_epochs : float or None
+        As in `reference.run_reference`.
     max_corrections : int, optional
         The trial that makes the last of so many mistakes ends the run.
     sample_weight : array-like of shape (n_samples,), optional
@@ -197,7 +196,8 @@ def run_matrix_reference(
     """
     X = np.asarray(X)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
-    origins = np.flatnonzero(weight > 0)
+    counts = weight > 0
+    origins = np.flatnonzero(counts)
     rows = np.asarray(y)[origins, None] * augment(X, rho=rho, dtype=dtype)[origins]
     norms = np.array([p_norm(yx, rule.p) for yx in rows], dtype)
     rows = rows / np.where(norms > 0, norms, 1)[:, None]
@@ -205,19 +205,11 @@ def run_matrix_reference(
         p=rule.p, n_features=X.shape[1], rho=rho, delta=0.0, dtype=dtype, rows=rows,
         rule=rule, origins=origins,
     )  # fmt: skip
-    for trial, i in enumerate(_trials(run, n_epochs)):
+    for trial, i in enumerate(trials_of_epochs(run, counts, n_epochs)):
         if run.n_corrections == max_corrections:
             break
         run.meet(trial, i, weight[origins[i]])
     return run
-
-
-def _trials(run, n_epochs):
-    for _ in count() if n_epochs is None else range(n_epochs):
-        before = run.n_corrections
-        yield from range(len(run.rows))
-        if n_epochs is None and run.n_corrections == before:
-            return
 
 
 def run_matrix_machines(X, labels, rule, **options):

@@ -140,14 +140,16 @@ def run_joint(
     run = JointRun(resolve_p(p, X.shape[1]), np.zeros((len(classes), rows.shape[1]), dtype))
     norms = [p_norm(place(x, 0, 1, len(classes)).ravel(), run.p) for x in rows]
     scale = {"running": 0, "max": max(np.array(norms)[trial])}.get(rule.normalize, 1)
-    for _ in range(n_epochs):
-        for i in np.flatnonzero(trial):
-            if run.n_corrections == max_corrections:
-                return run
-            count = run.survivals
-            if norms[i] > 0 and weight[i] > 0:
-                scale = _try(run, rule, rows[i], codes[i], norms[i], weight[i], dtype(scale))
-            count[-1] += 1
+    for visited in range(round(n_epochs * len(rows))):
+        i = visited % len(rows)
+        if run.n_corrections == max_corrections:
+            return run
+        if not trial[i]:
+            continue
+        count = run.survivals
+        if norms[i] > 0 and weight[i] > 0:
+            scale = _try(run, rule, rows[i], codes[i], norms[i], weight[i], dtype(scale))
+        count[-1] += 1
     return run
 
 

@@ -195,7 +195,8 @@ def run_kernel_reference(
     """
     X = np.asarray(X, dtype)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
-    origins = np.flatnonzero(weight > 0)
+    counts = weight > 0
+    origins = np.flatnonzero(counts)
     weight, instances, signs = weight[origins], X[origins], np.asarray(y)[origins]
     gram = kernel.matrix(instances, instances, dtype) + (rho or 0) ** 2
     gram = gram + dtype(delta) ** 2 * np.eye(len(gram), dtype=dtype)
@@ -209,7 +210,7 @@ def run_kernel_reference(
         p=2.0, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows,
         kernel=kernel, instances=instances, origins=origins, signs=signs, scales=scales,
     )  # fmt: skip
-    trials = trials_of_epochs(run, n_epochs, tol) if trials is None else trials
+    trials = trials_of_epochs(run, counts, n_epochs, tol) if trials is None else trials
     run_trials(run, rule, norms, weight, trials, max_corrections)
     return run
 

@@ -203,6 +203,8 @@ class Extras:
 
 
 epochs = st.integers(1, 3)
+# Many enough, the last in part, for runs to come to rest and only count from then on.
+partial_epochs = st.sampled_from([1, 2.67, 12.3])
 augmentations = {
     "n_epochs": epochs,
     "rho": st.sampled_from([None, 0.5, 1.0, 3.0]),

@@ -21,6 +21,7 @@ from strategies import (
     assert_same_corrections,
     assert_same_weights,
     make_problem,
+    partial_epochs,
     smallest_gap,
 )
 
@@ -119,7 +120,7 @@ epochs = st.integers(1, 3)
 plain_extras = st.builds(MatrixExtras, n_epochs=epochs)
 all_extras = st.builds(
     MatrixExtras,
-    n_epochs=epochs,
+    n_epochs=partial_epochs,
     rho=st.sampled_from([None, 0.5, 3.0]),
     weighted=st.booleans(),
     class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}]),

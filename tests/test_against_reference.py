@@ -30,6 +30,7 @@ from strategies import (
     examples,
     index_types,
     make_problem,
+    partial_epochs,
     perceptron_rules,
     problems,
     vectors,
@@ -84,7 +85,7 @@ def test_intercept_and_soft_margin(machine, problem, extras, hypothesis, normali
     # What "balanced" means beside sample weights is not the references' to say.
     st.builds(
         Extras,
-        n_epochs=epochs,
+        n_epochs=partial_epochs,
         weighted=st.booleans(),
         class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}, {1: 2.0}]),
     )
@@ -166,7 +167,7 @@ def test_whole_number_problems_do_tie():
 @given(
     machines(),
     st.integers(2, 4).flatmap(lambda k: problems(n_classes=st.just(k))),
-    st.builds(Extras, weighted=st.booleans(), **augmentations),
+    st.builds(Extras, weighted=st.booleans(), **(augmentations | {"n_epochs": partial_epochs})),
 )
 def test_votes(machine, problem, extras):
     check_votes(machine, problem, extras)

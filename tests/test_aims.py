@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsemargin import (
@@ -19,7 +20,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin._engine import gram, learning, linear_loop
+from sparsemargin._engine import certificate, gram, learning, linear_loop
 
 
 def make_problem(m=60, n=8, noise=0, seed=0):
@@ -103,6 +104,41 @@ def test_float32_rows_are_proven_in_float64():
     bare = PNormPerceptron(hypothesis="last").fit(X, [1, 0])
     with pytest.raises(AttributeError, match="needs hypothesis='last', and float64"):
         _ = bare.margin_upper_bound_
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "joint"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_proof_rests_on_hypotheses_being_of_norm_1(multi_class):
+    X, y = make_problem(m=60, n=10)
+    y = np.where(X[:, 0] > 1, 2, y) if multi_class == "joint" else y
+    model = ALMAClassifier(
+        alpha=0.1, hypothesis="last", multi_class=multi_class, tol=0.3, keep_history=True,
+        max_iter=50, shuffle=False,
+    )  # fmt: skip
+    plain, unit = (
+        clone(model).set_params(normalize_hypotheses=normalized).fit(X, y)
+        for normalized in (False, True)
+    )
+    assert unit.n_iter_ == plain.n_iter_
+    assert unit.margin_ == pytest.approx(plain.margin_, rel=1e-12)
+    for name, column in unit.history_.items():
+        np.testing.assert_allclose(column, plain.history_[name], rtol=1e-12)
+
+
+def test_a_certificate_above_its_own_bound_is_a_fault_of_the_library(monkeypatch):
+    true = certificate.LinearCertificate._signed
+    monkeypatch.setattr(certificate.LinearCertificate, "_signed", lambda *args: 1.001 * true(*args))
+    with pytest.raises(RuntimeError, match=r"none can exceed.*by a fault of sparsemargin, not"):
+        MarginPerceptron(margin=100.0, max_iter=None).fit([[1.0, 2.0], [-1.0, -2.0]], [1, 0])
+
+
+def test_margins_above_the_bound_tell_of_a_kernel_that_is_none():
+    K = [[1.0, 0.75, -0.5], [0.75, 1.0, 0.5], [-0.5, 0.5, 1.0]]
+    assert np.linalg.eigvalsh(K).min() < -0.1
+    model = MarginPerceptron(kernel="precomputed", max_iter=None, shuffle=False)
+    with pytest.raises(ValueError, match="kernel is not positive semidefinite: the margin came"):
+        model.fit(K, [0, 1, 1])
+    model.set_params(hypothesis="average").fit(K, [0, 1, 1])
 
 
 @pytest.mark.parametrize("p", [2.0, 6.0])

@@ -25,6 +25,7 @@ from sparsemargin import (
     ROMMAClassifier,
 )
 from sparsemargin.datasets import load_sonar
+from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.evaluation.theory import alma_corrections, alma_margin_estimate
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
@@ -52,6 +53,7 @@ class Problem:
     soft_margin: float
     sparse: bool
     normalize: bool
+    normalize_hypotheses: bool
 
     @property
     def X(self):
@@ -75,7 +77,10 @@ class Problem:
         return found.lower if self.normalize else found.lower / self.radius
 
     def fit(self, estimator, **params):
-        return estimator.set_params(soft_margin=self.soft_margin, **params).fit(self.X, self.y)
+        estimator.set_params(
+            soft_margin=self.soft_margin, normalize_hypotheses=self.normalize_hypotheses, **params
+        )
+        return estimator.fit(self.X, self.y)
 
 
 def spread(rng, m, n, sparse, n_classes):
@@ -97,11 +102,12 @@ def part(rows, y, u, distance):
     return rows + own * (y * lacking / np.sum(own**2, axis=1))[:, None]
 
 
-def draw(rng, p, soft_margin, sparse, normalize):
+def draw(rng, p, soft_margin, sparse, normalize, normalize_hypotheses):
     rows, classes, centres = spread(rng, rng.randint(10, 81), rng.randint(3, 61), sparse, 2)
     y, u = 2 * classes - 1, centres[1] - centres[0]
     distance = rng.choice([0.02, 0.1, 0.5, 2.0, 8.0]) * np.linalg.norm(u)
-    return Problem(part(rows, y, u, distance), y, p, soft_margin, sparse, normalize)
+    rows = part(rows, y, u, distance)
+    return Problem(rows, y, p, soft_margin, sparse, normalize, normalize_hypotheses)
 
 
 @cache
@@ -110,7 +116,7 @@ def separable(seed):
     kinds = list(product(POWERS, [0.0, 0.5], [False, True], [False, True]))
     rng = np.random.RandomState(seed)
     while True:
-        problem = draw(rng, *kinds[seed % len(kinds)])
+        problem = draw(rng, *kinds[seed % len(kinds)], seed // len(kinds) % 2 == 1)
         if alma_corrections(problem.share, alpha=0.05, p=problem.p) < MOST_CORRECTIONS[0.05]:
             return problem
 
@@ -128,6 +134,12 @@ def assert_bracket(model, found, tol=None, rounding=ROUNDING):
     assert model.margin_upper_bound_ >= found.lower * (1 - rounding)
     if tol is not None:
         assert model.margin_ >= (1 - tol) * model.margin_upper_bound_
+
+
+def assert_history(model, found):
+    """Check that the claims of every epoch hold the truth between them."""
+    assert max(model.history_["margin"]) <= found.upper * (1 + ROUNDING)
+    assert min(model.history_["margin_upper_bound"]) >= found.lower * (1 - ROUNDING)
 
 
 def alma(problem, alpha, **params):
@@ -292,10 +304,8 @@ def test_every_epoch_has_its_bracket(make, p):
     problem = separable(seeds_of(p)[3])
     model = problem.fit(make(p), hypothesis="last", max_iter=40, keep_history=True)
     found = problem.optimum(measured(model))
-    history = model.history_
-    assert len(history["n_iter"]) > 1
-    assert max(history["margin"]) <= found.upper * (1 + ROUNDING)
-    assert min(history["margin_upper_bound"]) >= found.lower * (1 - ROUNDING)
+    assert len(model.history_["n_iter"]) > 1
+    assert_history(model, found)
 
 
 @cut_off
@@ -308,18 +318,35 @@ def test_few_corrections_have_their_bracket(make, p, max_corrections):
     assert_bracket(model, problem.optimum(measured(model)))
 
 
+def kernels_of(model, p):
+    """Return parameters that let a model keep coordinates, and that let it keep rows."""
+    if p != 2 or "kernel" not in model.get_params():
+        return [{}]
+    return [{}, {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}]
+
+
 @cut_off
 @every_rule
-def test_an_intercept_has_its_bracket(make, p):
+def test_all_that_touches_outputs_has_its_bracket(make, p):
+    """Every epoch of fits with an intercept, a soft margin, weights and hypotheses of norm 1."""
     problem = separable(seeds_of(p)[2])
-    rho = 0.7
-    shifted = problem.rows + 0.1
+    rho, shifted = 0.7, problem.rows + 0.1
     model = make(p).set_params(
-        fit_intercept=True, intercept_scaling=rho, soft_margin=0.5, hypothesis="last", max_iter=50
-    )
-    model.fit(shifted, problem.y)
-    found = largest_margin(shifted, problem.y, p, normalize=measured(model), rho=rho, delta=0.5)
-    assert_bracket(model, found)
+        fit_intercept=True, intercept_scaling=rho, soft_margin=0.5, hypothesis="last", max_iter=50,
+        keep_history=True, normalize_hypotheses=True,
+    )  # fmt: skip
+    weights, counts = {}, np.ones(len(problem.y), dtype=bool)
+    if isinstance(model, WeightedClassifier):
+        rng = np.random.RandomState(0)
+        weights["sample_weight"] = rng.choice([0.0, 0.2, 1.0, 3.0], len(counts))
+        counts = weights["sample_weight"] > 0
+        model.set_params(class_weight={-1: 0.5, 1: 2.0})
+    of_rows = {"normalize": measured(model), "rho": rho, "delta": 0.5}
+    found = largest_margin(shifted[counts], problem.y[counts], p, **of_rows)
+    for kernel in kernels_of(model, p):
+        model.set_params(**kernel).fit(shifted, problem.y, **weights)
+        assert_bracket(model, found)
+        assert_history(model, found)
 
 
 @cut_off

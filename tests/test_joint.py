@@ -9,7 +9,7 @@ from command_line import run, three_classes
 from contract import NOT_EQUIVALENT
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from reference import ALMA, Perceptron
+from reference import ALMA, Perceptron, augment
 from reference_joint import run_joint
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import (
@@ -20,6 +20,7 @@ from strategies import (
     examples,
     index_types,
     make_problem,
+    partial_epochs,
     perceptron_rules,
     problems,
     vectors,
@@ -65,10 +66,16 @@ class Joint(Extras):
     def estimator(self, machine, **params):
         return super().estimator(machine, multi_class="joint", **params)
 
+    def rows_that_count(self, problem):
+        """Return which rows are part of the data: those of no weight of any kind are none."""
+        weights = self.sample_weight(problem) if self.weighted else np.ones(len(problem.y))
+        of_classes = self.class_weight or {}
+        return (weights > 0) & np.array([of_classes.get(c, 1) > 0 for c in problem.y])
+
 
 extras = st.builds(
     Joint,
-    n_epochs=st.integers(1, 3),
+    n_epochs=partial_epochs,
     rho=st.sampled_from([None, 0.5, 3.0]),
     weighted=st.booleans(),
     class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}, {2: 0.0}]),
@@ -146,23 +153,24 @@ def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, e
 
 
 @examples(60)
-@given(machines(alma_rules), problems(n_classes=st.just(4)), st.sampled_from([None, 1.0]))
-def test_certificate(machine, problem, rho):
-    extras = Joint(n_epochs=3, rho=rho)
+@given(machines(alma_rules), problems(n_classes=st.just(4)), extras, st.booleans())
+def test_certificate(machine, problem, extras, normalized):
     reference = extras.run(machine, problem)
-    assume(reference.smallest_gap > 1e-9)
-    fitted = extras.fit(machine, problem, hypothesis="last", keep_history=True)
-    rows = (
-        problem.X.toarray() if rho is None else np.c_[problem.X.toarray(), np.ones(len(problem.y))]
+    assume(reference.smallest_gap > 1e-9 and reference.smallest_norm > LEAST_NORM)
+    assume(reference.bounds)
+    fitted = extras.fit(
+        machine, problem, hypothesis="last", keep_history=True, normalize_hypotheses=normalized
     )
-    margin = reference.margin(rows.astype(np.longdouble), problem.y, machine.rule)
+    counts = extras.rows_that_count(problem)
+    rows, codes = augment(problem.X.toarray(), rho=extras.rho)[counts], problem.y[counts]
+    margin = reference.margin(rows, codes, machine.rule)
     assert fitted.margin_ == pytest.approx(float(margin), rel=1e-9, abs=1e-12)
     assert fitted.margin_upper_bound_ == pytest.approx(float(min(reference.bounds)), rel=1e-9)
-    assert fitted.margin_ <= fitted.margin_upper_bound_
-    assert fitted.history_["margin"].shape == (fitted.n_iter_,)
+    assert fitted.margin_ <= fitted.margin_upper_bound_ * (1 + 1e-12)
+    assert len(fitted.history_["margin"]) == np.ceil(fitted.n_iter_)
     # The rows' margins in the distribution are those that the certificate is made of.
     normalize = machine.rule.normalize is True
-    of_rows = margins(fitted, problem.X, problem.y, normalize=normalize)
+    of_rows = margins(fitted, problem.X[counts], codes, normalize=normalize)
     assert of_rows[rows.any(axis=1)].min() == pytest.approx(fitted.margin_, rel=1e-9, abs=1e-12)
 
 

@@ -1,5 +1,6 @@
 """What the kernel space refuses, and how models with a kernel travel."""
 
+from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -21,7 +22,11 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
     SecondOrderPerceptron,
+    load_model,
+    save_model,
 )
+from sparsemargin.evaluation import margins
+from sparsemargin.io.model_files import read_summary
 
 FIRST_ORDER = [
     PNormPerceptron, ALMAClassifier, MarginPerceptron,
@@ -452,6 +457,38 @@ def test_votes_have_no_coefficients(estimator, hypothesis):
     for name in "dual_coef_", "intercept_":
         with pytest.raises(AttributeError, match="hypothesis"):
             getattr(model, name)
+
+
+SPACES = [
+    {}, {"solver": "primal"}, {"solver": "dual"}, {"kernel": "poly", "gamma": 1.0, "coef0": 0.0}
+]  # fmt: skip
+
+
+@with_a_kernel
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_classes, tmp_path):
+    X, y = np.eye(3), np.arange(3) % n_classes
+    for space in SPACES:
+        model = estimator(hypothesis=hypothesis)
+        if not set(space) <= set(model.get_params()):
+            continue
+        model.set_params(**space)
+        # A row of zeros is a trial that can't correct.
+        model.partial_fit(np.zeros((1, 3)), [0], classes=range(n_classes))
+        save_model(model, tmp_path / "a.model")
+        assert read_summary(tmp_path / "a.model")["n_trials"] == 1
+        for same in model, deepcopy(model), load_model(tmp_path / "a.model"):
+            assert not same.decision_function(X).any()
+            assert_array_equal(same.predict(X), [0 if n_classes > 2 else 1] * 3)
+            if hypothesis != "random":
+                assert not margins(same, X, y).any()
+
+
+def test_margins_by_a_precomputed_kernel_are_refused_to_matrix_perceptrons():
+    model = SecondOrderPerceptron(kernel="precomputed").fit(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match="Pass the kernel as a function"):
+        margins(model, np.eye(2), [0, 1])
 
 
 @first_order

@@ -33,6 +33,7 @@ from strategies import (
     index_types,
     make_problem,
     margin_rules,
+    partial_epochs,
     problems,
     romma_rules,
     vectors,
@@ -91,7 +92,7 @@ def test_intercept_and_soft_margin(machine, problem, extras, hypothesis, normali
     problems(),
     st.builds(
         KernelExtras,
-        n_epochs=st.sampled_from([1, 3]),
+        n_epochs=partial_epochs,
         weighted=st.booleans(),
         class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}]),
         rho=st.sampled_from([None, 0.5]),
@@ -212,11 +213,11 @@ def assert_margins(estimator, runs, tolerance=1e-8):
 
 
 @examples(90)
-@given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras)
-def test_certificate(machine, problem, extras):
+@given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras, st.booleans())
+def test_certificate(machine, problem, extras, normalized):
     runs = extras.runs(machine, problem)
     assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
-    estimator = extras.fit(machine, problem, hypothesis="last")
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
     assert_margins(estimator, runs)
 

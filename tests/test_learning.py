@@ -2,14 +2,22 @@
 
 import _thread
 import threading
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from stages import InterruptingOutput
 
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin import (
+    ALMAClassifier,
+    HigherOrderPerceptron,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+)
+from sparsemargin._engine import learning
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 VECTORS = ["last", "average"]
@@ -222,6 +230,46 @@ def test_rows_of_weight_zero_are_no_trials_in_the_epochs_that_only_count(hypothe
     assert model.n_iter_ < 200
     expected = PNormPerceptron(**params).fit(X[used], y[used], sample_weight=weights[used])
     assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+RESTING = {
+    "linear": PNormPerceptron(),
+    "p of 6": ALMAClassifier(p=6.0),
+    "joint": PNormPerceptron(multi_class="joint"),
+    "kernel": PNormPerceptron(kernel="poly", degree=1),
+    "Second-order": SecondOrderPerceptron(),
+    "dual Higher-order": HigherOrderPerceptron(solver="dual"),
+}
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [*product(RESTING, ["two", "three"]), *product(["linear", "p of 6"], ["several a row"])],
+)
+def test_trials_that_only_count_are_those_that_would_have_been_made(
+    name, labels, shuffle, monkeypatch
+):
+    model, (X, y), others = RESTING[name], make_separable(), np.arange(40) % 4 == 0
+    y = {"two": y, "three": np.where(others, 2, y), "several a row": np.c_[y, others]}[labels]
+    weights = np.random.RandomState(1).choice([0.0, 1.0, 2.0], 40)
+    advance = learning._Fit._advance
+
+    def restless(fit):
+        """Let no pass be one without a correction."""
+        return advance(fit)[0], False
+
+    for max_iter in 60.3, 60.7:
+        model = clone(model).set_params(max_iter=max_iter, shuffle=shuffle, random_state=0)
+        fitted = clone(model).fit(X, y, sample_weight=weights)
+        assert fitted.n_iter_ < 60
+        with monkeypatch.context() as patch:
+            patch.setattr(learning._Fit, "_advance", restless)
+            swept = clone(model).fit(X, y, sample_weight=weights)
+        assert swept.n_iter_ == pytest.approx(max_iter)
+        assert fitted._space.trials == swept._space.trials
+        outputs = fitted.decision_function(X), swept.decision_function(X)
+        np.testing.assert_allclose(*outputs, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

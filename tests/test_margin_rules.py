@@ -243,10 +243,11 @@ def test_passes_by_dot_products(machine, problem, extras):
         max_corrections=st.sampled_from([None, 3, 50]),
         **(augmentations | {"n_epochs": st.integers(2, 10)}),
     ),
+    st.booleans(),
 )
-def test_certificate_by_dot_products(machine, problem, extras):
+def test_certificate_by_dot_products(machine, problem, extras, normalized):
     with by_dot_products():
-        check_certificate(machine, problem, extras)
+        check_certificate(machine, problem, extras, normalized)
 
 
 @examples(100)
@@ -431,18 +432,18 @@ def assert_margins(margin, bound, runs):
     assert_per_machine(bound, expected[:, 1], **within)
 
 
-def check_certificate(machine, problem, extras):
+def check_certificate(machine, problem, extras, normalized):
     runs = comparable_runs(machine, problem, extras)
-    estimator = extras.fit(machine, problem, hypothesis="last")
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
     assert_margins(estimator.margin_, estimator.margin_upper_bound_, runs)
     return runs, estimator
 
 
 @examples(300)
-@given(any_machine, few_classes, extras)
-def test_certificate_of_the_margin_rules(machine, problem, extras):
-    check_certificate(machine, problem, extras)
+@given(any_machine, few_classes, extras, st.booleans())
+def test_certificate_of_the_margin_rules(machine, problem, extras, normalized):
+    check_certificate(machine, problem, extras, normalized)
 
 
 @examples(450)
@@ -452,9 +453,10 @@ def test_certificate_of_the_margin_rules(machine, problem, extras):
     st.builds(
         Extras, tol=st.sampled_from([1e-9, 0.5, 0.8]), **(augmentations | {"n_epochs": epochs})
     ),
+    st.booleans(),
 )
-def test_certificate_with_a_tolerance(machine, problem, extras):
-    runs, estimator = check_certificate(machine, problem, extras)
+def test_certificate_with_a_tolerance(machine, problem, extras, normalized):
+    runs, estimator = check_certificate(machine, problem, extras, normalized)
     m = len(problem.y)
     # Epochs after one in which no machine corrects are not swept.
     at_rest = 2 + max(trial // m for run in runs for trial in [-m, *run.correcting_trials])
@@ -470,16 +472,19 @@ def test_certificate_with_a_tolerance(machine, problem, extras):
         **(augmentations | {"n_epochs": st.none()}),
         max_corrections=st.integers(1, 300),
     ),
+    st.booleans(),
 )
-def test_certificate_after_the_last_correction(machine, problem, extras):
-    check_certificate(machine, problem, extras)
+def test_certificate_after_the_last_correction(machine, problem, extras, normalized):
+    check_certificate(machine, problem, extras, normalized)
 
 
 @examples(60)
-@given(any_machine, few_classes, st.builds(Extras, **augmentations))
-def test_history_of_every_epoch(machine, problem, extras):
+@given(any_machine, few_classes, st.builds(Extras, **augmentations), st.booleans())
+def test_history_of_every_epoch(machine, problem, extras, normalized):
     comparable_runs(machine, problem, extras)
-    estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
+    estimator = extras.fit(
+        machine, problem, hypothesis="last", keep_history=True, normalize_hypotheses=normalized
+    )
     history = estimator.history_
     np.testing.assert_array_equal(history["n_iter"], np.arange(1, estimator.n_iter_ + 1))
     for epoch, corrections, margin, bound in zip(*history.values(), strict=True):
@@ -539,11 +544,12 @@ def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
         tol=st.just(1e-9),
         **augmentations,
     ),
+    st.booleans(),
 )
-def test_certificate_with_weights(machine, problem, extras):
+def test_certificate_with_weights(machine, problem, extras, normalized):
     # A radius is that of all rows, whatever a label makes of their classes.
     assume(machine.rule.normalize != "max" or extras.class_weight != {0: 0.0})
-    check_certificate(machine, problem, extras)
+    check_certificate(machine, problem, extras, normalized)
 
 
 @examples(200)
@@ -555,13 +561,14 @@ def test_certificate_with_weights(machine, problem, extras):
         tol=st.just(1e-9),
         **(augmentations | {"delta": st.sampled_from([0.5, 2.0]), "n_epochs": st.integers(1, 20)}),
     ),
+    st.booleans(),
 )
-def test_soft_margin_objective(machine, problem, extras):
+def test_soft_margin_objective(machine, problem, extras, normalized):
     runs = comparable_runs(machine, problem, extras)
     # Where the margin or a deviation is near zero, rounding errors are what is divided by.
     assume(all(abs(run.margin) > 1e-3 for run in runs))
     expected = np.array([soft_margin_objective(run) for run in runs]).astype(float)
     assume(np.abs(expected[[run.margin > 0 for run in runs]]).max(initial=0) < 1e6)
-    estimator = extras.fit(machine, problem, hypothesis="last")
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_per_machine(estimator.objective_, expected[:, 0], rtol=1e-6)
     assert_per_machine(estimator.relative_deviation_, expected[:, 1], rtol=1e-6)

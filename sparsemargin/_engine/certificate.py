@@ -18,6 +18,12 @@ _LEAST_REACH = 0.02
 # Rows whose outputs are held at once.
 _ROWS_PER_CALL = 1 << 16
 
+# What rounding may lift a margin above its bound by: relative to the bound, and to the longest
+# row, whose outputs may cancel.
+_OF_BOUND, _OF_ROWS = 1e-6, 1e-9
+# The same where products of rows may have been made in float32.
+_OF_ROWS_32 = 1e-5
+
 
 @dataclass
 class SoftMargin:
@@ -78,6 +84,11 @@ class Certificate:
         -------
         ndarray of shape (n_labels,)
             Zero for a zero vector.
+
+        Raises
+        ------
+        RuntimeError
+            If it exceeds what no margin can, so that one of the two is wrong.
         """
         norm = self.space.theta_norm()
         least = np.full_like(norm, np.inf)
@@ -87,7 +98,28 @@ class Certificate:
             if self.outputs is not None:
                 self.outputs[block] = result
             least = np.minimum(least, result.min(axis=0))
-        return np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
+        margin = np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
+        bound = self.space.per_label("bound")
+        above = np.flatnonzero(margin > bound + self._rounding(bound))
+        if len(above):
+            self._refuse(float(margin[above[0]]), float(bound[above[0]]))
+        return margin
+
+    def _longest(self):
+        """The largest norm of a row, as margins measure it."""
+        known = self.measured > 0
+        return (self.norms[known] / self.measured[known]).max(initial=0.0)
+
+    def _rounding(self, bound):
+        """By how much a margin may exceed such a bound of its label."""
+        return _OF_BOUND * bound + _OF_ROWS * self._longest()
+
+    def _refuse(self, margin, bound):
+        raise RuntimeError(
+            f"The margin came to {margin:.9g}, and none can exceed {bound:.9g}: one of the two is "
+            "wrong, by a fault of sparsemargin, not of the data. Please report it with the "
+            "parameters of the fit and, if you may, the rows"
+        )
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore")
     def soft_margin(self, margin):
@@ -138,10 +170,14 @@ class LinearCertificate(Certificate):
             self.outputs = np.empty((len(self.norms), space.n_labels))
 
     def _signed_outputs(self):
-        outputs = LinearOutputs(self._labels(), self.task.rows)
+        labels = self._labels()
+        outputs = LinearOutputs(labels, self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result, _ = outputs.part(block.start, block.stop)
+            if labels.normalizes:
+                # Of hypotheses of norm 1, and margins are those of the vectors as they are.
+                result *= labels.theta_norm()
             yield block, self._signed(block, result)
 
     def _labels(self):
@@ -202,6 +238,24 @@ class KernelCertificate(Certificate):
         loop.all_scores()  # the lengths are known once all rows have been scored
         self.norms = np.hypot(loop.lengths, loop.space.slack)
         self.measured = self.norms if loop.rule.measures_rows else np.ones(len(self.norms))
+
+    @np.errstate(over="ignore")
+    def _rounding(self, bound):
+        kernel, longest = self.loop.kernel, self._longest()
+        single = kernel.is_given or self.task.rows.data.dtype == np.float32
+        # Rounded are products of rows, of which both the outputs and the norm are made.
+        products = (_OF_ROWS_32 if single else _OF_ROWS) * longest**2
+        relative = np.divide(products, bound, out=np.full_like(bound, np.inf), where=bound > 0)
+        return _OF_BOUND * bound + relative
+
+    def _refuse(self, margin, bound):
+        if self.loop.kernel.is_given:
+            raise ValueError(
+                f"The kernel is not positive semidefinite: the margin came to {margin:.6g}, and "
+                f"with a kernel that is, none can exceed {bound:.6g}. Pass one, such as 'rbf', or "
+                "hypothesis='average', which asks for no margin."
+            )
+        super()._refuse(margin, bound)
 
     def _own_slack(self):
         space, place = self.space, self.loop.place

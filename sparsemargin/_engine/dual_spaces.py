@@ -128,11 +128,10 @@ class DualSpaces(SpacePerLabel):
     def coefficients(self) -> np.ndarray:
         """Of each row of the pool in the hypothesis, shape (n_labels, n_support)."""
         result = np.zeros((self.n_labels, self.n_support))
-        if self.n_support:
-            lengths = self.pool.points.lengths
-            for space, of_label in zip(self.spaces, result, strict=True):
-                places = space.support
-                of_label[places] = space.hypothesis() / lengths[places]
+        lengths = self.pool.points.lengths
+        for space, of_label in zip(self.spaces, result, strict=True):
+            places = space.support
+            of_label[places] = space.hypothesis() / lengths[places]
         return result
 
     def count_support(self) -> np.ndarray:

@@ -51,6 +51,8 @@ class Kernel:
 
     #: Whether working it out may end in an error, of what is not ours.
     may_fail = False
+    #: Whether its values are the user's, who answers for their being a kernel's.
+    is_given = False
 
     def __init__(self, bias: float, *, dense: bool):
         self.bias, self.dense = bias, dense
@@ -229,6 +231,8 @@ def _widened(matrix: Any) -> Any:
 class PrecomputedKernel(Kernel):
     """Columns of a matrix of kernel values: points are row numbers, or, to predict, rows of it."""
 
+    is_given = True
+
     def __init__(self, bias: float):
         super().__init__(bias, dense=True)
         self.rows: Any = None  # of the matrix that is learned from
@@ -298,6 +302,7 @@ class CallableKernel(Kernel):
     """A function of two matrices of rows, which it gets as they were given: arrays, or CSR."""
 
     may_fail = True
+    is_given = True
 
     def __init__(self, bias: float, *, dense: bool, function: Callable[[Any, Any], Any]):
         super().__init__(bias, dense=dense)

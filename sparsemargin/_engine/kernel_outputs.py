@@ -96,7 +96,7 @@ def outputs(
     starts = range(0, support.n, _TILE)
     calls = [partial(_tile, kernel, points, support, scaled, start) for start in starts]
     total = np.zeros((len(coefficients), points.n))
-    for part in run_together(calls, n_threads) if calls else ():
+    for part in run_together(calls, n_threads):
         total += part
     total *= peaks[:, np.newaxis]
     return total
@@ -136,8 +136,6 @@ def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     ndarray of shape (n_rows, n_labels)
     """
     result = np.zeros((len(rows.indptr) - 1, space.n_labels))
-    if space.n_support == 0:
-        return result
     support, coefficients = space.pool.points, space.coefficients()
     with single_blas():
         for which, points in _test_points(space, rows):
@@ -156,9 +154,6 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
     products : ndarray of shape (n_support, n_points), float64
     """
     for which, points in _test_points(space, rows):
-        if space.n_support == 0:
-            yield which, np.zeros((0, points.n))
-            continue
         with single_blas():
             products = _all_products(space.kernel, points, space.pool.points, n_threads)
         yield which, products

@@ -188,10 +188,7 @@ class _Fit:
         no correction."""
         stop = min(self.n_active, self.trials_left)
         n_passes = self._passes_per_call()
-        seed = None
-        if self.seed is not None:
-            seed = (self.seed + self.passes) % 2**64
-            shuffle(self.order, seed)
+        seed = self._shuffle()
         if self.gram is not None and stop == self.n_rows:
             learning, passes, converged = self.gram.run(self.order, seed, n_passes)
         else:
@@ -203,6 +200,14 @@ class _Fit:
             self._take_rows(None)
             return learning, False
         return learning, converged and stop == self.n_rows
+
+    def _shuffle(self):
+        """Bring the rows into the order of the next pass; its seed, None where they keep theirs."""
+        if self.seed is None:
+            return None
+        seed = (self.seed + self.passes) % 2**64
+        shuffle(self.order, seed)
+        return seed
 
     def _passes_per_call(self):
         """How many passes to make before Python has anything to do."""
@@ -244,9 +249,24 @@ class _Fit:
 
     def _count_the_rest(self):
         """Count the trials that would have followed without a correction."""
-        if self.aim.max_iter is not None:
-            left = self.trials_left / self.n_rows
-            self.space.count_trials(self.space.trials + round(left * self.task.n_trials))
+        if self.aim.max_iter is None:
+            return
+        passes, rows = divmod(self.trials_left, self.n_rows)
+        trials = passes * self.task.n_trials + self._trials_in_part(passes, rows)
+        self.space.count_trials(self.space.trials + trials)
+
+    def _trials_in_part(self, passes, rows):
+        """Trials among so many rows, with which a pass begins once so many have been made."""
+        if rows == 0 or self.task.n_trials == self.n_rows:
+            return rows
+        weights = self.task.weights
+        if self.seed is not None:
+            # Each order is a shuffle of the last.
+            for _ in range(passes + 1):
+                self._shuffle()
+                self.passes += 1
+            weights = weights[self.order]
+        return int(np.count_nonzero(weights[:rows]))
 
     def _certify_on_the_way(self):
         """Whether all labels have come within `tol`."""

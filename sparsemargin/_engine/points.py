@@ -168,6 +168,8 @@ class Pool:
     @property
     def points(self) -> Points:
         """All of them, where they lie: valid until more are taken in."""
+        if not self.columns:
+            return Points(np.empty((0, 0)), np.empty(0), np.empty(0))
         filled = {name: column.filled for name, column in self.columns.items()}
         matrix: Any = filled.get("matrix")
         if self.is_sparse:

@@ -41,7 +41,7 @@ def run_together(calls, n_threads):
     An error, or Ctrl-C, leaves only when no call runs any more: what they write to may be gone
     thereafter.
     """
-    if min(n_threads, len(calls)) == 1:
+    if min(n_threads, len(calls)) <= 1:
         return [call() for call in calls]
     gate = _Gate()
     pool = ThreadPoolExecutor(n_threads)

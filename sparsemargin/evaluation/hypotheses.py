@@ -81,8 +81,9 @@ def hypothesis_errors(
     y : array-like of shape (n_samples,)
     moments : array-like of shape (n_moments,), default=None
         In epochs, rising, above 0, no later than the model has learned. An epoch is as many
-        trials as the last fit had rows (of nonzero weight); a moment is rounded to a trial.
-        None: 40, evenly spaced to the end of the run.
+        trials as the last fit had rows of nonzero weight; a moment is rounded to a trial, where
+        `max_iter` is rounded to a row of any weight. None: 40, evenly spaced to the end of the
+        run.
 
     Returns
     -------

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
+from sparsemargin._engine.dual_spaces import DualSpaces
 from sparsemargin._engine.kernel_functions import (
     CallableKernel,
     Kernel,
@@ -150,6 +151,11 @@ class KernelLearner(Learner):
             return super()._hypothesis_norms()
         if not isinstance(self._space.kernel, PrecomputedKernel):
             return hypothesis_norms(self._space, self._n_threads())
+        if isinstance(self._space, DualSpaces):
+            raise ValueError(
+                "kernel='precomputed' keeps no kernel of support rows, which the norm of a matrix "
+                "Perceptron's vector takes. Pass the kernel as a function."
+            )
         if self._structure["hypothesis"] != "last":
             raise ValueError(
                 "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
