@@ -1,33 +1,3 @@
-
-
-class Told:
-    """A client whose workers answer what they are told to, one list after the other."""
-
-    def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
-
-    def run(self, function, *, workers, on_error):
-        assert on_error == "return"
-        self.asked.append(workers)
-        return self.answers.pop(0)
-
-    def scheduler_info(self):
-        return {"workers": {"here": {}, "there": {}}}
-
-
-def test_a_worker_out_of_reach_is_asked_again():
-    own = _crew._version()
-    closed = CommClosedError("in <TCP (closed)>")
-    told = Told({"here": own, "there": closed}, {"there": OSError("timed out")}, {"there": own})
-    _crew._check_versions(told)
-    assert told.asked == [None, ["there"], ["there"]]
-    # Dead for good, it is none of Dask's workers any more; or it never answers.
-    _crew._check_versions(Told({"here": own, "gone": closed}))
-    _crew._check_versions(Told(*[{"there": closed}] * 9))
-    with pytest.raises(ConnectionError, match="there has sparsemargin 0.0.7"):
-        _crew._check_versions(Told({"there": closed}, {"there": "0.0.7"}))
-    with pytest.raises(ConnectionError, match="there can't import sparsemargin: No module"):
-        _crew._check_versions(Told({"there": ModuleNotFoundError("No module named 'sparsemargin'")}))
 """Learning over shards on Dask's workers, which may die, as may the scheduler."""
 
 import subprocess
@@ -193,6 +163,38 @@ def test_workers_need_the_same_version(client, monkeypatch):
     monkeypatch.setattr(sparsemargin, "__version__", "0.0.7", raising=False)
     with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
         fit_distributed(cut(*make_data(), 2), client=client)
+
+
+class Told:
+    """A client whose workers answer what they are told to, one list after the other."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    def run(self, function, *, workers, on_error):
+        assert on_error == "return"
+        self.asked.append(workers)
+        return self.answers.pop(0)
+
+    def scheduler_info(self):
+        return {"workers": {"here": {}, "there": {}}}
+
+
+def test_a_worker_out_of_reach_is_asked_again():
+    own = _crew._version()
+    closed = CommClosedError("in <TCP (closed)>")
+    told = Told({"here": own, "there": closed}, {"there": OSError("timed out")}, {"there": own})
+    _crew._check_versions(told)
+    assert told.asked == [None, ["there"], ["there"]]
+    # Dead for good, it is none of Dask's workers any more; or it never answers.
+    _crew._check_versions(Told({"here": own, "gone": closed}))
+    _crew._check_versions(Told(*[{"there": closed}] * 9))
+    with pytest.raises(ConnectionError, match=r"there has sparsemargin 0\.0\.7"):
+        _crew._check_versions(Told({"there": closed}, {"there": "0.0.7"}))
+    with pytest.raises(ConnectionError, match="there can't import sparsemargin: No module"):
+        _crew._check_versions(
+            Told({"there": ModuleNotFoundError("No module named 'sparsemargin'")})
+        )
 
 
 def test_a_start_that_no_worker_knows_is_sent_whole(client):

@@ -18,9 +18,15 @@ section 4.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparsemargin.datasets import BROTTO_TOPICS
+
+#: What the paper's algorithms are in the library's parameters: the last hypothesis, through the
+#: origin, with all mistakes in the matrix.
+AS_PRINTED: dict[str, Any] = {
+    "hypothesis": "last", "fit_intercept": False, "max_updates": None,
+}  # fmt: skip
 
 #: The values of c that the paper tried; 0 is the p-norm Perceptron.
 CS = (0.0, 0.2, 0.4, 0.6, 0.8)

@@ -25,7 +25,7 @@ from sparsemargin.datasets import (
 )
 from sparsemargin.evaluation import random_splits
 from sparsemargin.evaluation.protocols import Split
-from sparsemargin.reproduce._ho_paper import CS
+from sparsemargin.reproduce._ho_paper import AS_PRINTED, CS
 
 POSITIVE_CS = CS[1:]
 #: The paper's "generous range of values" is not printed.
@@ -51,7 +51,7 @@ def second_order(values: Iterable[float], n_epochs: int) -> Settings:
 
 
 def _run(n_epochs: int) -> dict[str, Any]:
-    return {"max_iter": n_epochs, "shuffle": False, "hypothesis": "last"}
+    return {"max_iter": n_epochs, "shuffle": False, **AS_PRINTED}
 
 
 def settings_of(algorithm: str, n_epochs: int) -> Settings:

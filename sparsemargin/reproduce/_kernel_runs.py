@@ -73,7 +73,12 @@ class Run:
     def estimator(self, **parameters: Any) -> Any:
         """Return the classifier; rows are taken in the given order, instances as they are but for
         ALMA's."""
-        parameters |= {"shuffle": False, "kernel": self.kernel, "degree": self.degree or 1}
+        parameters |= {
+            "shuffle": False,
+            "fit_intercept": False,
+            "kernel": self.kernel,
+            "degree": self.degree or 1,
+        }
         if self.kernel == "poly":
             parameters |= {"gamma": 1 / self.scale, "coef0": 1.0}
         else:

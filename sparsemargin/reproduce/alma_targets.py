@@ -97,8 +97,9 @@ def _draw(noise: float, n_relevant: int, seed: int) -> tuple:
 
 def _fit(p: int, alpha: float, hypothesis: str, X: Any, y: np.ndarray) -> ALMAClassifier:
     return ALMAClassifier(
-        p=float(p), alpha=alpha, hypothesis=HYPOTHESES[hypothesis], max_iter=1, shuffle=False
-    ).fit(X, y)
+        p=float(p), alpha=alpha, hypothesis=HYPOTHESES[hypothesis], max_iter=1, shuffle=False,
+        fit_intercept=False,
+    ).fit(X, y)  # fmt: skip
 
 
 # -- Table 6 -------------------------------------------------------------------------------------

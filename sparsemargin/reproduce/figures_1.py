@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from sparsemargin import (
     ALMAClassifier,
@@ -19,6 +20,7 @@ from sparsemargin import (
     PNormPerceptron,
 )
 from sparsemargin.datasets import make_alma_target
+from sparsemargin.reproduce._ho_paper import AS_PRINTED
 from sparsemargin.reproduce._recipe import (
     Claim,
     Finding,
@@ -116,7 +118,7 @@ def run_alma(p: int, seed: int) -> Record:
     X, y = _rows(seed)
     alpha, C = 0.8, np.sqrt(2)
     model = ALMAClassifier(
-        p=p, alpha=alpha, C=C, hypothesis="last", max_iter=1, shuffle=False
+        p=p, alpha=alpha, C=C, hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False
     ).fit(X, y)  # fmt: skip
     w, corrections = alma(X, y, p, alpha, np.sqrt(8) / alpha, C)
     return _compared(w, corrections, model.coef_[0], model.n_corrections_)
@@ -125,13 +127,14 @@ def run_alma(p: int, seed: int) -> Record:
 def run_voted(seed: int) -> Record:
     """Compare all vectors, and the votes on other rows."""
     X, y = _rows(seed)
-    model = PNormPerceptron(
-        normalize=False, hypothesis="vote", max_iter=EPOCHS, shuffle=False
-    ).fit(X, y)  # fmt: skip
+    perceptron = PNormPerceptron(
+        normalize=False, hypothesis="vote", max_iter=EPOCHS, shuffle=False, fit_intercept=False
+    )  # fmt: skip
+    model = clone(perceptron).fit(X, y)
     v, c = voted_perceptron(X, y, EPOCHS)
     others, _ = _rows(seed + 1000)
     votes = c @ np.sign(v @ others.T) / c.sum()
-    last = PNormPerceptron(normalize=False, hypothesis="last", max_iter=EPOCHS, shuffle=False)
+    last = perceptron.set_params(hypothesis="last")
     record = _compared(v[-1], len(v) - 1, last.fit(X, y).coef_[0], model.n_corrections_)
     votes_differ = np.abs(votes - model.decision_function(others)).max()
     return record | {"difference": float(np.maximum(record["difference"], votes_differ))}
@@ -140,7 +143,7 @@ def run_voted(seed: int) -> Record:
 def run_higher_order(c: float, seed: int) -> Record:
     """Compare HO_2(c) on one epoch."""
     X, y = _rows(seed)
-    model = HigherOrderPerceptron(c=c, hypothesis="last", max_iter=1, shuffle=False).fit(X, y)
+    model = HigherOrderPerceptron(c=c, max_iter=1, shuffle=False, **AS_PRINTED).fit(X, y)
     w, corrections = higher_order_perceptron(X, y, c)
     return _compared(w, corrections, model.coef_[0], model.n_corrections_)
 
@@ -151,7 +154,7 @@ def run_cramma(epsilon: float, seed: int) -> Record:
     beta_1, eta_eff = 0.5, 0.01
     model = CRAMMAClassifier(
         beta=beta_1, eta0=eta_eff, delta=0.0, epsilon=epsilon, max_iter=None,
-        hypothesis="last", shuffle=False,
+        hypothesis="last", shuffle=False, fit_intercept=False,
     ).fit(X, y)  # fmt: skip
     u, t = cramma(y[:, None] * X, beta_1, eta_eff, epsilon)
     return _compared(u, t - 1, model.coef_[0], model.n_corrections_)

@@ -12,6 +12,7 @@ from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.datasets import make_ho_target
 from sparsemargin.evaluation import learning_curve_over_epochs, wilcoxon_signed_rank
 from sparsemargin.reproduce._ho_paper import (
+    AS_PRINTED,
     FIGURE_2_AXES,
     FIGURE_2_EPOCHS,
     FIGURE_2_ORDER,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CURVES = {
-    "FO": HigherOrderPerceptron(c=0.0, hypothesis="last"),
-    "SO(0.2)": SecondOrderPerceptron(a=0.2, hypothesis="last"),
-    "HO_2(0.4)": HigherOrderPerceptron(p=2, c=0.4, hypothesis="last"),
-    "HO_4(0.4)": HigherOrderPerceptron(p=4, c=0.4, hypothesis="last"),
-    "HO_7(0)": HigherOrderPerceptron(p=7, c=0.0, hypothesis="last"),
-    "HO_7(0.4)": HigherOrderPerceptron(p=7, c=0.4, hypothesis="last"),
+    "FO": HigherOrderPerceptron(c=0.0, **AS_PRINTED),
+    "SO(0.2)": SecondOrderPerceptron(a=0.2, **AS_PRINTED),
+    "HO_2(0.4)": HigherOrderPerceptron(p=2, c=0.4, **AS_PRINTED),
+    "HO_4(0.4)": HigherOrderPerceptron(p=4, c=0.4, **AS_PRINTED),
+    "HO_7(0)": HigherOrderPerceptron(p=7, c=0.0, **AS_PRINTED),
+    "HO_7(0.4)": HigherOrderPerceptron(p=7, c=0.4, **AS_PRINTED),
 }
 FIGURES = ("updates", "errors")
 _WORDS = {"updates": "Updates", "errors": "Test errors"}

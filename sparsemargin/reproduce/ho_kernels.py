@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.evaluation import compare_on_splits
 from sparsemargin.reproduce._digits import Data, load
-from sparsemargin.reproduce._ho_paper import TABLE_3, PrintedKernel
+from sparsemargin.reproduce._ho_paper import AS_PRINTED, TABLE_3, PrintedKernel
 from sparsemargin.reproduce._ho_problems import AS, POSITIVE_CS
 from sparsemargin.reproduce._recipe import (
     Allowed,
@@ -61,7 +61,7 @@ def settings(algorithm: str, kernel: str) -> list[Setting]:
 def estimator(data: str, kernel: str, algorithm: str, setting: Setting) -> Any:
     """Return an algorithm of the table: one epoch, rows as they come, the last hypothesis."""
     parameter, value = setting
-    common: dict[str, Any] = {"max_iter": 1, "shuffle": False, "hypothesis": "last"}
+    common: dict[str, Any] = {"max_iter": 1, "shuffle": False, **AS_PRINTED}
     common |= _kernel_parameters(data, kernel, parameter)
     if algorithm == "SO":
         return SecondOrderPerceptron(a=value, **common)
