@@ -7,7 +7,7 @@ class and its opposite at that of the rival: so ``W.Phi`` is the difference of t
 """
 
 from libc.math cimport INFINITY, fabs, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._joint_space cimport JointSpace
@@ -151,7 +151,7 @@ cdef inline int make_room(Pair* pair, vector[double]& numbers, vector[int64_t]& 
 
 cdef inline int read_row(double* out, const state_t* g, const Classes* classes,
                          const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                         bint check, vector[uint64_t]& marks, const value_t* next_values,
+                         bint check, vector[uint32_t]& marks, const value_t* next_values,
                          const index_t* next_columns, Py_ssize_t next_nnz) except -1 nogil:
     """Check the row and score it, and send for one to come."""
     cdef int status = OK
@@ -211,7 +211,7 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
     cdef Pair pair
     cdef vector[double] out, numbers
     cdef vector[int64_t] columns
-    cdef vector[uint64_t] marks
+    cdef vector[uint32_t] marks
     out.resize(classes.n)
     with nogil:
         for i in range(start, stop):

@@ -5,7 +5,7 @@ instances are measured by their own norm), and speaks to the rule only where the
 """
 
 from libc.math cimport INFINITY, ldexp, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._labels cimport FirstOrderSpace, Labels, Space, unit
@@ -134,14 +134,16 @@ cdef inline bint is_kept(const Space* space, const double* multipliers,
 
 
 cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double* out,
-                const double* signs, double bound, Py_ssize_t first_label, Py_ssize_t last_label,
+                const double* signs, double bound, double of_repeats, Py_ssize_t first_label,
+                Py_ssize_t last_label,
                 double weight, const double[:, ::1] class_weight, int64_t trials,
                 const value_t* values, const index_t* columns, Py_ssize_t nnz, double* slack_t,
                 double* multipliers, RowScale* known, vector[double]& scratch,
-                int64_t* place, unsigned char* distinct, vector[uint64_t]& marks) except -1 nogil:
+                int64_t* place, unsigned char* distinct, vector[uint32_t]& marks) except -1 nogil:
     """The trial of one row: test every label, correct those whose test fires.
 
-    What a row comes to as a vector matters only now, and only now columns may not stand twice.
+    What a row comes to as a vector matters only now, and only now columns may not stand twice:
+    until that is known its norm is at most `of_repeats` times the bound.
     """
     cdef Space* space = &whole.c
     cdef Py_ssize_t l = first_label - 1
@@ -149,19 +151,24 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
     cdef Step step
     cdef Trial trial
     cdef bint measured = False
-    cdef double y, share, mass
+    cdef double y, share, mass, reach = bound
     cdef bint kept
+    if distinct != NULL and not distinct[0]:
+        reach *= of_repeats
     while True:
-        l = next_firing(space, out, signs, bound, multipliers, l + 1, last_label)
+        l = next_firing(space, out, signs, reach, multipliers, l + 1, last_label)
         if l == last_label:
             break
+        if distinct != NULL and not distinct[0]:
+            if has_repeats(columns, nnz, marks):
+                return NOT_CANONICAL
+            distinct[0] = True
+            reach = bound
+            l -= 1
+            continue
         y = signs[l]
         kept = is_kept(space, multipliers, l)
         if not measured:
-            if distinct != NULL and not distinct[0]:
-                if has_repeats(columns, nnz, marks):
-                    return NOT_CANONICAL
-                distinct[0] = True
             if known != NULL and known.norm > 0.0:
                 row = known[0]
             elif not measure(&row, &space.p, values, nnz, space.bias, space.slack):
@@ -321,7 +328,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
     cdef bint counts = last_label - first_label == K and starts is None
     cdef bint limited = c.of.limit[first_label] >= 0
     cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
-    cdef double bound = 1.0
+    cdef double bound = 1.0, of_repeats = 1.0
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef const double* row_weight = &weights[0] if weights is not None else NULL
     cdef double* slack_t = NULL
@@ -331,7 +338,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
     cdef unsigned char* known_distinct = NULL
     cdef Own own
     cdef vector[double] out, signs, units, scratch
-    cdef vector[uint64_t] marks
+    cdef vector[uint32_t] marks
     out.resize(space.c.at.n_blocks * space.c.at.width)
     signs.assign(K, -1.0)
     units.resize(K)
@@ -381,12 +388,12 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                     known_distinct = &distinct[row]
                 if normed:
                     bound = bound_of_norm(&data[0] + j, indptr[row + 1] - j, c.bias, c.slack)
-                    if known_distinct != NULL and not known_distinct[0]:
-                        # Added up, entries of a column may come to more: at most to their 1-norm.
-                        bound *= sqrt(<double> (indptr[row + 1] - j + 2))
+                    # Added up, entries come to their 1-norm at most.
+                    of_repeats = sqrt(<double> (indptr[row + 1] - j + 2))
                 set_signs(signs.data(), 1.0, &own)
                 status = decide(
-                    r, space, kind, out.data(), signs.data(), bound, first_label, last_label,
+                    r, space, kind, out.data(), signs.data(), bound, of_repeats, first_label,
+                    last_label,
                     row_weight[row] if row_weight != NULL else 1.0, class_weight, trials,
                     &data[0] + j, &indices[0] + j, indptr[row + 1] - j, slack_t,
                     c.multipliers + row * K if c.multipliers != NULL else NULL,

@@ -1,7 +1,7 @@
 """What the engine asks of one row of a CSR matrix."""
 
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine._power cimport Power
@@ -33,7 +33,7 @@ cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz
                    Py_ssize_t n_features) noexcept nogil
 cdef bint in_range(const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features) noexcept nogil
 cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
-                      vector[uint64_t]& marks) except -1 nogil
+                      vector[uint32_t]& marks) except -1 nogil
 cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
                      double slack) noexcept nogil
 cdef inline double bound_of_norm(const value_t* values, Py_ssize_t nnz, double bias,

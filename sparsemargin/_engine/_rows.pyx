@@ -17,7 +17,7 @@ from sparsemargin._engine._types cimport (
 cdef enum:
     LOWEST_EXPONENT = -1022
 
-# Bits that tell the columns of an unsorted row apart: what a near cache holds.
+# What tells the columns of an unsorted row apart.
 cdef enum:
     MARKS = 1 << 20
 
@@ -86,26 +86,29 @@ cdef inline bint is_rising(const index_t* columns, Py_ssize_t nnz) noexcept nogi
 
 
 cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
-                      vector[uint64_t]& marks) except -1 nogil:
+                      vector[uint32_t]& marks) except -1 nogil:
     """Whether a column of the row, whose columns are in range, stands twice.
 
-    Where the row is not sorted every column sets a bit of `marks`, scratch of zeros that is left
-    as it was found. Columns that share a bit, beyond those that `marks` can tell apart, are sorted.
+    Where the row is not sorted its columns are marked with a number that no row before it had, kept
+    behind the `marks`, which are scratch. Columns that share a mark, beyond those that have one
+    each, are sorted.
     """
     cdef vector[int64_t] ordered
-    cdef uint64_t at, met = 0
+    cdef uint32_t number
+    cdef uint32_t* mark
     cdef Py_ssize_t j
+    cdef bint met = False
     if is_rising(columns, nnz):
         return False
-    if marks.empty():
-        marks.resize(MARKS >> 6)
+    if marks.empty() or marks[MARKS] == 0xFFFFFFFFu:
+        marks.assign(MARKS + 1, 0)
+    marks[MARKS] += 1
+    number = marks[MARKS]
+    mark = marks.data()
     for j in range(nnz):
-        at = <uint64_t> columns[j] & (MARKS - 1)
-        met |= marks[at >> 6] >> (at & 63)
-        marks[at >> 6] |= <uint64_t> 1 << (at & 63)
-    for j in range(nnz):
-        marks[(<uint64_t> columns[j] & (MARKS - 1)) >> 6] = 0
-    if not met & 1:
+        met |= mark[columns[j] & (MARKS - 1)] == number
+        mark[columns[j] & (MARKS - 1)] = number
+    if not met:
         return False
     ordered.assign(columns, columns + nnz)
     sort(ordered.begin(), ordered.end())
@@ -246,7 +249,7 @@ def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
     cdef Py_ssize_t r = -1, nnz, n_rows = indptr.shape[0] - 1
     cdef int status = OK
     cdef const index_t* columns
-    cdef vector[uint64_t] marks
+    cdef vector[uint32_t] marks
     with nogil:
         for r in range(n_rows):
             columns = &indices[0] + indptr[r]
