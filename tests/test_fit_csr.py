@@ -15,6 +15,8 @@ from sparsemargin import (
     SecondOrderPerceptron,
     fit_csr,
 )
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.learners import ALGORITHMS
 
 
 @pytest.fixture
@@ -177,3 +179,20 @@ def test_public_names():
     }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Rows to learn from and to test on, of which one in twenty is of the second class."""
+    X, y = make_zipf_text(12_000, random_state=5)
+    chosen = (y < 0) | (np.random.RandomState(0).rand(len(y)) < 0.05)
+    X, y = X[chosen], y[chosen]
+    return X[::2], y[::2], X[1::2], y[1::2]
+
+
+@pytest.mark.parametrize("algo", [*ALGORITHMS, None])
+def test_defaults_err_less_than_always_answering_the_more_frequent_class(rare, algo):
+    X, y, X_test, y_test = rare
+    assert 0.04 < (y > 0).mean() < 0.06
+    model = fit_csr(X, y, algo, random_state=0)
+    assert 1 - model.score(X_test, y_test) < 0.9 * (y_test > 0).mean()
