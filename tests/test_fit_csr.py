@@ -195,4 +195,4 @@ def test_defaults_err_less_than_always_answering_the_more_frequent_class(rare, a
     X, y, X_test, y_test = rare
     assert 0.04 < (y > 0).mean() < 0.06
     model = fit_csr(X, y, algo, random_state=0)
-    assert 1 - model.score(X_test, y_test) < 0.9 * (y_test > 0).mean()
+    assert 1 - model.score(X_test, y_test) < (y_test > 0).mean()
