@@ -118,6 +118,7 @@ reproduce-quick: $(VENV)/installed
 defaults: $(VENV)/installed
 	$(RUN) benchmarks/defaults.py
 	$(RUN) benchmarks/larger_p.py
+	$(RUN) benchmarks/named_defaults.py
 
 lint: $(VENV)/installed
 	$(RUN) -m pip install -q -e ".[dev]"
