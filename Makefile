@@ -127,9 +127,10 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --upgrade pip
 
-# Editable, so that python started in this folder finds the compiled engine.
+# Editable, so that python started in this folder finds the compiled engine. Bytecode is made of what is
+# imported, when it is: of everything it would take a quarter of a minute before anything is shown.
 $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
-	$(VENV)/bin/python -m pip install -e ".[plot]"
+	$(VENV)/bin/python -m pip install --no-compile -e ".[plot]"
 	@touch $@
 
 # What all but the demo needs besides. The library is named, as it is there: a path would compile it again.
