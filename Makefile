@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
+.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -80,6 +80,10 @@ peers: $(VENV)/equipped
 bench-epoch: $(VENV)/equipped
 	$(RUN) benchmarks/epoch.py
 	$(RUN) benchmarks/floor_ratio.py
+
+# Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
+bench-text: $(VENV)/equipped
+	$(RUN) benchmarks/vectorized.py
 
 bench-labels: $(VENV)/equipped
 	$(RUN) benchmarks/many_labels.py

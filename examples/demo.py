@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from corpus import LIBRARIES, Docstrings, collect_docstrings
+from corpus import LIBRARIES, Documents, collect_docstrings
 from report import sized
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -48,7 +48,7 @@ class Split:
     words: np.ndarray
 
 
-def split_by_file(documents: Docstrings) -> Split:
+def split_by_file(documents: Documents) -> Split:
     """Hold out a quarter of the documents, and weigh words on the others alone.
 
     The docstrings of one file resemble each other, so a file goes to one side as a whole.
@@ -166,7 +166,7 @@ def draw_margins(models: dict, split: Split) -> None:
     print(f"\nMargin distributions drawn in {PICTURE}")
 
 
-def describe(documents: Docstrings, split: Split) -> None:
+def describe(documents: Documents, split: Split) -> None:
     """Print what the documents are and how they were split."""
     counts = {library: int(np.sum(documents.libraries == library)) for library in LIBRARIES}
     found = ", ".join(f"{count:,} of {library}" for library, count in counts.items())
