@@ -36,9 +36,8 @@ SOAKS = {
 
 def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -> Any:
     """Make the estimator of a soak; it has seen nothing yet."""
-    if alpha is not None:
-        return ALMAClassifier(p=p, alpha=alpha, normalize=normalize, hypothesis="average")
-    return PNormPerceptron(p=p, normalize=normalize, hypothesis="average")
+    common = {"p": p, "normalize": normalize, "hypothesis": "average", "fit_intercept": False}
+    return PNormPerceptron(**common) if alpha is None else ALMAClassifier(alpha=alpha, **common)
 
 
 def soak(

@@ -18,6 +18,7 @@ from strategies_higher_order import (
     ESTIMATORS,
     HYPOTHESES,
     MODELS,
+    PAPER,
     ROUNDING,
     RULES,
     MatrixExtras,
@@ -46,6 +47,7 @@ from sparsemargin.learners import _matrix
             "hypothesis": st.sampled_from(HYPOTHESES),
             "normalize_hypotheses": st.booleans(),
             "fit_intercept": st.booleans(),
+            "intercept_scaling": st.sampled_from([1.0, "auto"]),
             "max_updates": st.sampled_from([None, 5]),
         }
     ),
@@ -56,6 +58,9 @@ from sparsemargin.learners import _matrix
 def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, cuts, value_dtype):
     X, y = noisy_problem(200, n_classes=n_classes, value_dtype=value_dtype)
     params = {**params, "shuffle": False, "random_state": 0}
+    if params["intercept_scaling"] == "auto":
+        # Which is of the first 100 rows, where the first batch has them.
+        cuts = [cut for cut in cuts if cut >= 100]
     whole = streamed(model(**params), X, y, (), n_classes)
     assert_same_model(streamed(model(**params), X, y, cuts, n_classes), whole, X)
     assert_same_model(model(**params, max_iter=1).fit(X, y), whole, X, ROUNDING)
@@ -104,7 +109,7 @@ def test_each_shape_takes_the_path_that_suits_it(estimator, shape):
     indptr = np.arange(m + 1) * per_row
     X = sp.csr_matrix((rng.uniform(-1, 1, columns.size), columns.ravel(), indptr), shape=(m, n))
     y = rng.randint(2, size=m)
-    model = estimator(random_state=0).fit(X, y)
+    model = estimator(random_state=0, **PAPER).fit(X, y)
     assert model.n_corrections_ > m / 5
     assert model.solver_ == solver
 
@@ -140,7 +145,8 @@ def test_without_warm_start_a_fit_begins_anew(estimator):
         ("max_updates", 9),
         ("solver", "primal"),
         ("hypothesis", "last"),
-        ("fit_intercept", True),
+        ("fit_intercept", False),
+        ("intercept_scaling", 1.0),
     ],
 )
 def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
@@ -164,7 +170,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(model, hypothesis, travel, tmp
     travelled = COPIES[travel](original, tmp_path)
     assert_same_model(travelled, original, X)
     travelled.partial_fit(X[50:], y[50:])
-    assert_same_model(travelled, streamed(model(**params), X, y, n_classes=3), X)
+    assert_same_model(travelled, streamed(model(**params), X, y, [50], n_classes=3), X)
     assert_array_equal(original.decision_function(X), at_50)
 
 

@@ -90,8 +90,7 @@ _LEARNING, _MODEL = "Learning", "Model"
     cls=Option,
     section=_LEARNING,
     type=click.Choice(list(ALGORITHMS)),
-    help=f"[default: {DEFAULT_ALGORITHM}, with an intercept of a tenth of the rows' norm "
-    "unless there is a --kernel]",
+    help=f"[default: {DEFAULT_ALGORITHM}]",
 )
 @algorithm_options
 @ZERO_BASED

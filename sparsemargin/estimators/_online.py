@@ -421,7 +421,7 @@ where rows may have several
         tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
         # A hyperplane through the origin can't favour one class of blobs that lie around it, as
         # scikit-learn's check of class_weight expects.
-        tags.classifier_tags.poor_score = not self.fit_intercept
+        tags.classifier_tags.poor_score = not self._has_intercept
         return tags
 
 

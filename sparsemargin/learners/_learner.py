@@ -166,12 +166,17 @@ class Learner:
 
     def _bias(self, rows: Rows) -> float:
         """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
-        if not self.fit_intercept:
+        if not self._has_intercept:
             return 0.0
-        if self.intercept_scaling != "auto":
-            return float(self.intercept_scaling)
+        auto = self.intercept_scaling == "auto"
+        return intercept_scale(rows) if auto else float(self.intercept_scaling)
+
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the parameters ask for one."""
         # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
-        return intercept_scale(rows) if getattr(self, "kernel", "linear") == "linear" else 0.0
+        measurable = getattr(self, "kernel", "linear") == "linear"
+        return self.fit_intercept and (self.intercept_scaling != "auto" or measurable)
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
