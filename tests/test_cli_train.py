@@ -416,11 +416,11 @@ def test_the_error_is_that_of_predictions_made_before_each_row_is_learned_from(t
     )
     X, y = load_svmlight(text)
     scaling = 0.1 * np.sqrt(X[:100].multiply(X[:100]).sum() / 100)
-    # Without rows there is no prediction; learning from an empty one changes nothing but counts.
     model = PNormPerceptron(hypothesis="last", intercept_scaling=scaling)
-    model.partial_fit(0 * X[:1], y[:1], classes=[-1, 1])
-    wrong = 0
-    for i in range(400):
+    model.partial_fit(X[:1], y[:1], classes=[-1, 1])
+    # Weights of 0 are for the second class.
+    wrong = int(y[0] != 1)
+    for i in range(1, 400):
         wrong += model.predict(X[i : i + 1])[0] != y[i]
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert figures["mistakes"] == wrong

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
@@ -168,8 +168,9 @@ class Learner:
         """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
         if not self._has_intercept:
             return 0.0
-        auto = self.intercept_scaling == "auto"
-        return intercept_scale(rows) if auto else float(self.intercept_scaling)
+        if self.intercept_scaling != "auto":
+            return float(self.intercept_scaling)
+        return intercept_scale(self._beginning or [rows])
 
     @property
     def _has_intercept(self) -> bool:
@@ -218,6 +219,9 @@ class Learner:
     # While a stream is opened: whether features may come that are not known yet.
     _grows = False
 
+    # While a stream of blocks is opened: those of its first rows.
+    _beginning: Sequence[Any] = ()
+
     @abstractmethod
     def _open(self, rows: Rows) -> None:
         """Make what a stream that begins with these rows is learned in."""
@@ -261,17 +265,18 @@ class Learner:
         )
 
     def _open_stream(
-        self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
-    ) -> None:
+        self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False,
+        beginning: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         """Get ready for a stream that begins with these rows; grows: their number of features may
-        turn out larger."""
+        turn out larger; beginning: blocks of rows, these first, if more are known."""
         self.classes_ = classes
         self._class_weight = self._expand_class_weight(None)
-        self._grows = grows
+        self._grows, self._beginning = grows, beginning
         try:
             self._open(rows)
         finally:
-            del self._grows
+            del self._grows, self._beginning
         self._structure = self._get_structure()
         self._slice_seed = slice_seed
 
