@@ -209,9 +209,7 @@ def test_without_a_rate_it_stays_the_p_norm_perceptron_over_noise(p, solver, hyp
 def test_sparse_updates_change_the_matrix_at_some_mistakes_only(p, solver):
     problem = make_problem(0, m=200, n=20, density=0.5, noise=0.3)
     sparse, full = (
-        paper_ho(p=p, solver=solver, sparse_updates=sparse, shuffle=False).fit(
-            problem.X, problem.y
-        )
+        paper_ho(p=p, solver=solver, sparse_updates=sparse, shuffle=False).fit(problem.X, problem.y)
         for sparse in (True, False)
     )
     assert 0 < sparse.n_updates_ < sparse.n_corrections_
