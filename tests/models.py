@@ -33,7 +33,9 @@ MODELS = {
     "CRAMMA": partial(CRAMMAClassifier, radius=3.0, eta0=0.01),
     "ROMMA": ROMMAClassifier,
     "largest margin": partial(MaxMarginClassifier, tol=None),
-    "ALMA, poly": partial(ALMAClassifier, kernel="poly", gamma=0.5, coef0=1.0),
+    "ALMA, poly": partial(
+        ALMAClassifier, kernel="poly", gamma=0.5, coef0=1.0, intercept_scaling=1.0
+    ),
     "ROMMA, rbf": partial(ROMMAClassifier, kernel="rbf", gamma=0.5),
     "Higher-order": partial(HigherOrderPerceptron, solver="implicit"),
     "Higher-order, p = 3": partial(HigherOrderPerceptron, p=3.0, solver="implicit"),

@@ -28,14 +28,19 @@ from strategies import (
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
+# As the papers have them: no constant coordinate, one pass, a matrix that any mistake may change.
+PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None}
+paper_ho = partial(HigherOrderPerceptron, **PAPER)
+paper_so = partial(SecondOrderPerceptron, **PAPER)
+
 SOLVERS = ["implicit", "primal"]
 solvers = st.sampled_from([*SOLVERS, "auto"])
 limits = st.sampled_from([None, 1, 4])
 RULES = {
-    "HO_2": partial(HigherOrderPerceptron, p=2.0),
-    "sparse HO_2": partial(HigherOrderPerceptron, p=2.0, sparse_updates=True),
-    "HO_4": partial(HigherOrderPerceptron, p=4.0, c=0.8),
-    "SO": partial(SecondOrderPerceptron, a=0.2),
+    "HO_2": partial(paper_ho, p=2.0),
+    "sparse HO_2": partial(paper_ho, p=2.0, sparse_updates=True),
+    "HO_4": partial(paper_ho, p=4.0, c=0.8),
+    "SO": partial(paper_so, a=0.2),
 }
 MODELS = {
     f"{name}, {solver}": partial(rule, solver=solver)
@@ -76,8 +81,8 @@ class MatrixMachine(Subject):
     solver: str = "auto"
 
     def estimator(self, **params):
-        kind = {HigherOrder: HigherOrderPerceptron, SecondOrder: SecondOrderPerceptron}
-        return kind[type(self.rule)](shuffle=False, solver=self.solver, **vars(self.rule), **params)
+        make = {HigherOrder: paper_ho, SecondOrder: paper_so}[type(self.rule)]
+        return make(shuffle=False, solver=self.solver, **vars(self.rule), **params)
 
 
 @dataclass

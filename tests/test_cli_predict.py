@@ -174,8 +174,8 @@ def test_a_model_of_files_knows_how_indices_count(case):
 @pytest.mark.parametrize(
     "model",
     [
-        PNormPerceptron(hypothesis="vote", random_state=0),
-        PNormPerceptron(hypothesis="random", random_state=0, fit_intercept=True),
+        PNormPerceptron(hypothesis="vote", random_state=0, fit_intercept=False),
+        PNormPerceptron(hypothesis="random", random_state=0),
         HigherOrderPerceptron(random_state=0),
     ],
     ids=["vote", "random", "ho"],

@@ -63,6 +63,8 @@ def assert_same(model, other, folder):
         ("--algo romma --aggressive", "romma", {"aggressive": True}),
         ("--algo ho --max-updates 20 --c 0.3 --sparse-updates", "ho",
          {"max_updates": 20, "c": 0.3, "sparse_updates": True}),
+        ("--algo ho", "ho", {}),
+        ("--algo so", "so", {}),
         ("--algo so --a 2 --max-updates 20", "so", {"a": 2, "max_updates": 20}),
         ("--hash-bits 8 --float32 --threads 1", None,
          {"hash_bits": 8, "dtype": np.float32, "n_jobs": 1}),
@@ -413,10 +415,12 @@ def test_the_error_is_that_of_predictions_made_before_each_row_is_learned_from(t
         run("train", text, "-o", tmp_path / "a.model", "-q", "--json", *options).stdout
     )
     X, y = load_svmlight(text)
-    # Without rows there is no prediction; learning from an empty one changes nothing but counts.
-    model = PNormPerceptron(hypothesis="last").partial_fit(0 * X[:1], y[:1], classes=[-1, 1])
-    wrong = 0
-    for i in range(400):
+    scaling = 0.1 * np.sqrt(X[:100].multiply(X[:100]).sum() / 100)
+    model = PNormPerceptron(hypothesis="last", intercept_scaling=scaling)
+    model.partial_fit(X[:1], y[:1], classes=[-1, 1])
+    # Weights of 0 are for the second class.
+    wrong = int(y[0] != 1)
+    for i in range(1, 400):
         wrong += model.predict(X[i : i + 1])[0] != y[i]
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert figures["mistakes"] == wrong

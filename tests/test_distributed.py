@@ -124,8 +124,9 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
 @examples(15)
 def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, p):
     for algo, rule, own in (
-        ("so", SecondOrder(a=0.7), {"a": 0.7}), ("ho", HigherOrder(p=p), {"p": p})
-    ):  # fmt: skip
+        ("so", SecondOrder(a=0.7), {"a": 0.7, "fit_intercept": False}),
+        ("ho", HigherOrder(p=p), {"p": p, "fit_intercept": False}),
+    ):
         expected = mix_mistakes(shards, rule, 3)
         assume(expected.smallest_gap > 1e-9)
         for hypothesis, weights in ("last", expected.theta), ("average", expected.average):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
+from strategies_higher_order import PAPER
 
 from sparsemargin import (
     HigherOrderPerceptron,
@@ -32,7 +33,7 @@ every_hypothesis = pytest.mark.parametrize("hypothesis", HYPOTHESES)
 
 def make(name, **params):
     model, own = MODELS[name]
-    return model(**{"random_state": 3, **own, **params})
+    return model(**{**PAPER, "random_state": 3, **own, **params})
 
 
 def noisy(n_rows, n_classes, seed=0):

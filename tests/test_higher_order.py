@@ -30,11 +30,12 @@ from strategies_higher_order import (
     check_weights,
     limits,
     long_problem,
+    paper_ho,
     plain_extras,
     solvers,
 )
 
-from sparsemargin import HigherOrderPerceptron, PNormPerceptron
+from sparsemargin import PNormPerceptron
 
 POWERS = [2.0, 4.0, 7.0, 10.0]
 RATES = [0.0, 0.2, 0.8]
@@ -151,7 +152,7 @@ def test_auto_begins_with_rows_and_goes_over_to_the_matrix_where_that_is_cheaper
 
 def test_auto_keeps_the_rows_where_features_are_many():
     problem = make_problem(0, m=200, n=6000, density=0.005, noise=0.6)
-    model = HigherOrderPerceptron(p=4.0, shuffle=False).fit(problem.X, problem.y)
+    model = paper_ho(p=4.0, shuffle=False).fit(problem.X, problem.y)
     assert model.n_corrections_ > 50
     assert model.solver_ == "implicit"
 
@@ -196,7 +197,7 @@ def test_without_a_rate_it_is_the_p_norm_perceptron(
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_without_a_rate_it_stays_the_p_norm_perceptron_over_noise(p, solver, hypothesis):
     problem = long_problem()
-    model = HigherOrderPerceptron(
+    model = paper_ho(
         p=p, c=0.0, solver=solver, hypothesis=hypothesis, max_iter=2, shuffle=False
     ).fit(problem.X, problem.y)
     assert model.n_corrections_ > 1000
@@ -208,9 +209,7 @@ def test_without_a_rate_it_stays_the_p_norm_perceptron_over_noise(p, solver, hyp
 def test_sparse_updates_change_the_matrix_at_some_mistakes_only(p, solver):
     problem = make_problem(0, m=200, n=20, density=0.5, noise=0.3)
     sparse, full = (
-        HigherOrderPerceptron(p=p, solver=solver, sparse_updates=sparse, shuffle=False).fit(
-            problem.X, problem.y
-        )
+        paper_ho(p=p, solver=solver, sparse_updates=sparse, shuffle=False).fit(problem.X, problem.y)
         for sparse in (True, False)
     )
     assert 0 < sparse.n_updates_ < sparse.n_corrections_
@@ -224,10 +223,10 @@ def test_sparse_updates_change_the_matrix_at_some_mistakes_only(p, solver):
 def test_bounded_updates_are_counted_and_mistakes_go_on(p, solver, sparse_updates):
     problem = make_problem(0, m=200, n=20, density=0.5, noise=0.3)
     params = {"p": p, "sparse_updates": sparse_updates, "solver": solver, "shuffle": False}
-    model = HigherOrderPerceptron(max_updates=3, **params).fit(problem.X, problem.y)
+    model = paper_ho(max_updates=3, **params).fit(problem.X, problem.y)
     assert model.n_updates_ == 3
     assert model.n_corrections_ > 30
-    free = HigherOrderPerceptron(**params).fit(problem.X, problem.y)
+    free = paper_ho(**params).fit(problem.X, problem.y)
     assert free.n_updates_ > 3
-    beyond = HigherOrderPerceptron(max_updates=10**6, **params).fit(problem.X, problem.y)
+    beyond = paper_ho(max_updates=10**6, **params).fit(problem.X, problem.y)
     np.testing.assert_array_equal(beyond.coef_, free.coef_)

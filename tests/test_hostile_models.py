@@ -184,12 +184,14 @@ LINEAR = ("state", "_space", "LinearSpace")
 TOGETHER = ("state", "_space", "JointSpace")
 SPACE = ("state", "_space", "LabelSpaces", "spaces", 0, "dict")
 SETTINGS = (*SPACE, "settings", "dict")
-average = ALMAClassifier(random_state=0)
-vote = ALMAClassifier(hypothesis="vote", random_state=0)
-joint = ALMAClassifier(multi_class="joint", random_state=0)
-ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", random_state=0)
-so = SecondOrderPerceptron(solver="implicit", random_state=0)
-primal = SecondOrderPerceptron(solver="primal", random_state=0)
+# As many coordinates as features.
+PLAIN = {"fit_intercept": False, "random_state": 0}
+average = ALMAClassifier(**PLAIN)
+vote = ALMAClassifier(hypothesis="vote", **PLAIN)
+joint = ALMAClassifier(multi_class="joint", **PLAIN)
+ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", **PLAIN)
+so = SecondOrderPerceptron(solver="implicit", **PLAIN)
+primal = SecondOrderPerceptron(solver="primal", **PLAIN)
 
 
 def put(*place_and_value):
@@ -348,7 +350,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
 
 def test_a_sparse_array_is_no_longer_than_the_model(path):
     wide = make_problem(n=3000)[0]
-    save_model(ALMAClassifier().fit(wide[:3], [0, 1, 1]), path)
+    save_model(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]), path)
     document, arrays = opened(path)
     sparse = at(document, (*LINEAR, "t", "sparse"))
     for length, message in [

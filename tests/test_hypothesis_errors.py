@@ -36,8 +36,8 @@ HYPOTHESES = {
     if not (name == "vote" and normalized)
 }
 RULES = {
-    "perceptron": PNormPerceptron(normalize=False),
-    "pnorm": PNormPerceptron(fit_intercept=True),
+    "perceptron": PNormPerceptron(normalize=False, fit_intercept=False),
+    "pnorm": PNormPerceptron(intercept_scaling=1.0),
     "alma": ALMAClassifier(alpha=0.7),
     "margin": MarginPerceptron(margin=0.5, soft_margin=0.5),
     "romma": ROMMAClassifier(),

@@ -167,9 +167,9 @@ def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
 def test_margins_do_not_depend_on_the_scale_of_the_weights(size):
     X, y = make_problem()
     one, other = (
-        PNormPerceptron(
-            normalize=False, shuffle=False, hypothesis="last", fit_intercept=False
-        ).fit(rows, y)
+        PNormPerceptron(normalize=False, shuffle=False, hypothesis="last", fit_intercept=False).fit(
+            rows, y
+        )
         for rows in (X, X * size)
     )
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)

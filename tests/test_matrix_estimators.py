@@ -195,13 +195,22 @@ def test_names_stand_for_estimators(algo, estimator):
     assert_same_model(fitted, estimator(**params).fit(X, y), X)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_defaults_are_those_that_err_least(estimator):
+    params = estimator().get_params()
+    assert params["fit_intercept"] is True
+    assert params["intercept_scaling"] == "auto"
+    assert params["max_iter"] == 5
+    assert params["max_updates"] == 1000
+
+
 COMMON = {
     "max_updates": [0, -1, 1.5, "all"],
     "solver": ["cholesky", "", None, 1],
     "hypothesis": ["averaged", None],
     "max_iter": [0, -1, np.nan, np.inf],
     "max_corrections": [0, -1, 1.5],
-    "intercept_scaling": [0, -1, np.inf],
+    "intercept_scaling": [0, -1, np.inf, "data", None],
     "n_jobs": [0, 1.5],
     "class_weight": ["even", [1.0, 2.0], {0: -1.0, 1: 1.0}],
 }

@@ -18,10 +18,10 @@ from strategies_higher_order import (
     assert_agrees,
     models,
     noisy_problem,
+    paper_ho,
+    paper_so,
     streamed,
 )
-
-from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 pytestmark = pytest.mark.skipif(
     np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp,
@@ -162,7 +162,7 @@ def test_a_step_out_of_range_is_refused_before_any_label_learns(model, n_classes
 def test_what_cancels_leaves_nothing_behind(p, c, solver):
     """v comes back to 0 after each pair of rows; rounding would leave a direction."""
     X = sp.csr_matrix([[1.0, 2.0], [1.0, 2.0], [3.0, -1.0], [3.0, -1.0]])
-    model = HigherOrderPerceptron(
+    model = paper_ho(
         p=p, c=c, solver=solver, shuffle=False, normalize_hypotheses=True, hypothesis="last"
     ).fit(X, [1, 0, 1, 0])
     assert model.n_corrections_ == 4
@@ -171,7 +171,7 @@ def test_what_cancels_leaves_nothing_behind(p, c, solver):
 
 def test_products_that_overflow_apart_and_cancel_together():
     X = sp.csr_matrix([[1.0, 0.0], [0.0, 1.0]])
-    model = SecondOrderPerceptron(
+    model = paper_so(
         hypothesis="last", class_weight={0: 4.0, 1: 4.0}, shuffle=False, max_iter=3
     ).fit(X, [1, 0])
     far = sp.csr_matrix([[1.7e308, 1.7e308], [0.0, 0.0], [1.7e308, 0.0]])
@@ -190,7 +190,7 @@ def test_any_a(a, problem):
     """The smaller a, the worse conditioned is the larger of the two matrices, and it alone."""
     runs = runs_of(problem, SecondOrder(a=a))
     for solver, hypothesis in product([*SOLVERS, "auto"], ["last", "average"]):
-        model = SecondOrderPerceptron(a=a, solver=solver, hypothesis=hypothesis, shuffle=False)
+        model = paper_so(a=a, solver=solver, hypothesis=hypothesis, shuffle=False)
         smaller = solver == "auto" and hypothesis == "last"
         tolerance = 1e-9 if smaller else max(1e-9, 1e-14 / a)
         assert_agrees(model.fit(problem.X, problem.y), problem, runs, tolerance=tolerance)
@@ -233,8 +233,8 @@ def test_one_row_with_both_labels_in_turns(p, solver):
     """Every trial is a mistake, and the matrix shrinks the one direction there is."""
     X, y = sp.csr_matrix(np.tile([3.0, 4.0, 0.0], (2001, 1))), np.arange(2001) % 2
     for model in (
-        HigherOrderPerceptron(p=p, c=0.999, solver=solver, shuffle=False),
-        SecondOrderPerceptron(a=1e-6, solver=solver, shuffle=False),
+        paper_ho(p=p, c=0.999, solver=solver, shuffle=False),
+        paper_so(a=1e-6, solver=solver, shuffle=False),
     ):
         model.fit(X, y)
         assert np.isfinite(model.coef_).all()

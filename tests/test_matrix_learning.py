@@ -1,6 +1,7 @@
 """How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
 
 import _thread
+import math
 import warnings
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from reference_higher_order import HigherOrder, SecondOrder
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from stages import COPIES, InterruptingOutput
 from strategies import examples, make_problem, to_csr
@@ -18,6 +20,7 @@ from strategies_higher_order import (
     ESTIMATORS,
     HYPOTHESES,
     MODELS,
+    PAPER,
     ROUNDING,
     RULES,
     MatrixExtras,
@@ -31,8 +34,9 @@ from strategies_higher_order import (
     streamed,
 )
 
-from sparsemargin import HigherOrderPerceptron
+from sparsemargin import HigherOrderPerceptron, fit_csr, fit_svmlight, load_svmlight
 from sparsemargin._engine.seen_loop import SeenLoop
+from sparsemargin.distributed import fit_distributed
 from sparsemargin.learners import _matrix
 
 # -- streams --------------------------------------------------------------------------------------
@@ -46,6 +50,7 @@ from sparsemargin.learners import _matrix
             "hypothesis": st.sampled_from(HYPOTHESES),
             "normalize_hypotheses": st.booleans(),
             "fit_intercept": st.booleans(),
+            "intercept_scaling": st.sampled_from([1.0, "auto"]),
             "max_updates": st.sampled_from([None, 5]),
         }
     ),
@@ -56,6 +61,9 @@ from sparsemargin.learners import _matrix
 def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, cuts, value_dtype):
     X, y = noisy_problem(200, n_classes=n_classes, value_dtype=value_dtype)
     params = {**params, "shuffle": False, "random_state": 0}
+    if params["intercept_scaling"] == "auto":
+        # Which is of the first 100 rows, where the first batch has them.
+        cuts = [cut for cut in cuts if cut >= 100]
     whole = streamed(model(**params), X, y, (), n_classes)
     assert_same_model(streamed(model(**params), X, y, cuts, n_classes), whole, X)
     assert_same_model(model(**params, max_iter=1).fit(X, y), whole, X, ROUNDING)
@@ -87,6 +95,79 @@ def test_a_fit_tells_the_rows_of_its_own_matrix(model):
     assert stream.fit(X, y).mistakes_[before:].max() < 90
 
 
+# -- the intercept's scale ------------------------------------------------------------------------
+
+
+def tenth_of_the_norms(X):
+    """The definition: of the root mean square of the first 100 rows' norms."""
+    squares = [math.fsum(x * x for x in row) for row in X[:100].toarray().tolist()]
+    return 0.1 * math.sqrt(math.fsum(squares) / len(squares))
+
+
+@pytest.mark.parametrize("n_rows", [40, 300])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("algo", ["ho", "so"])
+def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
+    algo, dtype, n_rows, tmp_path
+):
+    X, y = noisy_problem(n_rows)
+    # Those beyond the first hundred are much longer.
+    X = sp.diags(np.arange(1.0, n_rows + 1) ** 2).dot(X).tocsr()
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    lines = path.read_text().splitlines(keepends=True)
+    parts = [tmp_path / f"part-{i:02}.svm" for i in range(n_rows // 20)]
+    for i, part in enumerate(parts):
+        part.write_text("".join(lines[20 * i : 20 * i + 20]))
+    X, y = load_svmlight(path, dtype=dtype)
+    fitted = fit_csr(X, y, algo, random_state=0)
+    assert fitted.intercept_scaling_ == pytest.approx(tenth_of_the_norms(X), rel=1e-6)
+    assert fitted.intercept_.all()
+    others = [
+        type(fitted)().partial_fit(X[:100], y[:100], classes=[0, 1]).partial_fit(X[100:], y[100:])
+        if n_rows > 100
+        else type(fitted)().partial_fit(X, y, classes=[0, 1]),
+        fit_svmlight(path, algo, dtype=dtype),
+        fit_svmlight(parts, algo, dtype=dtype),
+        fit_svmlight(parts, algo, dtype=dtype, max_iter=2),
+        fit_distributed([(X, y)], algo=algo, max_iter=1),
+        fit_distributed([path], algo=algo, dtype=dtype, cache_dir=tmp_path, max_iter=1),
+        fit_distributed([parts], algo=algo, dtype=dtype, cache_dir=tmp_path, max_iter=1),
+    ]
+    assert {other.intercept_scaling_ for other in others} == {fitted.intercept_scaling_}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_an_intercept_has_no_scale_of_its_own_without_rows_with_a_norm_or_a_linear_kernel(
+    estimator, learn
+):
+    X, y = noisy_problem()
+    more = {} if learn == "fit" else {"classes": [0, 1]}
+    zero = getattr(estimator(), learn)(0 * X, y, **more)
+    assert zero.intercept_scaling_ == 0.1
+    kernel = getattr(estimator(kernel="rbf", gamma=1.0), learn)(X, y, **more)
+    assert kernel.intercept_scaling_ == 0
+    assert not kernel.intercept_.any()
+    told = getattr(estimator(kernel="rbf", gamma=1.0, intercept_scaling=0.5), learn)(X, y, **more)
+    assert told.intercept_scaling_ == 0.5
+    none = getattr(estimator(fit_intercept=False), learn)(X, y, **more)
+    assert none.intercept_scaling_ == 0
+
+
+@pytest.mark.parametrize("algo", ["ho", "so"])
+def test_a_file_is_learned_as_it_is_read_by_default(algo, tmp_path):
+    X, y = noisy_problem(300)
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    X, y = load_svmlight(path)
+    stream = fit_svmlight(path, algo)
+    fitted = fit_csr(X, y, algo, max_iter=1, shuffle=False)
+    assert_same_model(stream, fitted, X, ROUNDING)
+    with pytest.raises(ValueError, match=r"max_updates=None keeps .* Pass max_updates=1000, say"):
+        fit_svmlight(path, algo, max_updates=None)
+
+
 SHAPES = {
     "few features, many rows": (20_000, 60, 1.0, "primal"),
     "many features, sparse rows": (1_000, 1_000_000, 6e-5, "implicit"),
@@ -104,7 +185,7 @@ def test_each_shape_takes_the_path_that_suits_it(estimator, shape):
     indptr = np.arange(m + 1) * per_row
     X = sp.csr_matrix((rng.uniform(-1, 1, columns.size), columns.ravel(), indptr), shape=(m, n))
     y = rng.randint(2, size=m)
-    model = estimator(random_state=0).fit(X, y)
+    model = estimator(random_state=0, **PAPER).fit(X, y)
     assert model.n_corrections_ > m / 5
     assert model.solver_ == solver
 
@@ -140,7 +221,8 @@ def test_without_warm_start_a_fit_begins_anew(estimator):
         ("max_updates", 9),
         ("solver", "primal"),
         ("hypothesis", "last"),
-        ("fit_intercept", True),
+        ("fit_intercept", False),
+        ("intercept_scaling", 1.0),
     ],
 )
 def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
@@ -164,7 +246,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(model, hypothesis, travel, tmp
     travelled = COPIES[travel](original, tmp_path)
     assert_same_model(travelled, original, X)
     travelled.partial_fit(X[50:], y[50:])
-    assert_same_model(travelled, streamed(model(**params), X, y, n_classes=3), X)
+    assert_same_model(travelled, streamed(model(**params), X, y, [50], n_classes=3), X)
     assert_array_equal(original.decision_function(X), at_50)
 
 

@@ -55,7 +55,7 @@ def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
     name, hypothesis, dtype, n_classes, way, path
 ):
     X, y = make_problem(n_classes=n_classes, dtype=dtype)
-    model = MODELS[name](hypothesis=hypothesis, random_state=0, fit_intercept=True)
+    model = MODELS[name](hypothesis=hypothesis, random_state=0)
     if way == "fit":
         fit(model, X[:50], y[:50])
     else:
@@ -77,7 +77,9 @@ def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_warm_start_goes_on_from_a_file(name, hypothesis, n_classes, path):
     X, y = make_problem(n_classes=n_classes)
-    model = MODELS[name](hypothesis=hypothesis, random_state=0, warm_start=True, max_iter=2)
+    model = MODELS[name](
+        hypothesis=hypothesis, fit_intercept=False, random_state=0, warm_start=True, max_iter=2
+    )
     loaded = through_a_file(fit(model, X, y), path)
     assert_same(fit(loaded, X, y), fit(model, X, y))
 

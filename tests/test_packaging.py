@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 # What compiling and running leave in the package's folders.
-MADE = (".so", ".cpp", ".pyc", ".html")
+MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
 
 def files():

@@ -30,11 +30,12 @@ from strategies_higher_order import (
     check_weights,
     limits,
     long_problem,
+    paper_so,
     plain_extras,
     solvers,
 )
 
-from sparsemargin import PNormPerceptron, SecondOrderPerceptron
+from sparsemargin import PNormPerceptron
 
 machines = st.builds(
     MatrixMachine,
@@ -128,7 +129,7 @@ def test_auto_begins_with_rows_and_goes_over_to_the_matrix_where_that_is_cheaper
 
 def test_auto_keeps_the_rows_where_features_are_many():
     problem = make_problem(0, m=200, n=6000, density=0.005, noise=0.6)
-    model = SecondOrderPerceptron(shuffle=False).fit(problem.X, problem.y)
+    model = paper_so(shuffle=False).fit(problem.X, problem.y)
     assert model.n_corrections_ > 50
     assert model.solver_ == "implicit"
 
@@ -137,20 +138,20 @@ def test_auto_keeps_the_rows_where_features_are_many():
 def test_bounded_updates_are_counted_and_mistakes_go_on(solver):
     problem = make_problem(0, m=200, n=20, density=0.5, noise=0.3)
     params = {"solver": solver, "shuffle": False}
-    model = SecondOrderPerceptron(max_updates=7, **params).fit(problem.X, problem.y)
+    model = paper_so(max_updates=7, **params).fit(problem.X, problem.y)
     assert model.n_updates_ == 7
     assert model.n_corrections_ > 30
-    free = SecondOrderPerceptron(**params).fit(problem.X, problem.y)
+    free = paper_so(**params).fit(problem.X, problem.y)
     assert free.n_updates_ == free.n_corrections_ > 7
-    beyond = SecondOrderPerceptron(max_updates=10**6, **params).fit(problem.X, problem.y)
+    beyond = paper_so(max_updates=10**6, **params).fit(problem.X, problem.y)
     np.testing.assert_array_equal(beyond.coef_, free.coef_)
 
 
 def test_a_large_a_leaves_the_perceptron():
     problem = make_problem(0, m=200, n=20, density=0.5, noise=0.3)
     params = {"hypothesis": "last", "shuffle": False}
-    far = SecondOrderPerceptron(a=1e9, **params).fit(problem.X, problem.y)
+    far = paper_so(a=1e9, **params).fit(problem.X, problem.y)
     assert far.n_corrections_ > 30
-    plain = PNormPerceptron(max_iter=1, **params).fit(problem.X, problem.y)
+    plain = PNormPerceptron(fit_intercept=False, max_iter=1, **params).fit(problem.X, problem.y)
     assert far.n_corrections_ == plain.n_corrections_
     np.testing.assert_allclose(1e9 * far.coef_, plain.coef_, rtol=0, atol=1e-6)

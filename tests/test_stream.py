@@ -107,6 +107,22 @@ def test_blocks_change_nothing(text, n_bytes, monkeypatch):
     same(fit_svmlight(text, "pnorm", p=4), expected)
 
 
+@pytest.mark.parametrize("line", [2, 40])
+def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, tmp_path, monkeypatch):
+    """They are learned from only when a hundred are there, other text then being in their place."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    lines = [f"{i % 2} 1:{i}\n" for i in range(150)]
+    lines[line - 1] = "7 2:1\n"
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(lines))
+    with pytest.raises(ValueError, match=f"^{path}, line {line}: label 7"):
+        fit_svmlight(path, "pnorm", classes=[0, 1])
+    lines[line - 1] = "1 900:1\n"
+    path.write_text("".join(lines))
+    with pytest.raises(ValueError, match=f"^{path}, line {line}.*900"):
+        fit_svmlight(path, "pnorm", classes=[0, 1], memory_limit=5000)
+
+
 def test_known_features_change_nothing_but_their_number(text):
     model, wider = fit_svmlight(text, "alma"), fit_svmlight(text, "alma", n_features=5000)
     assert wider.coef_.shape == (1, 5000)

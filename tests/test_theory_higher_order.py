@@ -202,7 +202,7 @@ def test_the_bound_of_a_run_is_that_of_its_numbers(p):
 
 @pytest.mark.parametrize("options", [
     {}, {"p": 4.0}, {"p": "log"}, {"sparse_updates": True}, {"max_updates": 9},
-    {"fit_intercept": True, "intercept_scaling": 0.5}, {"hypothesis": "last", "shuffle": False},
+    {"fit_intercept": False}, {"intercept_scaling": 0.5}, {"hypothesis": "last", "shuffle": False},
 ], ids=str)  # fmt: skip
 def test_a_fitted_model_is_the_run_it_made(options):
     X, y, u = make_examples(4)

@@ -137,7 +137,7 @@ class MatrixShard:
         return Survey(
             n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None,
-            intercept_scale(rows),
+            intercept_scale([rows]),
             sum(array.nbytes for array in rows[:3]), checksum,
         )  # fmt: skip
 
@@ -269,9 +269,7 @@ class FileShard:
     def survey(self) -> Survey:
         cache, n_bytes = self._open()
         with cache:
-            with_rows = (block for block in cache.blocks() if block.n_rows)
-            first = next(with_rows, None)
-            scale = 0.1 if first is None else intercept_scale(first)
+            scale = intercept_scale(cache.blocks()) if cache.n_rows else 0.0
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,

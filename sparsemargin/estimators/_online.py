@@ -420,9 +420,10 @@ where rows may have several
         tags.classifier_tags.multi_label = self._takes_many_labels
         # Cross-validation then takes the columns of the rows it takes.
         tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
-        # A hyperplane through the origin can't favour one class of blobs that lie around it, as
-        # scikit-learn's check of class_weight expects.
-        tags.classifier_tags.poor_score = not self.fit_intercept
+        # A hyperplane through the origin can't favour one class of blobs that lie around it, and the
+        # last vector of who seeks a margin that blobs don't have is any.
+        seeks_margin = getattr(self, "_seeks_margin", False)
+        tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin
         return tags
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,15 @@ class RowBlock:
     @property
     def n_rows(self) -> int:
         return len(self.indptr) - 1
+
+    def kept(self) -> RowBlock:
+        """A copy, which stays good."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays: dict[str, Any] = {
+            name: value.copy() for name, value in values.items() if isinstance(value, np.ndarray)
+        }
+        text = self.text and replace(self.text, buffer=bytearray(self.text.buffer))
+        return replace(self, text=text, **arrays)
 
 
 def scan(

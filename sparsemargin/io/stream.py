@@ -28,6 +28,7 @@ from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.learners import Learner
+from sparsemargin.learners._defaults import ROWS_MEASURED
 from sparsemargin.learners._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.learners._rows import Rows, refusing
 
@@ -167,6 +168,8 @@ class _Stream:
         if coder is not None:
             self.coder = coder
         self.opened = False
+        # Blocks of the first rows that are not learned from yet.
+        self.beginning: list[RowBlock] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
 
@@ -175,7 +178,7 @@ class _Stream:
     def run(self) -> Learner:
         try:
             with closing(self.passes.first()) as blocks:
-                going_on = self._make_epoch((block, None) for block in blocks)
+                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
             while going_on:
                 going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
             self._check_positive()
@@ -189,6 +192,19 @@ class _Stream:
                 stacklevel=4,
             )
         return self._finish()
+
+    def _begun(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
+        """All blocks; the first ones wait until there are the rows that a model measures."""
+        n_rows = 0
+        for block in blocks:
+            n_rows += block.n_rows
+            enough = n_rows >= ROWS_MEASURED
+            self.beginning.append(block if enough else block.kept())
+            if enough:
+                break
+        while self.beginning:
+            yield self.beginning.pop(0)
+        yield from blocks
 
     def _make_epoch(self, blocks: Iterator[tuple[RowBlock, np.ndarray | None]]) -> bool:
         """Learn from the blocks; whether another epoch is to follow."""
@@ -292,7 +308,10 @@ class _Stream:
             )
         if isinstance(self.coder, LabelSets):
             learner._label_form = "lists"
-        learner._open_stream(rows, self.coder.classes, slice_seed, grows=n_columns is None)
+        learner._open_stream(
+            rows, self.coder.classes, slice_seed, grows=n_columns is None,
+            beginning=[block, *self.beginning],
+        )  # fmt: skip
 
     def _bytes_per_feature(self, block: RowBlock, n_features: int) -> int:
         n_labels = count_labels(self.coder.classes, isinstance(self.coder, LabelSets))

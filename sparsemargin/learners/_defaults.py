@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-# So few that a stream has them at its beginning.
-_ROWS_MEASURED = 100
+#: So few that a stream has them at its beginning.
+ROWS_MEASURED = 100
 
 
-def intercept_scale(rows: Any) -> float:
+def intercept_scale(blocks: Iterable[Any]) -> float:
     """A tenth of the root mean square 2-norm of the first 100 rows; 0.1 where they are zero.
 
     Parameters
     ----------
-    rows : Rows
-        Unchecked: a repeated column counts as it stands.
+    blocks : iterable of Rows or of the like
+        Unchecked: a repeated column counts as it stands. No more are taken than are needed.
     """
-    n_rows = min(len(rows.indptr) - 1, _ROWS_MEASURED)
-    scale = 0.1 * _two_norm(rows.data[: rows.indptr[n_rows]]) / sqrt(max(n_rows, 1))
+    values, n_rows = [], 0
+    for rows in blocks:
+        n = min(len(rows.indptr) - 1, ROWS_MEASURED - n_rows)
+        values.append(rows.data[: rows.indptr[n]])
+        n_rows += n
+        if n_rows == ROWS_MEASURED:
+            break
+    # In one sum: where a block ends is to change no bit.
+    scale = 0.1 * _two_norm(np.concatenate(values)) / sqrt(max(n_rows, 1))
     return scale if 0.0 < scale < inf else 0.1
 
 

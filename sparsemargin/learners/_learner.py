@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
@@ -166,12 +166,18 @@ class Learner:
 
     def _bias(self, rows: Rows) -> float:
         """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
-        if not self.fit_intercept:
+        if not self._has_intercept:
             return 0.0
         if self.intercept_scaling != "auto":
             return float(self.intercept_scaling)
+        return intercept_scale(self._beginning or [rows])
+
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the parameters ask for one."""
         # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
-        return intercept_scale(rows) if getattr(self, "kernel", "linear") == "linear" else 0.0
+        measurable = getattr(self, "kernel", "linear") == "linear"
+        return self.fit_intercept and (self.intercept_scaling != "auto" or measurable)
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
@@ -212,6 +218,9 @@ class Learner:
 
     # While a stream is opened: whether features may come that are not known yet.
     _grows = False
+
+    # While a stream of blocks is opened: those of its first rows.
+    _beginning: Sequence[Any] = ()
 
     @abstractmethod
     def _open(self, rows: Rows) -> None:
@@ -256,17 +265,18 @@ class Learner:
         )
 
     def _open_stream(
-        self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False
-    ) -> None:
+        self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False,
+        beginning: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         """Get ready for a stream that begins with these rows; grows: their number of features may
-        turn out larger."""
+        turn out larger; beginning: blocks of rows, these first, if more are known."""
         self.classes_ = classes
         self._class_weight = self._expand_class_weight(None)
-        self._grows = grows
+        self._grows, self._beginning = grows, beginning
         try:
             self._open(rows)
         finally:
-            del self._grows
+            del self._grows, self._beginning
         self._structure = self._get_structure()
         self._slice_seed = slice_seed
 
