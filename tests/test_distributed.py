@@ -93,7 +93,7 @@ def small_problems(draw):
 
 def learned(shards, **how):
     pairs = [(csr_matrix(X), y) for X, y in shards]
-    return fit_distributed(pairs, shuffle=False, max_iter=3, **how)
+    return fit_distributed(pairs, shuffle=False, max_iter=3, fit_intercept=False, **how)
 
 
 @pytest.mark.parametrize("mixing", ["uniform", "errors"])
@@ -124,9 +124,8 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
 @examples(15)
 def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, p):
     for algo, rule, own in (
-        ("so", SecondOrder(a=0.7), {"a": 0.7, "fit_intercept": False}),
-        ("ho", HigherOrder(p=p), {"p": p, "fit_intercept": False}),
-    ):
+        ("so", SecondOrder(a=0.7), {"a": 0.7}), ("ho", HigherOrder(p=p), {"p": p})
+    ):  # fmt: skip
         expected = mix_mistakes(shards, rule, 3)
         assume(expected.smallest_gap > 1e-9)
         for hypothesis, weights in ("last", expected.theta), ("average", expected.average):
