@@ -420,8 +420,8 @@ where rows may have several
         tags.classifier_tags.multi_label = self._takes_many_labels
         # Cross-validation then takes the columns of the rows it takes.
         tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
-        # A hyperplane through the origin can't favour one class of blobs that lie around it, and the
-        # last vector of who seeks a margin that blobs don't have is any.
+        # A hyperplane through the origin can't favour one class of blobs that lie around it, and
+        # of those that seek a margin which blobs don't have the last vector is any.
         seeks_margin = getattr(self, "_seeks_margin", False)
         tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin
         return tags
