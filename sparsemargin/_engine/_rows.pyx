@@ -159,18 +159,24 @@ cdef inline bint is_plain(double value) noexcept nogil:
     return count_plain(&value, 1) >= 0
 
 
-cdef double plain_norm(const value_t* values, Py_ssize_t nnz, Py_ssize_t n_nonzero, double bias,
-                       double slack) noexcept nogil:
-    """`two_norm`; to the bit that of the row without its zeros."""
+cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor, double bias,
+                            double slack) noexcept nogil:
+    """`two_norm` of the row times factor, a power of two; to the bit that of the row without its
+    zeros, times factor."""
     cdef double lanes[4]
-    cdef Py_ssize_t j, n = 0, whole = n_nonzero - n_nonzero % 4
-    if n_nonzero == nnz:
-        return two_norm(values, nnz, bias, slack)
+    cdef double value
+    cdef Py_ssize_t j, n = 0, n_nonzero = 0, whole
+    for j in range(nnz):
+        n_nonzero += values[j] != 0
+    whole = n_nonzero - n_nonzero % 4
     lanes[0] = lanes[1] = lanes[2] = lanes[3] = 0.0
     for j in range(nnz):
         if values[j] != 0:
-            lanes[n % 4 if n < whole else 0] += <double> values[j] * values[j]
+            value = values[j] * factor
+            lanes[n % 4 if n < whole else 0] += value * value
             n += 1
+    bias *= factor
+    slack *= factor
     return sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + bias * bias + slack * slack)
 
 
@@ -216,7 +222,10 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
     if n_nonzero >= 0:
         row.exponent = 0
         row.factor = 1.0
-        row.norm = plain_norm(values, nnz, n_nonzero, bias, slack)
+        if n_nonzero == nnz:
+            row.norm = two_norm(values, nnz, bias, slack)
+        else:
+            row.norm = scaled_two_norm(values, nnz, 1.0, bias, slack)
         row.smallest = LEAST_PLAIN
         return row.norm > 0.0
     cdef double peak = peak_of(values, nnz, max(fabs(bias), fabs(slack)), &least)
@@ -229,9 +238,12 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
     row.exponent = max(ilogb(peak), LOWEST_EXPONENT)
     row.factor = ldexp(1.0, -row.exponent)
     row.smallest = least * row.factor
+    if p.exponent == 2.0:
+        row.norm = scaled_two_norm(values, nnz, row.factor, bias, slack)
+        return True
     total = (sum_of_powers(p, values, nnz, row.factor)
              + raised(p, fabs(bias) * row.factor) + raised(p, fabs(slack) * row.factor))
-    row.norm = sqrt(total) if p.exponent == 2.0 else pow(total, 1.0 / p.exponent)
+    row.norm = pow(total, 1.0 / p.exponent)
     return True
 
 
