@@ -5,32 +5,32 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
+.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
-test: $(VENV)/installed
+test: $(VENV)/equipped
 	$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
 
 # The distributions, built in isolation and tried in clean environments; all tests against the installed
 # wheel by .venv/bin/python tests/distributions.py --whole-suite.
-test-dist: $(VENV)/installed
+test-dist: $(VENV)/equipped
 	$(RUN) -m pip install -q build twine
 	$(RUN) tests/distributions.py
 
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
-kill-workers: $(VENV)/installed
+kill-workers: $(VENV)/equipped
 	$(RUN) tests/kill_workers.py
 
-scanner-equality: $(VENV)/installed
+scanner-equality: $(VENV)/equipped
 	$(RUN) tests/scanner_equality.py
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
-sanitize: $(VENV)/installed
+sanitize: $(VENV)/equipped
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/sanitized python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-valgrind: $(VENV)/installed
+valgrind: $(VENV)/equipped
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/valgrind
 
 # These need clang++ with libFuzzer and, for the coverage, LLVM's tools: see fuzz/README.md.
@@ -41,7 +41,7 @@ fuzz-coverage:
 	fuzz/coverage
 
 # Corrupted arrays, model files and row caches, in some fifteen minutes; fuzz/python 1000 takes fewer.
-fuzz-python: $(VENV)/installed
+fuzz-python: $(VENV)/equipped
 	PYTHON=$(RUN) fuzz/python
 
 planted-bugs:
@@ -50,87 +50,97 @@ planted-bugs:
 # Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
 # .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, liblinear
 # (Debian's package liblinear-tools), valgrind, and data that SPARSEMARGIN_DATA does not name.
-bench: $(VENV)/installed peers
+bench: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py
 
-bench-quick: $(VENV)/installed peers
+bench-quick: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py --quick --out results/quick
 
 # The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
 # docs/scale.md, from results/scale.json.
-tables: $(VENV)/installed
+tables: $(VENV)/equipped
 	$(RUN) benchmarks/doc_tables.py
 	$(RUN) benchmarks/scale_pages.py
 
 # Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
 # as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
-docs: $(VENV)/installed
-	$(RUN) -m pip install -q -e ".[docs]"
+docs: $(VENV)/equipped
+	$(RUN) -m pip install -q "sparsemargin[docs]"
 	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
 
 # The core ones over the commits; see benchmarks/asv.
-asv: $(VENV)/installed
-	$(RUN) -m pip install -q -e ".[asv]"
+asv: $(VENV)/equipped
+	$(RUN) -m pip install -q "sparsemargin[asv]"
 	$(VENV)/bin/asv machine --yes
 	$(VENV)/bin/asv run --python=same --set-commit-hash=$$(git rev-parse HEAD)
 
-peers: $(VENV)/installed
-	$(RUN) -m pip install -q -e ".[bench]" || echo "vw can't be installed here: it is left out" >&2
+peers: $(VENV)/equipped
+	$(RUN) -m pip install -q "sparsemargin[bench]" || echo "vw can't be installed here: it is left out" >&2
 
-bench-epoch: $(VENV)/installed
+bench-epoch: $(VENV)/equipped
 	$(RUN) benchmarks/epoch.py
 	$(RUN) benchmarks/floor_ratio.py
 
-bench-labels: $(VENV)/installed
+# Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
+bench-text: $(VENV)/equipped
+	$(RUN) benchmarks/vectorized.py
+
+bench-labels: $(VENV)/equipped
 	$(RUN) benchmarks/many_labels.py
 
-bench-growth: $(VENV)/installed
+bench-growth: $(VENV)/equipped
 	$(RUN) benchmarks/growth.py
 
 # liblinear takes part where Debian's package liblinear-tools is installed.
-bench-files: $(VENV)/installed peers
+bench-files: $(VENV)/equipped peers
 	$(RUN) benchmarks/files.py
 
-bench-margin: $(VENV)/installed
+bench-margin: $(VENV)/equipped
 	$(RUN) benchmarks/margin.py --markdown
 
-bench-ho: $(VENV)/installed
+bench-ho: $(VENV)/equipped
 	$(RUN) benchmarks/ho_speed.py
 
-bench-kernels: $(VENV)/installed
+bench-kernels: $(VENV)/equipped
 	$(RUN) benchmarks/kernels.py
 
 # 10^9 nonzeros through every kind of model: memory is flat, and nothing drifts. Some ten minutes.
-soak: $(VENV)/installed
+soak: $(VENV)/equipped
 	$(RUN) benchmarks/soak.py
 
 # Everything docs/scale.md says, in some forty minutes; the timed part needs a quiet machine.
-bench-distributed: $(VENV)/installed
+bench-distributed: $(VENV)/equipped
 	$(RUN) benchmarks/scale.py
 
 # The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
-reproduce: $(VENV)/installed
+reproduce: $(VENV)/equipped
 	$(VENV)/bin/sparsemargin reproduce all --jobs 2 -o results/reproduction
 
-reproduce-quick: $(VENV)/installed
+reproduce-quick: $(VENV)/equipped
 	$(VENV)/bin/sparsemargin reproduce all --quick --jobs 2 -o results/reproduction-quick
 
-defaults: $(VENV)/installed
+defaults: $(VENV)/equipped
 	$(RUN) benchmarks/defaults.py
 	$(RUN) benchmarks/larger_p.py
 	$(RUN) benchmarks/named_defaults.py
 
-lint: $(VENV)/installed
-	$(RUN) -m pip install -q -e ".[dev]"
+lint: $(VENV)/equipped
+	$(RUN) -m pip install -q "sparsemargin[dev]"
 	$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --upgrade pip
 
-# Editable, so that python started in this folder finds the compiled engine.
+# Editable, so that python started in this folder finds the compiled engine. Bytecode is made of what is
+# imported, when it is: of everything it would take a quarter of a minute before anything is shown.
 $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
-	$(VENV)/bin/python -m pip install -e ".[plot,test]"
+	$(VENV)/bin/python -m pip install --no-compile -e ".[plot]"
+	@touch $@
+
+# What all but the demo needs besides. The library is named, as it is there: a path would compile it again.
+$(VENV)/equipped: $(VENV)/installed
+	$(VENV)/bin/python -m pip install "sparsemargin[test]"
 	@touch $@
 
 clean:

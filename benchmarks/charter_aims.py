@@ -9,6 +9,7 @@ from files_race import Aim
 from growth_rows import RANDOM
 from label_memory import AIM_BYTES
 from label_race import OVR
+from vectorized import ONE_CALL, OURS, UNSORTED
 
 MEGABYTE = 2**20
 OVR_TIMES, OVR_AIM = 15, 20
@@ -16,6 +17,8 @@ PREDICT_TIMES = 5
 AVERAGE_TIMES = 1.5
 ERROR_POINTS = 0.2
 SLOPE_OFF = 0.05
+CALL_TIMES, ORDER_TIMES = 1.1, 1.15
+TEXT_TIMES = {"text": 4, "rcv1m, 5% wrong": 2}
 THREADS_TIMES = 1.8
 LAST, AVERAGE = "Perceptron, last", "Perceptron, average"
 
@@ -96,6 +99,28 @@ def _floor(report: Any) -> Iterator[Aim]:
             )  # fmt: skip
 
 
+def _text(report: Any) -> Iterator[Aim]:
+    for entry in report["races"]:
+        name, where = entry["contestant"], f"{entry['shape']}, {entry['rows']}"
+        ratio = entry["times_baseline"]["min"]
+        if name == ONE_CALL:
+            yield Aim(
+                f"{where}, {name}: of its estimator's own fit's time", f"<= {CALL_TIMES}",
+                f"{ratio:.2f}", ratio <= CALL_TIMES,
+            )  # fmt: skip
+        if entry["rows"] != UNSORTED:
+            continue
+        if name == LAST and (times := TEXT_TIMES.get(entry["shape"])):
+            what = f"{where}, {name}: times {SKLEARN}"
+            yield Aim(what, f">= {times}", f"{1 / ratio:.1f}", 1 / ratio >= times)
+        if name in OURS:
+            of_sorted = entry["times_sorted"]["min"]
+            yield Aim(
+                f"{where}, {name}: of sorted rows' time", f"<= {ORDER_TIMES}",
+                f"{of_sorted:.2f}", of_sorted <= ORDER_TIMES,
+            )  # fmt: skip
+
+
 def _files(report: Any) -> Iterator[Aim]:
     yield from (Aim(**aim) for aim in report["aims"])
     seconds = {entry["contestant"]: entry["seconds"]["min"] for entry in report.get("load", [])}
@@ -114,7 +139,8 @@ def _ho(report: Any) -> Iterator[Aim]:
 
 
 AIMS: dict[str, Callable[[Any], Iterator[Aim]]] = {
-    "floor": _floor, "labels": _labels, "growth": _growth, "files": _files, "ho": _ho,
+    "text": _text, "floor": _floor, "labels": _labels, "growth": _growth, "files": _files,
+    "ho": _ho,
 }  # fmt: skip
 
 

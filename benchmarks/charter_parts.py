@@ -46,6 +46,7 @@ class Part:
 
 
 PARTS = {
+    "text": Part("Text as TfidfVectorizer leaves it", "vectorized.py"),
     "epoch": Part("One epoch in memory, one-row calls, and peak memory", "epoch.py"),
     "floor": Part("One epoch beside the C loop", "floor_ratio.py"),
     "counters": Part("Instructions and cache misses beside the C loop", "counters.py"),

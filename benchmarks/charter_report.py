@@ -19,7 +19,9 @@ it printed, below.
 VERDICTS = {True: "reached", False: "**missed**", None: "not measured"}
 #: What the tables are about.
 CAPTIONS = {
-    "epoch": "One shuffled epoch in memory, float64, one thread, checks included",
+    "text": "One shuffled epoch of text as it comes, one thread: speed, test error % (theirs)",
+    "order": "What the order within rows costs",
+    "epoch": "One shuffled epoch of sorted rows in memory, float64, one thread, checks included",
     "one-row": "One row a call",
     "floor": "The Perceptron beside the C loop",
     "labels": "103 labels, RCV1 shape, float32, five epochs",

@@ -1,6 +1,6 @@
-"""The three shapes of text that the benchmarks run on."""
+"""The shapes of text that the benchmarks run on, and what becomes of a corpus in life."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -31,11 +31,33 @@ class Corpus:
 
     def astype(self, dtype) -> "Corpus":
         """Return the same rows with values of another type."""
-        X, X_test = self.X.astype(dtype), self.X_test.astype(dtype)
-        return Corpus(self.shape, X, self.y, X_test, self.y_test)
+        return replace(self, X=self.X.astype(dtype), X_test=self.X_test.astype(dtype))
+
+    def renumbered(self) -> "Corpus":
+        """Return the corpus with columns renumbered at random, entries left where they lie.
+
+        So `TfidfVectorizer` leaves its rows, which numbers words as it meets them, sorts the rows,
+        and at the end renumbers the words by the alphabet.
+        """
+        new = np.random.default_rng(0).permutation(self.X.shape[1]).astype(self.X.indices.dtype)
+        X, X_test = (
+            csr_matrix((X.data, new[X.indices], X.indptr), shape=X.shape)
+            for X in (self.X, self.X_test)
+        )
+        return replace(self, X=X, X_test=X_test)
+
+    def with_sorted_rows(self) -> "Corpus":
+        """Return the same matrices, the entries of each row in the order of their columns."""
+        return replace(self, X=self.X.sorted_indices(), X_test=self.X_test.sorted_indices())
+
+    def mislabelled(self, share: float) -> "Corpus":
+        """Return the corpus with this share of the training labels, -1 and 1, wrong."""
+        wrong = np.random.default_rng(0).permutation(len(self.y)) < round(share * len(self.y))
+        return replace(self, y=np.where(wrong, -self.y, self.y))
 
 
 RCV1_SMALL = Shape("rcv1s", n_train=23_149, n_test=4_630, n_features=47_236, mean_nnz=76)
+RCV1_MIDDLE = Shape("rcv1m", n_train=100_000, n_test=20_000, n_features=47_236, mean_nnz=76)
 RCV1_LARGE = Shape("rcv1l", n_train=200_000, n_test=20_000, n_features=47_236, mean_nnz=76)
 NEWS20 = Shape("news20", n_train=20_000, n_test=4_000, n_features=1_355_191, mean_nnz=455)
 

@@ -55,8 +55,9 @@ def _floor(shuffle: bool, X: csr_matrix, y: np.ndarray, n_epochs: int) -> Any:
 
 def _ours(shuffle: bool, X: csr_matrix, y: np.ndarray, n_epochs: int) -> Any:
     model = PNormPerceptron(
-        **RAW, max_iter=n_epochs, hypothesis="last", shuffle=shuffle, random_state=0, n_jobs=1
-    )
+        **RAW, max_iter=n_epochs, hypothesis="last", fit_intercept=False, shuffle=shuffle,
+        random_state=0, n_jobs=1,
+    )  # fmt: skip
     return model.fit(X, y)
 
 

@@ -88,7 +88,7 @@ SVC = Contestant("LinearSVC()", _fit_svc)
 AS_IT_COMES = Contestant("fit_csr(X, y)", fit_csr)
 
 EPOCHS = (1, 2, 3, 5)
-INTERCEPTS = ({}, {"fit_intercept": True, "intercept_scaling": 0.1})
+INTERCEPTS = ({"fit_intercept": False}, {"fit_intercept": True, "intercept_scaling": 0.1})
 CANDIDATES = [
     *(
         _ours("alma", p=p, alpha=alpha, max_iter=n, **intercept)

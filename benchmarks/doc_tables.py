@@ -1,8 +1,9 @@
 """Make the tables of the performance page, and the README's, from what the charter measured.
 
-The figures that they tell are kept beside this file, in charter.json, so that the tables can be
-made again without measuring. A table stands between two comments of its name; tables whose parts
-the charter lacks, or has measured in a hurry, stay as they are.
+The figures that they tell are kept beside this file, in charter.json, each table's with the machine
+that they were measured on, so that the tables can be made again without measuring. A table stands
+between two comments of its name; tables whose parts the charter lacks, or has measured in a hurry,
+stay as they are.
 
     python benchmarks/doc_tables.py [--charter results/charter.json]
 """
@@ -21,7 +22,7 @@ EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
 PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
 #: Of all tables, those that the README has too.
-HEADLINES = ("epoch",)
+HEADLINES = ("text",)
 BEGIN, END = "<!-- table {} -->", "<!-- end of table {} -->"
 
 
@@ -36,8 +37,7 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
         An earlier extract, or an empty one.
     """
     parts = {name: part for name, part in charter["parts"].items() if not part["quick"]}
-    tables = earlier.get("tables", {}) | charter_tables.select(parts)
-    return {"machine": charter["machine"], "tables": tables}
+    return {"tables": earlier.get("tables", {}) | charter_tables.select(parts)}
 
 
 def fill(text: str, tables: dict[str, str]) -> str:

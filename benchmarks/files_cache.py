@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import files_peers
+from files_fit import PLAIN_PERCEPTRON
 from files_race import (
     MEGABYTE,
     Aim,
@@ -22,9 +23,9 @@ FURTHER = 5
 VW = "vw"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
 OURS = {
-    IN_ORDER: {"algo": "perceptron", "shuffle": False},
-    SHUFFLED: {"algo": "perceptron"},
-    "Perceptron, shuffled, float32": {"algo": "perceptron", "dtype": "float32"},
+    IN_ORDER: PLAIN_PERCEPTRON | {"shuffle": False},
+    SHUFFLED: PLAIN_PERCEPTRON,
+    "Perceptron, shuffled, float32": PLAIN_PERCEPTRON | {"dtype": "float32"},
     "default (ALMA), shuffled": {},
 }
 CACHES = {

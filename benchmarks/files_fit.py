@@ -24,12 +24,14 @@ PERCEPTRON = "fit_svmlight, Perceptron"
 DEFAULT = "fit_svmlight, default (ALMA)"
 AGAINST = {"x vw": VW, "x sklearn": SGD}
 
+# The peers of scikit-learn have no intercept either.
+PLAIN_PERCEPTRON = {"algo": "perceptron", "fit_intercept": False}
 OURS = {
-    PERCEPTRON: {"algo": "perceptron"},
-    f"{PERCEPTRON}, 1 thread": {"algo": "perceptron", "n_jobs": 1},
-    f"{PERCEPTRON}, float32": {"algo": "perceptron", "dtype": "float32"},
+    PERCEPTRON: PLAIN_PERCEPTRON,
+    f"{PERCEPTRON}, 1 thread": PLAIN_PERCEPTRON | {"n_jobs": 1},
+    f"{PERCEPTRON}, float32": PLAIN_PERCEPTRON | {"dtype": "float32"},
     DEFAULT: {},
-    "fit_svmlight, ALMA p = 6": {"algo": "alma", "p": 6},
+    "fit_svmlight, ALMA p = 6": {"algo": "alma", "p": 6, "fit_intercept": False},
 }
 PEERS = {
     SGD: ("SGDClassifier", PEER_EPOCH),

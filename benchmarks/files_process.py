@@ -34,7 +34,7 @@ HEADER = "x vw"
 START_SECONDS = 0.35
 
 TRAIN = (sys.executable, "-m", "sparsemargin", "train", "--quiet")
-PERCEPTRON = ("--algo", "perceptron")
+PERCEPTRON = ("--algo", "perceptron", "--no-fit-intercept")
 
 
 def measure(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:

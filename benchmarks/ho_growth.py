@@ -38,11 +38,12 @@ class Growing(NamedTuple):
     most_mistakes: int
 
 
+UNBOUNDED = {"max_updates": None, "fit_intercept": False, "hypothesis": "average"}
 GROWING = {
-    "HO_2(0.4)": Growing(HigherOrderPerceptron(hypothesis="average"), 5000),
-    "HO_7(0.4)": Growing(HigherOrderPerceptron(p=7, hypothesis="average"), 5000),
+    "HO_2(0.4)": Growing(HigherOrderPerceptron(**UNBOUNDED), 5000),
+    "HO_7(0.4)": Growing(HigherOrderPerceptron(p=7, **UNBOUNDED), 5000),
     # Its k-th mistake costs k^2 numbers, so that 5000 take minutes.
-    "SO(1)": Growing(SecondOrderPerceptron(hypothesis="average"), 2000),
+    "SO(1)": Growing(SecondOrderPerceptron(**UNBOUNDED), 2000),
 }
 
 

@@ -54,7 +54,7 @@ def _microarray(n_rows: int) -> tuple[Any, np.ndarray]:
 def _fits(makers: dict[str, Any], n_epochs: int, max_updates: int | None = None) -> dict[str, Any]:
     params = {
         "max_iter": n_epochs, "max_updates": max_updates, "hypothesis": "average",
-        "random_state": 0,
+        "fit_intercept": False, "random_state": 0,
     }  # fmt: skip
     bound = f", max_updates={max_updates}" if max_updates else ""
     return {f"{name}{bound}": make(**params) for name, make in makers.items()}

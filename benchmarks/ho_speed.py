@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import ho_growth
 import ho_shapes
 import numpy as np
+from contestants import ONE_EPOCH
 from measure import (
     cannot_run,
     describe_machine,
@@ -54,7 +55,9 @@ class Contestant(NamedTuple):
 
 
 def _ours(estimator: type, **params: Any) -> Callable[[int], Any]:
-    params = {"max_iter": 1, "hypothesis": "average"} | params
+    params = ONE_EPOCH | {"hypothesis": "average"} | params
+    if estimator is not PNormPerceptron:
+        params["max_updates"] = None
     return lambda seed: estimator(**params, random_state=seed)
 
 

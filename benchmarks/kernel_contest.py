@@ -61,7 +61,8 @@ def _poly(degree: int, gamma: float = 1 / 255) -> dict[str, Any]:
 
 def _alma(contest: Contest) -> ALMAClassifier:
     parameters: dict[str, Any] = {
-        "alpha": 0.9, "B": 1 / 0.9, "random_state": 0, "n_jobs": contest.n_jobs, "max_iter": 1
+        "alpha": 0.9, "B": 1 / 0.9, "random_state": 0, "n_jobs": contest.n_jobs, "max_iter": 1,
+        "fit_intercept": False,
     }  # fmt: skip
     if contest.contestant == BOUNDED:
         bound = {"max_support": contest.max_support, "when_full": "skip"}

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from contestants import ONE_EPOCH, RAW
 from corpora import Shape
 from label_data import draw_labelled
-from label_race import RAW, errors
+from label_race import errors
 from measure import timed
 from peak_memory import MEGABYTE, STATUS, resident_peak
 from scipy.sparse import csr_matrix, load_npz, save_npz
@@ -37,7 +38,7 @@ def _load(folder: Path, name: str) -> tuple[csr_matrix, np.ndarray]:
 def _fit(folder: Path) -> dict[str, Any]:
     """Run in the child: read the rows, fit, predict, and tell what that took."""
     X, Y = _load(folder, "train")
-    model = PNormPerceptron(**RAW, max_iter=1, hypothesis="last", random_state=0)
+    model = PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="last", random_state=0)
     # A first fit pays for lazy imports. It gets little, or the memory it frees would be reused and
     # hide what the second one needs.
     model.fit(X[:WARM_UP_ROWS, :WARM_UP_FEATURES], Y[:WARM_UP_ROWS])

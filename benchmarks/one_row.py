@@ -3,7 +3,7 @@
 from collections import defaultdict
 from functools import partial
 
-from contestants import PERCEPTRON_SGD, RAW
+from contestants import ONE_EPOCH, PEER_EPOCH, PERCEPTRON_SGD, RAW
 from corpora import Shape, draw
 from measure import garbage_collection_off, in_turn, minimum_and_median, text_table, timed
 from sklearn.linear_model import Perceptron, SGDClassifier
@@ -20,13 +20,15 @@ COLUMNS = [
 
 def _learners() -> dict:
     return {
-        "sklearn Perceptron": Perceptron(),
-        "sklearn SGD perceptron, average": SGDClassifier(**PERCEPTRON_SGD, average=True),
-        "Perceptron, last": PNormPerceptron(**RAW, hypothesis="last"),
-        "Perceptron, average": PNormPerceptron(**RAW, hypothesis="average"),
-        "p-norm p=6, average": PNormPerceptron(p=6.0, hypothesis="average"),
-        "ALMA p=2, average": ALMAClassifier(p=2.0, hypothesis="average"),
-        "ALMA p=6, average": ALMAClassifier(p=6.0, hypothesis="average"),
+        "sklearn Perceptron": Perceptron(**PEER_EPOCH),
+        "sklearn SGD perceptron, average": SGDClassifier(
+            **PEER_EPOCH, **PERCEPTRON_SGD, average=True
+        ),
+        "Perceptron, last": PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="last"),
+        "Perceptron, average": PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="average"),
+        "p-norm p=6, average": PNormPerceptron(**ONE_EPOCH, p=6.0, hypothesis="average"),
+        "ALMA p=2, average": ALMAClassifier(**ONE_EPOCH, p=2.0, hypothesis="average"),
+        "ALMA p=6, average": ALMAClassifier(**ONE_EPOCH, p=6.0, hypothesis="average"),
     }
 
 

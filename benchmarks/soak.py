@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import soak_text
 from measure import describe_machine, text_table, write_json
-from soak_fit import ALPHA, SOAKS, same_bits
+from soak_fit import ALPHA, AVERAGE, SOAKS, same_bits
 
 FOLDER = Path(__file__).parent
 TWIN = "ALMA, p=2"
@@ -60,7 +60,8 @@ def soak_all(n_nonzeros: int) -> dict[str, dict[str, Any]]:
             out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
             results[soak] = json.loads(out)
             show({soak: results[soak]})
-        from_text = soak_text.soak(n_nonzeros, {"p": 2, "alpha": ALPHA}, folder / "text.npz")
+        settings = AVERAGE | {"p": 2, "alpha": ALPHA}
+        from_text = soak_text.soak(n_nonzeros, settings, folder / "text.npz")
         same = same_bits(np.load(folder / f"{TWIN}.npz"), np.load(folder / "text.npz"))
         results[TEXT] = {**from_text, "drift": {"same_bits": same}}
         show({TEXT: results[TEXT]})

@@ -22,6 +22,7 @@ from soak_stream import N_FEATURES, Stream
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
 ALPHA = 0.9
+AVERAGE = {"hypothesis": "average", "fit_intercept": False}
 #: What the Perceptron adds up of raw rows is exact in float32; of rows that are divided it is
 #: not, and the decisions would soon be others than the reference's.
 SOAKS = {
@@ -36,8 +37,9 @@ SOAKS = {
 
 def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -> Any:
     """Make the estimator of a soak; it has seen nothing yet."""
-    common = {"p": p, "normalize": normalize, "hypothesis": "average", "fit_intercept": False}
-    return PNormPerceptron(**common) if alpha is None else ALMAClassifier(alpha=alpha, **common)
+    if alpha is not None:
+        return ALMAClassifier(p=p, alpha=alpha, normalize=normalize, **AVERAGE)
+    return PNormPerceptron(p=p, normalize=normalize, **AVERAGE)
 
 
 def soak(

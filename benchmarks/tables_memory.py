@@ -1,18 +1,16 @@
-"""Tables of epochs in memory: beside scikit-learn, one row at a time, beside the C loop."""
+"""Tables of fits in memory: text as it comes, sorted rows, one row a call, beside the C loop."""
 
 from typing import Any
 
 from charter_table import Entries, Table, percent
 from measure import markdown_table
+from vectorized import ONE_CALL, OURS, UNSORTED
 
 EPOCH_SHAPES = {
     "rcv1l": "RCV1 shape, 200,000 x 47,236",
     "news20": "news20 shape, 20,000 x 1,355,191",
 }
-EPOCH_NAMES = (
-    "Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average",
-    "C loop, shuffled",
-)  # fmt: skip
+EPOCH_NAMES = (*OURS, "C loop, shuffled")
 
 
 def _select_epoch(report: Any) -> Entries:
@@ -48,6 +46,52 @@ def _render_epoch(entries: Entries) -> str:
             row += [f"**{entry['times']:.1f} x**", ", ".join(errors)]
         rows.append(row)
     return markdown_table(headers, rows)
+
+
+TEXT_SHAPES = {
+    "text": "sources of three libraries",
+    "rcv1m": "RCV1 shape",
+    "rcv1m, 5% wrong": "RCV1 shape, 5 % of labels wrong",
+}
+TEXT_NAMES = (*OURS, ONE_CALL)
+
+
+def _select_text(report: Any) -> Entries:
+    found = {
+        (entry["shape"], entry["rows"], entry["contestant"]): entry for entry in report["races"]
+    }
+    return [
+        {key: entry[key] for key in ("shape", "rows", "n_samples", "n_features", "contestant",
+                                     "baseline", "test_error")}
+        | {"times": 1 / entry["times_baseline"]["min"], "of_sorted": entry["times_sorted"]["min"]}
+        | {"baseline_error": found[shape, rows, entry["baseline"]]["test_error"]}
+        for (shape, rows, name), entry in found.items()
+        if shape in TEXT_SHAPES and name in TEXT_NAMES
+    ]  # fmt: skip
+
+
+def _render_text(entries: Entries) -> str:
+    against = {entry["contestant"]: entry["baseline"] for entry in entries}
+    headers = ["rows", *(f"{name}, against {theirs}" for name, theirs in against.items())]
+    lines: dict[str, list[str]] = {}
+    for entry in entries:
+        size = f"{entry['n_samples']:,} x {entry['n_features']:,}"
+        what = f"{TEXT_SHAPES[entry['shape']]}, {size}, {entry['rows']}"
+        errors = percent(entry["test_error"]), percent(entry["baseline_error"])
+        cell = f"**{entry['times']:.1f} x**: {errors[0]} ({errors[1]})"
+        lines.setdefault(what, [what]).append(cell)
+    return markdown_table(headers, lines.values())
+
+
+def _render_order(entries: Entries) -> str:
+    unsorted = [entry for entry in entries if entry["rows"] == UNSORTED]
+    shapes = dict.fromkeys(entry["shape"] for entry in unsorted)
+    headers = ["unsorted rows, of sorted rows' time", *(TEXT_SHAPES[shape] for shape in shapes)]
+    lines: dict[str, list[str]] = {}
+    for entry in unsorted:
+        name = entry["contestant"]
+        lines.setdefault(name, [name]).append(f"{entry['of_sorted']:.2f} x")
+    return markdown_table(headers, lines.values())
 
 
 def _select_one_row(report: Any) -> Entries:
@@ -114,6 +158,8 @@ def _render_floor(entries: Entries) -> str:
 
 
 TABLES = {
+    "text": Table("text", _select_text, _render_text),
+    "order": Table("text", _select_text, _render_order),
     "epoch": Table("epoch", _select_epoch, _render_epoch),
     "one-row": Table("epoch", _select_one_row, _render_one_row),
     "floor": Table("floor", _select_floor, _render_floor),

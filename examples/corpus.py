@@ -1,9 +1,13 @@
-"""Real text that is on every machine with this library: docstrings of the libraries beneath it."""
+"""Real text that is on every machine with this library: that of the libraries beneath it.
+
+Their docstrings, which are English, or the sources of their classes and functions, which are more.
+"""
 
 import ast
 import re
+import tokenize
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -12,20 +16,22 @@ from pathlib import Path
 import numpy as np
 
 LIBRARIES = ("numpy", "scipy", "sklearn")
-SHORTEST_DOCSTRING = 30
+SHORTEST_TEXT = 30
 
-# Tests say little, and the other folders hold code that several of the libraries bundle.
-SKIPPED_FOLDERS = {"tests", "externals", "_external", "_lib", "_vendored"}
+# These folders hold code that several of the libraries bundle.
+SHARED_FOLDERS = frozenset({"externals", "_external", "_lib", "_vendored"})
+TESTS = "tests"
 
 # A library's own name, or the usual alias of its import, would give the answer away.
 GIVEAWAYS = re.compile(r"numpy|\bnp\b|scipy|sklearn|scikit(?:[-_ ]?learn)?", re.IGNORECASE)
 
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (ast.Module, *DEFINITIONS)
 
 
 @dataclass(frozen=True)
-class Docstrings:
-    """Docstrings, the library and part of it each belongs to, and the source file each comes from.
+class Documents:
+    """Texts, the library and part of it each belongs to, and the source file each comes from.
 
     Attributes
     ----------
@@ -42,29 +48,54 @@ class Docstrings:
     files: np.ndarray
 
 
-def _source_files(library: str) -> Iterator[tuple[str, Path]]:
+def _source_files(library: str, skipped: frozenset[str]) -> Iterator[tuple[str, Path]]:
     """Each source file with the part of the library it belongs to."""
     # For a top-level package this looks the folder up and imports nothing.
     root = Path(find_spec(library).origin).parent
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root).parts
-        if SKIPPED_FOLDERS.isdisjoint(place):
+        if skipped.isdisjoint(place):
             yield f"{library}.{place[0].removesuffix('.py')}", file
 
 
-def _docstrings(file: Path) -> Iterator[str]:
+def _parse(source: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        tree = ast.parse(file.read_bytes())
-    for node in ast.walk(tree):
+        return ast.parse(source)
+
+
+def _docstrings(source: str) -> Iterator[str]:
+    for node in ast.walk(_parse(source)):
         if isinstance(node, DOCUMENTED):
-            text = GIVEAWAYS.sub(" ", ast.get_docstring(node) or "")
-            if len(text) >= SHORTEST_DOCSTRING:
-                yield text
+            yield ast.get_docstring(node) or ""
 
 
-def collect_docstrings(step: int = 1) -> Docstrings:
+def _definitions(source: str) -> Iterator[str]:
+    lines = source.split("\n")
+    for node in ast.walk(_parse(source)):
+        if isinstance(node, DEFINITIONS):
+            yield "\n".join(lines[node.lineno - 1 : node.end_lineno])
+
+
+def _collect(
+    texts_of: Callable[[str], Iterator[str]], skipped: frozenset[str], step: int
+) -> Documents:
+    origin = {}
+    for library in LIBRARIES:
+        for part, file in islice(_source_files(library, skipped), None, None, step):
+            with tokenize.open(file) as opened:
+                source = opened.read()
+            for text in texts_of(source):
+                cleaned = GIVEAWAYS.sub(" ", text)
+                if len(cleaned) >= SHORTEST_TEXT:
+                    origin.setdefault(cleaned, (library, part, str(file)))
+    return Documents(list(origin), *map(np.array, zip(*origin.values(), strict=True)))
+
+
+def collect_docstrings(step: int = 1) -> Documents:
     """Read the docstrings of modules, classes and functions, each distinct text once.
+
+    Those of tests, which say little, are left out.
 
     Parameters
     ----------
@@ -73,12 +104,23 @@ def collect_docstrings(step: int = 1) -> Docstrings:
 
     Returns
     -------
-    Docstrings
+    Documents
         In a fixed order for given versions of the libraries.
     """
-    origin = {}
-    for library in LIBRARIES:
-        for part, file in islice(_source_files(library), None, None, step):
-            for text in _docstrings(file):
-                origin.setdefault(text, (library, part, str(file)))
-    return Docstrings(list(origin), *map(np.array, zip(*origin.values(), strict=True)))
+    return _collect(_docstrings, SHARED_FOLDERS | {TESTS}, step)
+
+
+def collect_sources(step: int = 1) -> Documents:
+    """Read the sources of classes and functions, methods and tests too, each distinct text once.
+
+    Parameters
+    ----------
+    step : int, default=1
+        Read every step-th source file.
+
+    Returns
+    -------
+    Documents
+        In a fixed order for given versions of the libraries.
+    """
+    return _collect(_definitions, SHARED_FOLDERS, step)

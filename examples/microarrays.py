@@ -116,8 +116,11 @@ def describe(arrays: dict[str, Arrays]) -> None:
 
 
 def run_in_order(hypothesis: str = "last") -> dict[str, Any]:
-    """Return the paper's way to run: the rows of a split as they come, permuted once."""
-    return {"hypothesis": hypothesis, "max_iter": N_EPOCHS, "shuffle": False}
+    """Return the paper's way to run: no intercept, and the rows of a split as they come, permuted
+    once."""
+    return {
+        "hypothesis": hypothesis, "max_iter": N_EPOCHS, "shuffle": False, "fit_intercept": False,
+    }  # fmt: skip
 
 
 def learners() -> dict:

@@ -160,7 +160,7 @@ def fit_svmlight(
     **params
         Parameters of the estimator. Refused, with what to do instead, are those that would need
         memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`,
-        Higher- and Second-order Perceptrons without `max_updates`, and a kernel without
+        Higher- and Second-order Perceptrons with ``max_updates=None``, and a kernel without
         `max_support`. A kernel's rows are kept sparse unless `n_features` or `hash_bits` tells how
         many features there are: dense data are faster with it.
 

@@ -99,7 +99,7 @@ def test_watching_leaves_no_trace(shuffle, watched, monkeypatch, capsys):
 
 def test_float32_rows_are_proven_in_float64():
     X = sp.csr_matrix(np.array([[1.0], [-1.0]], dtype=np.float32))
-    model = MarginPerceptron(margin=3e7, max_iter=None).fit(X, [1, 0])
+    model = MarginPerceptron(margin=3e7, max_iter=None, fit_intercept=False).fit(X, [1, 0])
     assert model.margin_ == model.margin_upper_bound_ == 1
     bare = PNormPerceptron(hypothesis="last").fit(X, [1, 0])
     with pytest.raises(AttributeError, match="needs hypothesis='last', and float64"):

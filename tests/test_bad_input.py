@@ -396,7 +396,7 @@ def test_an_unseen_label_is_refused_by_row(X, y, unseen, classes):
     if isinstance(unseen, str) != isinstance(classes[0], str):
         bad = np.full(N_ROWS, unseen)
     row = 7 if (bad != unseen).any() else 0
-    model = PNormPerceptron().partial_fit(X, names, classes=classes)
+    model = PNormPerceptron(fit_intercept=False).partial_fit(X, names, classes=classes)
     before = model.coef_.copy()
     words = ["continuous"] if unseen == 0.5 else [f"y[{row}]", str(unseen)]
     assert_refused(lambda: model.partial_fit(X, bad), *words)
@@ -421,7 +421,7 @@ def test_an_unseen_label_is_refused_by_row(X, y, unseen, classes):
     ],
 )
 def test_bad_sample_weights_are_refused(X, y, weights, words):
-    model = PNormPerceptron()
+    model = PNormPerceptron(fit_intercept=False)
     assert_first_refused(model, X, y, *words, sample_weight=weights)
     model.partial_fit(X, y, classes=[0, 1])
     before = model.coef_.copy()
@@ -559,7 +559,10 @@ def test_a_refused_fit_leaves_the_model_as_it_was(X, y, n_features):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(X, y, hypothesis):
-    params = {"hypothesis": hypothesis, "normalize": False, "shuffle": False, "warm_start": True}
+    params = {
+        "hypothesis": hypothesis, "normalize": False, "shuffle": False, "warm_start": True,
+        "fit_intercept": False,
+    }  # fmt: skip
     model = PNormPerceptron(**params).fit(X, y)
     assert model.coef_.any()
     huge = X.copy()

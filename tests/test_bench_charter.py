@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +22,26 @@ import growth
 import growth_labels
 import growth_rows
 import label_race
+import race
+import vectorized
 from charter_parts import Part
 from corpora import RCV1_SMALL, draw_corpus
+from corpus import GIVEAWAYS, collect_sources
 from floor import FloorLabels, FloorPerceptron, row_orders
 from growth_fit import share
 from label_data import LABELS_A_ROW, draw_labelled, shares
 
+from sparsemargin import fit_csr
+
 TINY = replace(RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_nnz=15)
+
+MACHINE = {"cpu": "some", "cpus": 2, "numpy": "2.0", "scipy": "1.0", "scikit-learn": "1.0"}
+
+
+def part_of(report, cpu="some"):
+    """A part of the charter, as it is after a full run on a machine."""
+    return {"quick": False, "report": report | {"machine": MACHINE | {"cpu": cpu}}}
+
 
 # ---------------------------------------------------------------------------- figures
 
@@ -89,7 +103,7 @@ def test_growth_is_measured_told_and_drawn(tiny, tmp_path, capsys):
     for curve in report["nonzeros"]["curves"]:
         assert len(curve["sizes"]) == 6
         assert min(curve["seconds"]) > 0
-    parts = {"growth": {"quick": False, "report": json.loads(json.dumps(report))}}
+    parts = {"growth": part_of(json.loads(json.dumps(report)))}
     assert len(charter_plots.draw_all(parts, tmp_path)) == len(growth.GROWTHS)
     assert all(path.read_text().startswith("<?xml") for path in tmp_path.glob("*.svg"))
     tables = charter_tables.render(charter_tables.select(parts))
@@ -142,6 +156,81 @@ def test_counts_are_those_that_two_more_epochs_add(tmp_path):
     per_epoch = counters._per_epoch(few, many, unit=10)
     assert per_epoch["instructions"] == pytest.approx(0.1)
     assert per_epoch["first-level misses"] == pytest.approx(0.9)
+
+
+# ---------------------------------------------------------------------------- text as it comes
+
+
+def test_a_corpus_is_renumbered_and_sorted_again():
+    drawn = draw_corpus(TINY)
+    unsorted = drawn.renumbered()
+    assert not unsorted.X.has_sorted_indices
+    np.testing.assert_array_equal(unsorted.X.data, drawn.X.data)
+    # A word has one number in all rows, and its own.
+    numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
+    assert len(set(numbers.values())) == len(numbers)
+    np.testing.assert_array_equal(unsorted.X.indices, [numbers[j] for j in drawn.X.indices])
+    by_row = unsorted.with_sorted_rows()
+    assert by_row.X.has_sorted_indices
+    for own, other in ((unsorted.X, by_row.X), (unsorted.X_test, by_row.X_test)):
+        np.testing.assert_array_equal(own.toarray(), other.toarray())
+
+
+def test_a_share_of_the_labels_to_learn_from_is_wrong():
+    drawn = draw_corpus(TINY)
+    noisy = drawn.mislabelled(0.05)
+    assert np.sum(noisy.y == -drawn.y) == 6
+    assert np.sum(noisy.y == drawn.y) == 114
+    np.testing.assert_array_equal(noisy.y_test, drawn.y_test)
+
+
+@pytest.fixture(scope="module")
+def some_text():
+    return vectorized.read_texts(step=40)
+
+
+def test_real_text_comes_unsorted_and_no_file_is_on_both_sides(some_text):
+    assert not some_text.X.has_sorted_indices
+    assert set(some_text.y) == {"numpy", "scipy", "sklearn"}
+    documents = collect_sources(40)
+    assert some_text.X.shape[0] + some_text.X_test.shape[0] == len(documents.texts)
+    for text in documents.texts:
+        assert re.match(r"\s*(async def|def|class) ", text)
+        assert not GIVEAWAYS.search(text)
+    assert any("assert" in text for text in documents.texts)
+
+
+def test_text_is_raced_unsorted_and_sorted(some_text, capsys):
+    each = {vectorized.UNSORTED: some_text, race.SORTED: some_text.with_sorted_rows()}
+    races = race.race(each, vectorized.IN_LIFE, 1)
+    race.show(some_text, races, 1)
+    assert "x sorted" in capsys.readouterr().out
+    found = {(entry["rows"], entry["contestant"]): entry for entry in races}
+    assert len(found) == 2 * len(vectorized.IN_LIFE)
+    for name in (*vectorized.OURS, vectorized.ONE_CALL):
+        unsorted, by_row = (found[rows, name] for rows in each)
+        assert unsorted["test_error"] == pytest.approx(by_row["test_error"], abs=0.02)
+        assert unsorted["times_sorted"]["min"] == pytest.approx(
+            unsorted["seconds"] / by_row["seconds"]
+        )
+        assert by_row["times_sorted"] == {"min": 1, "median": 1}
+    own, call = (found["sorted", n] for n in (vectorized.ITS_FIT, vectorized.ONE_CALL))
+    assert call["test_error"] == own["test_error"]
+    assert call["times_baseline"]["min"] == pytest.approx(call["seconds"] / own["seconds"])
+    parts = {"text": part_of({"races": races})}
+    tables = charter_tables.render(charter_tables.select(parts))
+    assert set(tables) == {"text", "order"}
+    assert f"{some_text.X.shape[0]:,} x {some_text.X.shape[1]:,}, unsorted" in tables["text"]
+    # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
+    assert len(charter_aims.aims(parts)) == len(vectorized.OURS) + 2 + 1
+
+
+def test_fit_csr_is_measured_against_the_estimator_that_it_makes():
+    corpus = draw_corpus(replace(TINY, n_train=600))
+    made = fit_csr(corpus.X, corpus.y, random_state=3)
+    own = vectorized.make_default(3)
+    assert type(made) is type(own)
+    assert made.get_params() == own.get_params()
 
 
 # ---------------------------------------------------------------------------- gathering
@@ -230,6 +319,19 @@ def test_the_pages_have_the_tables_of_the_figures():
         assert doc_tables.fill(text, on_page) == text
 
 
+def test_the_headline_has_the_figures_of_its_table():
+    entries = json.loads(doc_tables.EXTRACT.read_text())["tables"]["text"]["entries"]
+    told = {
+        entry["contestant"]: entry["times"]
+        for entry in entries
+        if (entry["shape"], entry["rows"]) == (vectorized.TEXT, vectorized.UNSORTED)
+    }
+    headline = re.search(r"- \*\*Fast\.\*\*(.*?)\n- ", doc_tables.README.read_text(), re.DOTALL)
+    assert re.findall(r"([\d.]+) times", headline[1]) == [
+        f"{told[name]:.1f}" for name in ("Perceptron, last", "Perceptron, average")
+    ]
+
+
 def test_tables_take_the_place_of_those_between_their_comments():
     text = "a\n<!-- table x -->\nold\n<!-- end of table x -->\nb\n"
     filled = doc_tables.fill(text, {"x": r"| new \1 |"})
@@ -243,14 +345,18 @@ def test_tables_take_the_place_of_those_between_their_comments():
 def test_what_was_measured_in_a_hurry_is_not_told():
     def charter_of(quick):
         speed_ups = [{"name": "Perceptron, last", "n_labels": 8.0, "times": 1.9}]
-        part = {"quick": quick, "report": {"threads": {"speed_ups": speed_ups}}}
+        part = part_of({"threads": {"speed_ups": speed_ups}}, "new") | {"quick": quick}
         return {"machine": {"cpu": "new"}, "parts": {"growth": part}}
 
-    earlier = {"machine": {"cpu": "old"}, "tables": {"threads": [], "files": []}}
-    assert doc_tables.extract(charter_of(True), earlier)["tables"] == earlier["tables"]
+    of_old = {"machine": MACHINE | {"cpu": "old"}, "entries": []}
+    earlier = {"tables": {"threads": of_old, "growth": of_old}}
+    assert doc_tables.extract(charter_of(True), earlier) == earlier
     told = doc_tables.extract(charter_of(False), earlier)["tables"]
-    assert told["threads"][0]["times"] == 1.9
-    assert told["files"] == []
+    assert told["threads"]["entries"][0]["times"] == 1.9
+    # Each table has the machine that its own figures came from.
+    tables = charter_tables.render(told)
+    assert "Measured on new, 2 processors; numpy 2.0" in tables["threads"]
+    assert "Measured on old, 2 processors" in tables["growth"]
 
 
 # ---------------------------------------------------------------------------- asv

@@ -127,7 +127,8 @@ def test_parameters_survive_clone_and_set_params(estimator):
 def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_classes, tmp_path):
     X, y = make_problem(n_classes=n_classes)
     classes = np.arange(n_classes)
-    params = {"p": p, "hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
+    # Of fewer rows than the intercept's scale is that of.
+    params = {"p": p, "hypothesis": hypothesis, "random_state": 0, "intercept_scaling": 1.0}
     model = ALMAClassifier(**params).partial_fit(X[:30], y[:30], classes=classes)
     copied = COPIES[travel](model, tmp_path)
     assert_same_model(copied, model, X)
@@ -439,7 +440,8 @@ def test_zero_rows_are_trials_that_never_correct(estimator, stored):
     if stored:
         X = with_arrays(X, rows.ravel(), np.tile([0, 1], 4).astype("i4"), np.arange(0, 9, 2, "i4"))
     model = estimator(alpha=0.5) if estimator is ALMAClassifier else estimator()
-    model.set_params(hypothesis="last", max_iter=1, shuffle=False).fit(X, [1, 0, 1, 0])
+    model.set_params(hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False)
+    model.fit(X, [1, 0, 1, 0])
     assert model.n_corrections_ == 1
     assert model.theta_norm_[0] > 0
     # Four trials share the one vector, so the average is the last one: it would be a quarter of

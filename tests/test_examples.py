@@ -89,6 +89,32 @@ def test_script_prints_a_table_of_errors_below_chance(study, n_learners, repeats
     assert (errors.mean(axis=0) < CLEARLY_BELOW_CHANCE * chances).all()
 
 
+def test_demo_begins_with_the_calls_of_a_user(tmp_path):
+    output = subprocess.run(
+        [sys.executable, EXAMPLES / "demo.py"],
+        env=environment(tmp_path, published=False),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    head, *tables = re.split(r"^ +error %.*\n-+\n", output, flags=re.MULTILINE)
+    guess = float(re.search(r"always answering \w+: ([\d.]+) %", head)[1])
+    calls, algorithms = (
+        {name: float(error) for name, error in re.findall(r"^(\S.+?) {2,}([\d.]+) ", table, re.M)}
+        for table in tables
+    )
+    ours, matrix, svc, sgd = calls
+    assert ours == "fit_csr(X, y)"
+    assert matrix == 'fit_csr(X, y, algo="ho", p=7)'
+    assert svc.startswith("LinearSVC()")
+    assert sgd.startswith("SGDClassifier(average=True)")
+    assert all(0 < error < CLEARLY_BELOW_CHANCE * guess for error in calls.values())
+    assert abs(calls[ours] - calls[svc]) < 5
+    assert sum(name.startswith(("Perceptron", "ALMA")) for name in algorithms) == 12
+    assert (tmp_path / "demo-margins.png").stat().st_size > 10_000
+
+
 # -- notebooks -----------------------------------------------------------------------------------
 
 PICTURES = {

@@ -237,7 +237,7 @@ def test_batches_are_one_epoch_to_the_bit(p, hypothesis, tmp_path):
     def model():
         return ALMAClassifier(
             p=p, hypothesis=hypothesis, multi_class="joint", shuffle=False, max_iter=1,
-            random_state=0, fit_intercept=True,
+            random_state=0, intercept_scaling=1.0,
         )  # fmt: skip
 
     whole = model().partial_fit(problem.X, problem.y, classes=range(4))
@@ -260,12 +260,14 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("options", [
-    {"algo": "alma"}, {"algo": "pnorm", "p": 21.5, "fit_intercept": True},
-    {"algo": "alma", "hypothesis": "last", "normalize": "running", "fit_intercept": True},
+    {"algo": "alma", "fit_intercept": False}, {"algo": "pnorm", "p": 21.5},
+    {"algo": "alma", "hypothesis": "last", "normalize": "running"},
 ])  # fmt: skip
 def test_files_are_learned_as_matrices_are(options, tmp_path):
     path, *_ = three_classes(tmp_path)
-    options = {"multi_class": "joint", "max_iter": 2, "shuffle": False, **options}
+    options = {
+        "multi_class": "joint", "max_iter": 2, "shuffle": False, "intercept_scaling": 1.0, **options
+    }  # fmt: skip
     streamed = fit_svmlight(path, **options)
     X, y = load_svmlight(path)[:2]
     fitted = fit_csr(X, y, **options)

@@ -39,7 +39,10 @@ def test_margins_are_those_of_explicit_features(
 ):
     X, y = problem
     y = np.minimum(y, n_classes - 1)
-    params = {"hypothesis": hypothesis, "fit_intercept": fit_intercept, "random_state": 0}
+    params = {
+        "hypothesis": hypothesis, "fit_intercept": fit_intercept, "intercept_scaling": 1.0,
+        "random_state": 0,
+    }  # fmt: skip
     explicit = ALMAClassifier(**params).fit(quadratic_features(X), y)
     model = ALMAClassifier(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params).fit(X, y)
     expected = margins(explicit, quadratic_features(X), y, normalize=normalize)
@@ -54,7 +57,8 @@ def test_a_precomputed_kernel_has_margins_in_its_own_units(problem, normalize_hy
     K = X @ X.T
     params = {"hypothesis": "last", "normalize_hypotheses": normalize_hypotheses, "random_state": 0}
     model = PNormPerceptron(kernel="precomputed", **params).fit(K, y)
-    expected = margins(PNormPerceptron(**params).fit(X, y), X, y, normalize=False)
+    plain = PNormPerceptron(fit_intercept=False, **params)
+    expected = margins(plain.fit(X, y), X, y, normalize=False)
     np.testing.assert_allclose(margins(model, K, y, normalize=False), expected, rtol=1e-9)
     with pytest.raises(ValueError, match="normalize=False"):
         margins(model, K, y)
@@ -134,7 +138,7 @@ def test_the_blas_gets_its_threads_back_whoever_ends_first():
 
 def test_cross_validation_cuts_precomputed_kernels_both_ways(problem):
     X, y = problem
-    params = {"shuffle": False, "max_iter": 2}
+    params = {"shuffle": False, "max_iter": 2, "fit_intercept": False}
     expected = cross_val_score(PNormPerceptron(**params), X, y, cv=4)
     given = cross_val_score(PNormPerceptron(kernel="precomputed", **params), X @ X.T, y, cv=4)
     np.testing.assert_allclose(given, expected)

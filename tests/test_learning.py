@@ -87,7 +87,7 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     X, y = sp.identity(m, format="csr"), np.arange(m) % 2
     places = []
     for seed in 0, 1:
-        model = PNormPerceptron(max_iter=1, random_state=seed).fit(X, y)
+        model = PNormPerceptron(max_iter=1, random_state=seed, fit_intercept=False).fit(X, y)
         assert model.n_corrections_ == m
         place = m - np.abs(model.coef_[0]) * m
         assert_array_equal(np.sort(place.round(9)), np.arange(m))
@@ -170,8 +170,9 @@ def test_labels_learn_together_as_each_would_alone(
 )
 def test_fractions_of_an_epoch(estimator, hypothesis, max_iter, n_trials):
     X, y = make_problem()
-    model = estimator(max_iter=max_iter, hypothesis=hypothesis, shuffle=False).fit(X, y)
-    expected = estimator(hypothesis=hypothesis)
+    params = {"hypothesis": hypothesis, "intercept_scaling": 1.0}
+    model = estimator(max_iter=max_iter, shuffle=False, **params).fit(X, y)
+    expected = estimator(**params)
     rows = np.arange(n_trials) % 80
     expected.partial_fit(X[rows], y[rows], classes=[0, 1])
     assert_same_model(model, expected)
@@ -182,7 +183,9 @@ def test_fractions_of_an_epoch(estimator, hypothesis, max_iter, n_trials):
 def test_a_fraction_of_a_shuffled_epoch_is_a_random_part(max_iter):
     X, y = sp.identity(40, format="csr"), np.arange(40) % 2
     models = [
-        PNormPerceptron(max_iter=max_iter, hypothesis="last", random_state=seed).fit(X, y)
+        PNormPerceptron(
+            max_iter=max_iter, hypothesis="last", random_state=seed, fit_intercept=False
+        ).fit(X, y)
         for seed in (0, 1)
     ]
     used = [model.theta_[0] != 0 for model in models]
@@ -225,7 +228,9 @@ def test_rows_of_weight_zero_are_no_trials_in_the_epochs_that_only_count(hypothe
     X, y = make_separable()
     weights = np.arange(40) % 3.0
     used = weights > 0
-    params = {"hypothesis": hypothesis, "max_iter": 200, "shuffle": False}
+    params = {
+        "hypothesis": hypothesis, "max_iter": 200, "shuffle": False, "intercept_scaling": 1.0
+    }  # fmt: skip
     model = PNormPerceptron(**params).fit(X, y, sample_weight=weights)
     assert model.n_iter_ < 200
     expected = PNormPerceptron(**params).fit(X[used], y[used], sample_weight=weights[used])
@@ -277,7 +282,7 @@ def test_trials_that_only_count_are_those_that_would_have_been_made(
 @pytest.mark.parametrize("max_corrections", [1, 2, 9])
 def test_corrections_stop_at_their_limit(estimator, hypothesis, max_corrections):
     X, y = make_contradiction()
-    params = {"hypothesis": hypothesis, "shuffle": False}
+    params = {"hypothesis": hypothesis, "shuffle": False, "intercept_scaling": 1.0}
     model = estimator(max_corrections=max_corrections, max_iter=None, **params).fit(X, y)
     expected, rows = estimator(**params), 0
     while rows == 0 or expected.n_corrections_ < max_corrections:

@@ -15,6 +15,8 @@ from reference import ALMA, Perceptron, augment, p_norm, run_reference
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
+AS_PRINTED = {"shuffle": False, "fit_intercept": False}
+
 
 def noisy_rows(seed, m, n, n_nonzero, noise):
     """Return sparse rows with entries of at least 0.1, and their labels, some of them flipped."""
@@ -54,7 +56,7 @@ def assert_agrees(estimator, rows, y, run, expected):
 def test_alma_after_thousands_of_corrections(p, hypothesis):
     rows, y, run = alma_run(p)
     assert run.n_corrections >= 2000
-    estimator = ALMAClassifier(p=p, alpha=0.5, hypothesis=hypothesis, max_iter=1, shuffle=False)
+    estimator = ALMAClassifier(p=p, alpha=0.5, hypothesis=hypothesis, max_iter=1, **AS_PRINTED)
     assert_agrees(estimator, rows, y, run, getattr(run, hypothesis)())
 
 
@@ -65,7 +67,7 @@ def test_perceptron_over_noisy_epochs(p, hypothesis, normalized):
     rows, y, run = perceptron_run(p)
     assert run.n_corrections >= 2000
     estimator = PNormPerceptron(
-        p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=3, shuffle=False
+        p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=3, **AS_PRINTED
     )
     assert_agrees(estimator, rows, y, run, getattr(run, hypothesis)(normalized))
 
@@ -136,8 +138,9 @@ def test_partial_fit_over_any_split_is_one_epoch_to_the_bit(estimator, params, n
     y = np.where(rows[:, 0] > 0, 2, y) if n_classes == 3 else y
     X, classes = sp.csr_matrix(rows), np.unique(y)
     assert len(classes) == n_classes
-    whole = estimator(**params, max_iter=1, shuffle=False).fit(X, y)
-    parts = estimator(**params, max_iter=1, shuffle=False)
+    params = {"max_iter": 1, "shuffle": False, "intercept_scaling": 1.0, **params}
+    whole = estimator(**params).fit(X, y)
+    parts = estimator(**params)
     for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
         parts.partial_fit(X[start:stop], y[start:stop], classes=classes)
     assert np.array_equal(parts.n_corrections_, whole.n_corrections_)
@@ -149,7 +152,7 @@ def test_partial_fit_row_by_row_is_one_epoch_to_the_bit():
     rows, y = noisy_rows(4, 400, 40, 6, 0.2)
     X = sp.csr_matrix(rows)
     for normalize in (True, False, "running"):
-        params = {"p": 10.0, "normalize": normalize, "max_iter": 1, "shuffle": False}
+        params = {"p": 10.0, "normalize": normalize, "max_iter": 1, **AS_PRINTED}
         whole = ALMAClassifier(**params).fit(X, y)
         parts = ALMAClassifier(**params)
         for i in range(len(y)):
@@ -181,7 +184,7 @@ POWERS = [2.0, 3.0, 6.0, 21.5]
 def test_powers_of_two_vanish_from_normalized_rows(estimator, rule, p, exponent):
     rows, y = noisy_rows(5, 500, 30, 6, 0.1)
     plain, scaled = (
-        estimator(p=p, max_iter=2, shuffle=False).fit(sp.csr_matrix(X), y)
+        estimator(p=p, max_iter=2, **AS_PRINTED).fit(sp.csr_matrix(X), y)
         for X in (rows, rows * 2.0**exponent)
     )
     assert np.array_equal(scaled.coef_, plain.coef_)
@@ -194,7 +197,7 @@ def test_powers_of_two_vanish_from_normalized_rows(estimator, rule, p, exponent)
 def test_extreme_scales_vanish_from_normalized_rows(estimator, rule, p, scale):
     rows, y = noisy_rows(5, 500, 30, 6, 0.1)
     run = run_reference(rows, y, rule, p)
-    fitted = estimator(p=p, hypothesis="last", max_iter=1, shuffle=False)
+    fitted = estimator(p=p, hypothesis="last", max_iter=1, **AS_PRINTED)
     assert_agrees(fitted, rows * scale, y, run, run.last())
 
 
@@ -202,7 +205,7 @@ def test_extreme_scales_vanish_from_normalized_rows(estimator, rule, p, scale):
 @pytest.mark.parametrize("scale", [2.0**900, 2.0**-900, 1e300, 1e-300, 2.0**100])
 def test_raw_rows_scale_the_perceptron_or_are_refused(hypothesis, scale):
     rows, y = noisy_rows(6, 500, 30, 6, 0.1)
-    params = {"normalize": False, "hypothesis": hypothesis, "max_iter": 1, "shuffle": False}
+    params = {"normalize": False, "hypothesis": hypothesis, "max_iter": 1, **AS_PRINTED}
     plain = PNormPerceptron(**params).fit(sp.csr_matrix(rows), y)
     scaled = fit_or_refuse(PNormPerceptron(**params), rows * scale, y)
     if scaled is None:
@@ -244,7 +247,7 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
     run = run_reference(rows, y, rule, p)
     assert run.smallest_gap > 1e-9
     fitted = fit_or_refuse(
-        estimator(p=p, normalize=rule.normalize, hypothesis=hypothesis, max_iter=1, shuffle=False),
+        estimator(p=p, normalize=rule.normalize, hypothesis=hypothesis, max_iter=1, **AS_PRINTED),
         rows,
         y,
     )

@@ -299,7 +299,7 @@ def test_an_indicator_is_left_as_it_is(kind):
 
 def test_of_equal_outputs_the_lowest_labels_are_chosen():
     X, Y = make_labels(5)
-    model = ALMAClassifier(random_state=0).fit(X, Y)
+    model = ALMAClassifier(random_state=0, fit_intercept=False).fit(X, Y)
     nothing = sp.csr_matrix((1, N_FEATURES))
     assert model.predict_labels(nothing, top_k=2).tolist() == [[1, 1, 0, 0, 0]]
 
@@ -332,7 +332,9 @@ def test_choices_that_cannot_be_made(arguments, words):
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
 def test_streams_of_many_labels(as_given):
     X, Y = make_labels(4)
-    model = ALMAClassifier(hypothesis="average", shuffle=False, max_iter=1)
+    model = ALMAClassifier(
+        hypothesis="average", shuffle=False, max_iter=1, intercept_scaling=1.0
+    )  # fmt: skip
     whole = clone(model).fit(X, as_given(Y))
     named = {"classes": NAMES} if as_given is lists_of else {}
     model.partial_fit(X[:50], as_given(Y[:50]), **named)
@@ -510,7 +512,8 @@ def test_weights_of_exactly_zero_predict_zero(p):
     X, Y = np.ones((19, 27)), (rng.rand(19, 600) < 0.5).astype(int)
 
     def fitted(targets):
-        return PNormPerceptron(p=p, max_iter=1, random_state=0).fit(X, targets)
+        model = PNormPerceptron(p=p, max_iter=1, random_state=0, fit_intercept=False)
+        return model.fit(X, targets)
 
     model = fitted(Y)
     outputs = model.decision_function(X[:1])[0]

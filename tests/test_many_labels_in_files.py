@@ -77,8 +77,9 @@ def test_what_is_loaded_goes_right_into_a_fit(text):
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_a_stream_learns_what_a_fit_does(text, p, hypothesis):
     X, y = load_svmlight(text, multilabel=True)
-    whole = PNormPerceptron(p=p, hypothesis=hypothesis, max_iter=1, shuffle=False).fit(X, y)
-    model = fit_svmlight(text, "pnorm", p=p, hypothesis=hypothesis, multilabel=True)
+    params = {"p": p, "hypothesis": hypothesis, "intercept_scaling": 1.0}
+    whole = PNormPerceptron(max_iter=1, shuffle=False, **params).fit(X, y)
+    model = fit_svmlight(text, "pnorm", multilabel=True, **params)
     np.testing.assert_array_equal(model.classes_, whole.classes_)
     np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert model.predict(X) == whole.predict(X)
@@ -89,8 +90,8 @@ def test_further_epochs_come_from_the_cache(text, tmp_path):
     made = fit_svmlight(text, cache=tmp_path / "rows", **settings)
     assert_same(made, fit_svmlight(text, cache=tmp_path / "rows", **settings))
     X, y = load_svmlight(text, multilabel=True)
-    ordered = {**settings, "shuffle": False}
-    whole = ALMAClassifier(shuffle=False, max_iter=3).fit(X, y)
+    ordered = {**settings, "shuffle": False, "intercept_scaling": 1.0}
+    whole = ALMAClassifier(shuffle=False, max_iter=3, intercept_scaling=1.0).fit(X, y)
     from_file = fit_svmlight(text, cache=tmp_path / "rows", **ordered)
     np.testing.assert_array_equal(from_file.coef_, whole.coef_)
 

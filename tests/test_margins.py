@@ -87,14 +87,14 @@ def test_peers_are_measured_in_the_same_way(peer, n_classes):
 def test_any_sparse_matrix_gives_the_same_margins(make, dtype):
     X, y = make_problem(3)
     X = X.astype(dtype)
-    model = PNormPerceptron(p=4, hypothesis="last", fit_intercept=True).fit(X, y)
+    model = PNormPerceptron(p=4, hypothesis="last", intercept_scaling=1.0).fit(X, y)
     assert_margins_are_dense(model, X, y, p=4, rho=1.0, rows=make(X), rtol=1e-6)
 
 
 def test_repeated_columns_count_as_their_sum():
     X = sp.csr_matrix((np.array([2.0, 1.0, -2.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     y = np.array([1, 0])
-    model = PNormPerceptron(hypothesis="last").fit(X, y)
+    model = PNormPerceptron(hypothesis="last", fit_intercept=False).fit(X, y)
     assert_margins_are_dense(model, np.array([[3.0, 0.0], [0.0, -2.0]]), y, rows=X)
 
 
@@ -148,18 +148,18 @@ def test_a_vote_is_measured_by_its_shares(n_classes):
 
 def test_what_is_zero_has_margin_zero():
     X, y = make_problem()
-    assert margins(PNormPerceptron(p=4).fit(X, y), X, y)[-1] == 0
-    assert margins(PNormPerceptron(p=4, fit_intercept=True).fit(X, y), X, y)[-1] != 0
+    assert margins(PNormPerceptron(p=4, fit_intercept=False).fit(X, y), X, y)[-1] == 0
+    assert margins(PNormPerceptron(p=4).fit(X, y), X, y)[-1] != 0
     nothing = np.zeros((3, 2))
     for labels in ([0, 1, 0], [0, 1, 2]):
-        model = PNormPerceptron().fit(nothing, labels)
+        model = PNormPerceptron(fit_intercept=False).fit(nothing, labels)
         assert_array_equal(margins(model, nothing, labels), np.zeros(3))
 
 
 @pytest.mark.parametrize("size", [1e-160, 1e160])
 def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
     X, y = make_problem()
-    model = PNormPerceptron(p=20, hypothesis="last").fit(X, y)
+    model = PNormPerceptron(p=20, hypothesis="last", fit_intercept=False).fit(X, y)
     assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
 
 
@@ -167,7 +167,9 @@ def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
 def test_margins_do_not_depend_on_the_scale_of_the_weights(size):
     X, y = make_problem()
     one, other = (
-        PNormPerceptron(normalize=False, shuffle=False, hypothesis="last").fit(rows, y)
+        PNormPerceptron(
+            normalize=False, shuffle=False, hypothesis="last", fit_intercept=False
+        ).fit(rows, y)
         for rows in (X, X * size)
     )
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)

@@ -118,7 +118,9 @@ def test_rows_left_out_are_not_forgotten(monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_blobs(3000, centers=[[3, 3], [-3, -3]], random_state=0)
     X, y = X[abs(X.sum(axis=1)) > 1], y[abs(X.sum(axis=1)) > 1]
-    model = MaxMarginClassifier(tol=1e-4, max_iter=None, random_state=0).fit(X, y)
+    model = MaxMarginClassifier(
+        tol=1e-4, max_iter=None, random_state=0, fit_intercept=False
+    ).fit(X, y)  # fmt: skip
     signs = np.where(y == model.classes_[1], 1, -1)
     margins = signs * model.decision_function(X) / np.linalg.norm(model.coef_)
     assert model.margin_ == pytest.approx(margins.min(), rel=1e-9)
@@ -155,7 +157,9 @@ def test_same_model_on_any_number_of_threads():
 def test_same_problem_as_linear_svc():
     X, y = make_blobs(200, centers=[[1, 1], [-1, -1]], random_state=0)
     delta = 0.5
-    model = MaxMarginClassifier(soft_margin=delta, tol=1e-7, max_iter=None, random_state=0)
+    model = MaxMarginClassifier(
+        soft_margin=delta, tol=1e-7, max_iter=None, random_state=0, fit_intercept=False
+    )  # fmt: skip
     w = model.fit(X, y).coef_[0]
     theirs = LinearSVC(C=1 / (2 * delta**2), fit_intercept=False, tol=1e-10, max_iter=10**6)
     v = theirs.fit(X, y).coef_[0]
@@ -173,10 +177,10 @@ def test_float32_rows_are_learned_in_float64():
 
 def test_batches_are_one_epoch():
     X, y = separable_problem()
-    whole = MaxMarginClassifier(tol=None, max_iter=1, shuffle=False)
+    whole = MaxMarginClassifier(tol=None, max_iter=1, shuffle=False, fit_intercept=False)
     with pytest.warns(match="Stopped after 1 epochs"):
         whole.fit(X, y)
-    parts = MaxMarginClassifier()
+    parts = MaxMarginClassifier(fit_intercept=False)
     for rows in (slice(0, 7), slice(7, 40)):
         parts.partial_fit(X[rows], y[rows], classes=[0, 1])
     np.testing.assert_array_equal(whole.coef_, parts.coef_)

@@ -23,7 +23,7 @@ def test_alma_separates_sonar_in_the_published_number_of_updates(sonar, alpha, u
     """Tsampouka & Shawe-Taylor (2006), Table 1; the starting vector counts as an update there."""
     X, y = sonar
     model = ALMAClassifier(
-        alpha=alpha, normalize="max", fit_intercept=True, hypothesis="last", shuffle=False,
+        alpha=alpha, normalize="max", intercept_scaling=1.0, hypothesis="last", shuffle=False,
         max_iter=None,
     )  # fmt: skip
     model.fit(sp.csr_matrix(X), y)

@@ -14,7 +14,7 @@ from sparsemargin.evaluation import margins, theory
 
 SEEDS = range(4)
 TO_CONVERGENCE = {"hypothesis": "last", "shuffle": False, "max_iter": None}
-ONE_EPOCH = {"hypothesis": "last", "shuffle": False, "max_iter": 1}
+ONE_EPOCH = {"hypothesis": "last", "shuffle": False, "max_iter": 1, "fit_intercept": False}
 
 
 def make_separable(seed, m=14, n=10, gap=0.15):

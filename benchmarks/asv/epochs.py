@@ -22,7 +22,7 @@ class Epoch:
         self.X, self.y = X[: self.n_rows], y[: self.n_rows]
         self.X_test, self.y_test = X[self.n_rows :], y[self.n_rows :]
         self.model = PNormPerceptron(
-            normalize=False, max_iter=1, hypothesis=hypothesis, random_state=0
+            normalize=False, max_iter=1, hypothesis=hypothesis, fit_intercept=False, random_state=0
         )
 
     def time_fit(self, hypothesis):
@@ -58,7 +58,9 @@ class OneRow:
     def setup(self, n_features):
         X, y = make_zipf_text(200, n_features, random_state=0)
         self.row, self.label = X[-1:], y[-1:]
-        self.model = PNormPerceptron(normalize=False, hypothesis="average").fit(X, y)
+        self.model = PNormPerceptron(
+            normalize=False, max_iter=1, hypothesis="average", fit_intercept=False
+        ).fit(X, y)
 
     def time_partial_fit(self, n_features):
         self.model.partial_fit(self.row, self.label)

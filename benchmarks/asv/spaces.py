@@ -12,7 +12,9 @@ class HigherOrder:
 
     def setup(self, p):
         self.X, self.y = make_zipf_text(self.n_rows, random_state=0)
-        self.model = HigherOrderPerceptron(p=p, max_iter=1, random_state=0)
+        self.model = HigherOrderPerceptron(
+            p=p, max_iter=1, max_updates=None, fit_intercept=False, random_state=0
+        )
 
     def time_fit(self, p):
         self.model.fit(self.X, self.y)
@@ -29,7 +31,13 @@ class Kernel:
     def setup(self):
         self.X, self.y = make_zipf_text(self.n_rows, 2000, n_classes=10, random_state=0)
         self.model = ALMAClassifier(
-            kernel="poly", degree=4, gamma=1.0, coef0=1.0, max_iter=1, random_state=0
+            kernel="poly",
+            degree=4,
+            gamma=1.0,
+            coef0=1.0,
+            max_iter=1,
+            fit_intercept=False,
+            random_state=0,
         )
         self.fitted = ALMAClassifier(**self.model.get_params()).fit(self.X, self.y)
 

@@ -89,25 +89,23 @@ cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
                       vector[uint32_t]& marks) except -1 nogil:
     """Whether a column of the row, whose columns are in range, stands twice.
 
-    Where the row is not sorted its columns are marked with a number that no row before it had, kept
-    behind the `marks`, which are scratch. Columns that share a mark, beyond those that have one
-    each, are sorted.
+    Where the row is not sorted each entry leaves its number at the mark of its column, and finds
+    it there again unless a later one had the same. Columns that share a mark, beyond those that
+    have one each, are sorted. The `marks` are scratch, whatever they hold.
     """
     cdef vector[int64_t] ordered
-    cdef uint32_t number
     cdef uint32_t* mark
+    cdef uint32_t met = 0
     cdef Py_ssize_t j
-    cdef bint met = False
     if is_rising(columns, nnz):
         return False
-    if marks.empty() or marks[MARKS] == 0xFFFFFFFFu:
-        marks.assign(MARKS + 1, 0)
-    marks[MARKS] += 1
-    number = marks[MARKS]
+    if marks.empty():
+        marks.resize(MARKS)
     mark = marks.data()
     for j in range(nnz):
-        met |= mark[columns[j] & (MARKS - 1)] == number
-        mark[columns[j] & (MARKS - 1)] = number
+        mark[columns[j] & (MARKS - 1)] = <uint32_t> j
+    for j in range(nnz):
+        met |= mark[columns[j] & (MARKS - 1)] ^ <uint32_t> j
     if not met:
         return False
     ordered.assign(columns, columns + nnz)

@@ -77,8 +77,7 @@ def fit_distributed(
         A client, or the address of a scheduler. None: this process takes the shards in turn, which
         gives the same model, and needs no Dask.
     algo : {"perceptron", "pnorm", "alma", "margin", "ho", "so"}, default=None
-        As for `fit_csr`. None is averaged ALMA_2(0.9) with an intercept of a tenth of the root
-        mean square norm of the rows of the first shard.
+        As for `fit_csr`. None is averaged ALMA_2(0.9).
     max_iter : int or None, default=5
         Epochs. None: until an epoch makes no correction on any shard.
     mixing : {"uniform", "errors"}, default="uniform"
@@ -100,7 +99,8 @@ def fit_distributed(
     verbose : int, default=0
         Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
     **params
-        Parameters of the estimator. Refused, with what to do instead, are kernels, and those that
+        Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
+        first shard. Refused, with what to do instead, are kernels, and those that
         need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
         ``normalize="max"``, ``class_weight="balanced"``, ``hypothesis="vote"`` or ``"random"``.
 

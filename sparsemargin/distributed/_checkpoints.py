@@ -108,6 +108,20 @@ class Checkpoint:
                 f"{name} is of {found.classifier}, not of {learner.classifier}. Pass the algorithm "
                 "and parameters of the fit that is to go on."
             )
+        # First, as the scale of the intercept is that of the shards.
+        others = [key for key, value in self.made_by.items() if progress[key] != value]
+        if opened.form != getattr(found, "_label_form", None) or not np.array_equal(
+            learner.classes_, found.classes_
+        ):
+            others.insert(0, "classes")
+        if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
+            others.insert(0, "features")
+        if others:
+            order = ", in the same order" if others[0] == "shards" else ""
+            raise ValueError(
+                f"{name} was learned with other {others[0]}. Pass what the fit had that is to go "
+                f"on{order}."
+            )
         before, now = found._parameters(), learner._parameters()
         changed = [
             key
@@ -121,19 +135,6 @@ class Checkpoint:
             raise ValueError(
                 f"{name} was learned with {changed[0]}={before[changed[0]]!r}, not "
                 f"{now[changed[0]]!r}. Pass the parameters of the fit that is to go on."
-            )
-        others = [key for key, value in self.made_by.items() if progress[key] != value]
-        if opened.form != getattr(found, "_label_form", None) or not np.array_equal(
-            learner.classes_, found.classes_
-        ):
-            others.insert(0, "classes")
-        if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
-            others.insert(0, "features")
-        if others:
-            order = ", in the same order" if others[0] == "shards" else ""
-            raise ValueError(
-                f"{name} was learned with other {others[0]}. Pass what the fit had that is to go "
-                f"on{order}."
             )
 
 

@@ -91,7 +91,7 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
     >>> from sparsemargin import HigherOrderPerceptron
     >>> from sparsemargin.datasets import make_ho_target
     >>> X, y, X_test, y_test, _ = make_ho_target(random_state=0)
-    >>> fit = lambda p: HigherOrderPerceptron(p=p, max_iter=5, random_state=0).fit(X, y)
+    >>> fit = lambda p: HigherOrderPerceptron(p=p, random_state=0).fit(X, y)
     >>> bool(fit(7).score(X_test, y_test) > fit(2).score(X_test, y_test) + 0.05)
     True
     """

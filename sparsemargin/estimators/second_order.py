@@ -72,7 +72,7 @@ class SecondOrderPerceptron(WeightedClassifier, SecondOrderLearner):
     >>> from sparsemargin import SecondOrderPerceptron
     >>> from sparsemargin.datasets import make_ho_target
     >>> X, y, X_test, y_test, _ = make_ho_target(random_state=0)
-    >>> model = SecondOrderPerceptron(a=0.2, max_iter=5, random_state=0).fit(X, y)
+    >>> model = SecondOrderPerceptron(a=0.2, random_state=0).fit(X, y)
     >>> bool(model.score(X_test, y_test) > 0.8)
     True
     """

@@ -36,9 +36,9 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     sections 2 and 4. Under ``multi_class="joint"`` the vectors of all classes are one, and the
     instance is x in one place and -x in another: the margin is in [-1, 1]. It is positive where
     the row is classified correctly with such weights. The intercept is one more coordinate, of
-    weight ``intercept_ / intercept_scaling`` and value `intercept_scaling` (1 where the model has
-    no such parameter); soft-margin coordinates are no part of it. With a kernel all norms are
-    those in feature space.
+    weight ``intercept_ / s`` and value s, this library's `intercept_scaling_`, or the parameter
+    `intercept_scaling` of other models (1 where they have none); soft-margin coordinates are no
+    part of it. With a kernel all norms are those in feature space.
 
     Parameters
     ----------

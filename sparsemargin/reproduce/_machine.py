@@ -21,6 +21,10 @@ def machine() -> dict[str, Any]:
 
 def _cpu_model() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    first = cpuinfo.read_text().partition("\n\n")[0] if cpuinfo.exists() else ""
+    lines = (line.partition(":") for line in first.splitlines())
+    facts = {name.strip(): fact.strip() for name, _, fact in lines}
+    if not {"model name", "cpu family", "model"} <= facts.keys():
+        return platform.processor() or platform.machine()
+    # Virtual machines often tell a name that many processors share.
+    return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']})"
