@@ -50,15 +50,15 @@ _HELP = {
     "of all rows.",
     "hypothesis": "What predicts: the average of all weight vectors, or the last one. The others "
     "would keep a log of all corrections, and are refused.",
-    "intercept_scaling": "Value of the intercept's own feature; auto: a tenth of the rms norm of "
-    "the first 100 rows, with a --kernel none.",
+    "intercept_scaling": "Value of the intercept's own feature; auto: a tenth of the norm of the "
+    "first rows, no intercept with a --kernel.",
     "kernel": "What takes the place of the dot products; needs --max-support. No text has one "
     "that is precomputed.",
     "margin": "Rows with less are corrected, in units of w.x.",
     "max_corrections": "Corrections to stop after.",
     "max_iter": "Passes over the rows; until: until one makes no correction.",
     "max_support": "Rows that the pool of a kernel may hold; needed, as it bounds the memory.",
-    "max_updates": "Mistakes that change the matrix; none, which nothing bounds, is refused.",
+    "max_updates": "Mistakes that change the matrix, which bounds the memory.",
     "multi_class": "More than two classes: ovr: each against the rest; joint: the true one against "
     "its strongest rival.",
     "normalize": "What rows are divided by: yes: their own norm; no: nothing.",
