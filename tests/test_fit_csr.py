@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import sparsemargin
 from sparsemargin import (
@@ -84,6 +84,15 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     assert model.get_params()["max_iter"] == 250
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(algo):
+    # The second row is met by a vector that points its way.
+    rows = [3.0, 1.0, 1.0, -2.0], [0, 0, 0, 1], [0, 1, 3, 4]
+    model = fit_csr(sp.csr_matrix(rows, shape=(3, 2)), [1, 1, 0], algo, max_iter=1)
+    assert model.intercept_scaling_ == pytest.approx(0.1 * sqrt((3**2 + 2**2 + 2**2) / 3))
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
 def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
     X, y = problem
@@ -111,11 +120,14 @@ def test_the_default_leaves_what_is_no_matrix_to_fit(X):
         ALMAClassifier().fit(X, [1])
 
 
-def test_the_default_scales_with_rows_of_any_size(problem):
+@pytest.mark.parametrize("size", [2.0**1000, 2.0**600, 2.0**-600, 2.0**-1000])
+def test_the_default_scales_with_rows_of_any_size(problem, size):
     X, y = problem
-    one, far = fit_csr(X, y, random_state=0), fit_csr(X * 2.0**600, y, random_state=0)
-    assert far.intercept_scaling_ / one.intercept_scaling_ == pytest.approx(2.0**600)
-    assert_array_equal(far.predict(X * 2.0**600), one.predict(X))
+    one, far = fit_csr(X, y, random_state=0), fit_csr(X * size, y, random_state=0)
+    assert far.intercept_scaling_ == one.intercept_scaling_ * size
+    assert_allclose(far.coef_, one.coef_, rtol=1e-11)
+    assert_allclose(far.intercept_ / size, one.intercept_, rtol=1e-11)
+    assert_array_equal(far.predict(X * size), one.predict(X))
 
 
 def test_rows_as_they_are_and_divided_rows_give_different_models(problem):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, sqrt
+from math import frexp, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ def intercept_scale(blocks: Iterable[Any]) -> float:
     Parameters
     ----------
     blocks : iterable of Rows or of the like
-        Unchecked: a repeated column counts as it stands. No more are taken than are needed.
+        Without repeated columns, else unchecked. No more are taken than are needed.
     """
     values, n_rows = [], 0
     for rows in blocks:
@@ -33,8 +33,10 @@ def intercept_scale(blocks: Iterable[Any]) -> float:
 
 
 def _two_norm(values: np.ndarray) -> float:
-    squares = float(np.einsum("i,i->", values, values, dtype=np.float64))
-    if squares < inf or not np.isfinite(values).all():
-        return sqrt(squares)
-    peak = float(np.abs(values).max())
-    return peak * _two_norm(values / peak)
+    """Safe against squares too large or too small; a power of two goes through it to the bit."""
+    peak = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < peak < inf:
+        return peak
+    exponent = frexp(peak)[1] - 1
+    scaled = np.ldexp(values.astype(np.float64), -exponent)
+    return sqrt(float(np.einsum("i,i->", scaled, scaled))) * 2.0**exponent

@@ -30,6 +30,7 @@ from sparsemargin._engine.task import Task
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
+from sparsemargin.learners._defaults import ROWS_MEASURED
 from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
 from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
@@ -130,6 +131,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         as_used = all_used and self._is_linear
         if not as_used:
             rows = border.check_rows(X, rows)
+        elif self._measures_rows and border.has_repeats(border.part_of(rows, 0, ROWS_MEASURED)):
+            return self._learn_afresh(border.canonical(X), targets, weights, seed)
         try:
             self._open_fit(rows, X, weights)
             return self._learn_rows(rows, targets, weights, seed, check=as_used)

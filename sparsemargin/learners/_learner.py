@@ -166,11 +166,14 @@ class Learner:
 
     def _bias(self, rows: Rows) -> float:
         """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
-        if not self._has_intercept:
-            return 0.0
-        if self.intercept_scaling != "auto":
-            return float(self.intercept_scaling)
-        return intercept_scale(self._beginning or [rows])
+        if self._measures_rows:
+            return intercept_scale(self._beginning or [rows])
+        return float(self.intercept_scaling) if self._has_intercept else 0.0
+
+    @property
+    def _measures_rows(self) -> bool:
+        """Whether the intercept's scale is that of the first rows."""
+        return self._has_intercept and self.intercept_scaling == "auto"
 
     @property
     def _has_intercept(self) -> bool:

@@ -91,6 +91,11 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
     return rows
 
 
+def has_repeats(rows: Rows) -> bool:
+    """Whether the first of the rows that can't be used as it stands has a column twice."""
+    return kernels.for_rows(rows).first_bad_row(*rows, False)[0] == kernels.NOT_CANONICAL
+
+
 @contextmanager
 def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
     """Say what is wrong with a row that the engine stumbles over; the number of the first one is
