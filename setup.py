@@ -33,22 +33,25 @@ def extension(path: Path) -> Extension:
 
 shared = Extension(SHARED, [str(ENGINE / "_cyutility.c")], extra_compile_args=["-O1", *NO_SYMBOLS])
 
+modules = cythonize(
+    [shared, *map(extension, sorted(ENGINE.glob("*.pyx")))],
+    nthreads=N_JOBS,
+    shared_utility_qualified_name=SHARED,
+    compiler_directives={
+        "language_level": 3,
+        "boundscheck": False,
+        "wraparound": False,
+        "initializedcheck": False,
+        "cdivision": True,
+        "embedsignature": True,
+        "auto_pickle": False,
+        # Modules hold nothing that changes; that a model learns alone, the learners see to.
+        "freethreading_compatible": True,
+    },
+)
+
 setup(
     options={"build_ext": {"parallel": N_JOBS}},
-    ext_modules=cythonize(
-        [shared, *map(extension, sorted(ENGINE.glob("*.pyx")))],
-        nthreads=N_JOBS,
-        shared_utility_qualified_name=SHARED,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "initializedcheck": False,
-            "cdivision": True,
-            "embedsignature": True,
-            "auto_pickle": False,
-            # Modules hold nothing that changes; that a model learns alone, the learners see to.
-            "freethreading_compatible": True,
-        },
-    ),
+    # The longest first, so that no core waits for them at the end.
+    ext_modules=sorted(modules, key=lambda module: -Path(module.sources[0]).stat().st_size),
 )
