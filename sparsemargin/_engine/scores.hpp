@@ -191,13 +191,70 @@ SM_SCORES_BY(Dense<double>)
 SM_SCORES_BY(Tiled<float>)
 SM_SCORES_BY(Tiled<double>)
 
+// The same sums for K labels, all there are, and so few that vectors don't pay: their totals stay
+// in registers.
+template <int N, int K, class S, class V, class I>
+SM_INLINE void add_few(double *totals, const S *weights, const V *values, const I *columns) {
+    using Sum = ShortSum<S, V>;
+    const S *of[N];
+    for (int i = 0; i < N; ++i) of[i] = weights + K * static_cast<int64_t>(columns[i]);
+    for (int l = 0; l < K; ++l) {
+        Sum products[N];
+        for (int i = 0; i < N; ++i) products[i] = static_cast<Sum>(values[i]) * of[i][l];
+        totals[l] += in_pairs<Sum, N>(products);
+    }
+}
+
+template <int K, class S, class V, class I>
+void score_few(double *out, const S *weights, bool far, const Row<V, I> &row) {
+    const V *values = row.values;
+    const I *columns = row.columns;
+    double totals[K] = {0};
+    int64_t j = 0, n = row.n;
+    for (; j + 8 <= n; j += 8) {
+        for (int64_t a = j + ENTRIES_AHEAD; far && a < j + ENTRIES_AHEAD + 8; ++a) {
+            if (a < n)
+                SM_PREFETCH(weights + K * static_cast<int64_t>(columns[a]));
+            else if (a - n < row.n_next)
+                SM_PREFETCH(weights + K * static_cast<int64_t>(row.next_columns[a - n]));
+        }
+        add_few<8, K>(totals, weights, values + j, columns + j);
+    }
+    if (n - j >= 4) {
+        add_few<4, K>(totals, weights, values + j, columns + j);
+        j += 4;
+    }
+    if (n - j >= 2) {
+        add_few<2, K>(totals, weights, values + j, columns + j);
+        j += 2;
+    }
+    if (n - j >= 1) add_few<1, K>(totals, weights, values + j, columns + j);
+    for (int l = 0; l < K; ++l) {
+        if (is_lossy<S, V>(totals[l])) {
+            totals[l] = 0;
+            for (j = 0; j < n; ++j) {
+                double weight = weights[K * static_cast<int64_t>(columns[j]) + l];
+                totals[l] += values[j] * weight;
+            }
+        }
+        out[l] = totals[l];
+    }
+}
+
 // Of `n_summed` labels, the first `n_labels` are no padding.
 template <class S, class V, class I>
 void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, int64_t n_summed,
                  bool far, const V *values, const I *columns, int64_t n, const I *next_columns,
                  int64_t n_next) {
-    score_at_width(out, n_labels, Dense<S>{weights, width, n_summed, far},
-                   Row<V, I>{values, columns, n, next_columns, n_next});
+    Row<V, I> row{values, columns, n, next_columns, n_next};
+    if (width == 2 && n_labels == 2)
+        score_few<2>(out, weights, far, row);
+    else if (width == 3 && n_labels == 3)
+        score_few<3>(out, weights, far, row);
+    else if (width == 4 && n_labels == 4)
+        score_few<4>(out, weights, far, row);
+    else
+        score_at_width(out, n_labels, Dense<S>{weights, width, n_summed, far}, row);
 }
 
 template <class S, class V, class I>
