@@ -176,7 +176,8 @@ def test_votes(machine, problem, extras):
 def test_a_vote_of_zero_score_counts_zero():
     # One vote for the first column, and the second has never been seen.
     X, y = sp.csr_matrix([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]), [1, 1, 0]
-    estimator = PNormPerceptron(hypothesis="vote", max_iter=1, shuffle=False).fit(X, y)
+    how = {"max_iter": 1, "shuffle": False, "fit_intercept": False}
+    estimator = PNormPerceptron(hypothesis="vote", **how).fit(X, y)
     votes = estimator.decision_function(sp.csr_matrix([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]))
     np.testing.assert_array_equal(votes, [1, 0, -1])
 
@@ -195,7 +196,7 @@ def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
     run = run_reference(X, y, Margin(margin=1e9))
     assert (run._scores(points) == 0).any()
     # By the factor all products are rounded, and no sign changes.
-    how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0}
+    how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0, "fit_intercept": False}
     model = MarginPerceptron(margin=1e9, max_iter=1, hypothesis="vote", **how).fit(X, y)
     assert model.n_corrections_ == run.n_corrections == 80
     votes = (run.votes(points) / run.n_trials).astype(float)
@@ -247,7 +248,9 @@ def test_random_time_slices_are_uniform_and_drawn_per_row(p):
 def test_random_time_slices_include_both_ends():
     # A zero row, then a correction: w_1 = 0 exists at slice 0, and w_2 at slices 1 and 2.
     X = sp.csr_matrix([[0.0], [1.0]])
-    estimator = PNormPerceptron(hypothesis="random", max_iter=1, shuffle=False, random_state=0)
+    estimator = PNormPerceptron(
+        hypothesis="random", max_iter=1, shuffle=False, random_state=0, fit_intercept=False
+    )  # fmt: skip
     drawn = draws(estimator.fit(X, [0, 1]), np.ones(1), 30_000)
     np.testing.assert_allclose(np.unique(np.round(drawn, 9)), [0, 1])
     # Four standard deviations of the share.

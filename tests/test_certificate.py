@@ -77,10 +77,11 @@ class Problem:
         return found.lower if self.normalize else found.lower / self.radius
 
     def fit(self, estimator, **params):
-        estimator.set_params(
-            soft_margin=self.soft_margin, normalize_hypotheses=self.normalize_hypotheses, **params
-        )
-        return estimator.fit(self.X, self.y)
+        own = {
+            "soft_margin": self.soft_margin, "normalize_hypotheses": self.normalize_hypotheses,
+            "fit_intercept": False,
+        }  # fmt: skip
+        return estimator.set_params(**own | params).fit(self.X, self.y)
 
 
 def spread(rng, m, n, sparse, n_classes):
@@ -415,7 +416,9 @@ def test_rows_of_weight_zero_have_no_margin_to_be_judged_by(p, normalize):
     # These two alone would leave no margin at all.
     X, y = np.vstack([X, X[:1], np.zeros((1, X.shape[1]))]), np.append(y, [-y[0], 1])
     weight = np.r_[np.random.RandomState(0).uniform(0.2, 3, len(y) - 2), 0, 1]
-    model = MarginPerceptron(p=p, margin=2.0, normalize=normalize, max_iter=None)
+    model = MarginPerceptron(
+        p=p, margin=2.0, normalize=normalize, max_iter=None, fit_intercept=False
+    )  # fmt: skip
     model.fit(X, y, sample_weight=weight)
     assert_bracket(model, largest_margin(X[:-2], y[:-2], p, normalize=normalize))
 
@@ -429,7 +432,8 @@ def test_rows_of_weight_zero_have_no_margin_to_be_judged_by(p, normalize):
 def test_every_label_has_its_own_bracket(make, p, n_classes):
     rng = np.random.RandomState(n_classes)
     X, classes, _ = spread(rng, 40, 15, True, n_classes)
-    model = make(p).set_params(hypothesis="last", max_iter=100, soft_margin=0.5)
+    how = {"hypothesis": "last", "max_iter": 100, "soft_margin": 0.5, "fit_intercept": False}
+    model = make(p).set_params(**how)
     model.fit(sp.csr_matrix(X), classes)
     assert np.shape(model.margin_) == np.shape(model.margin_upper_bound_) == (n_classes,)
     for label in range(n_classes):
@@ -461,6 +465,6 @@ def test_all_labels_come_within_the_tolerance(estimator):
 def test_max_margin_of_sonar(p):
     X, y = load_sonar(return_X_y=True, data_home=data_folder("sonar.mines", "sonar.rocks"))
     model = MaxMarginClassifier(
-        p=p, fit_intercept=True, tol=0.05, max_iter=None, random_state=0
+        p=p, intercept_scaling=1.0, tol=0.05, max_iter=None, random_state=0
     ).fit(X, y)
     assert_bracket(model, largest_margin(X, y, p, normalize=False, rho=1.0), tol=0.05)

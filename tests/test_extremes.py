@@ -30,7 +30,9 @@ def y():
 @pytest.mark.parametrize("p", [2, 6, 21.5, 256])
 @pytest.mark.parametrize("scale", FAR)
 def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypothesis):
-    params = {"p": p, "hypothesis": hypothesis, "shuffle": False, "max_iter": 3}
+    params = {
+        "p": p, "hypothesis": hypothesis, "shuffle": False, "max_iter": 3, "fit_intercept": False
+    }  # fmt: skip
     plain = ALMAClassifier(**params).fit(X, y)
     scaled = ALMAClassifier(**params).fit(X * scale, y)
     assert scaled.n_corrections_ == plain.n_corrections_
@@ -54,7 +56,8 @@ def test_a_vote_has_the_sign_of_weights_that_no_double_holds(p, seed):
     assert run.smallest_gap > 1e-9
     assert run.last()[-1] != 0
     assert float(run.last()[-1]) == 0
-    model = MarginPerceptron(margin=4, p=p, hypothesis="vote", max_iter=2).fit(X, y)
+    how = {"hypothesis": "vote", "max_iter": 2, "fit_intercept": False}
+    model = MarginPerceptron(margin=4, p=p, **how).fit(X, y)
     assert model.n_corrections_ == run.n_corrections
     votes = model.decision_function(points)
     np.testing.assert_allclose(votes, (run.votes(points) / run.n_trials).astype(float), atol=1e-14)
@@ -77,7 +80,7 @@ def test_features_that_do_not_occur_take_no_memory_of_a_replay(X, y, hypothesis)
 
 
 def test_random_outputs_grow_with_the_rows(X, y):
-    model = PNormPerceptron(hypothesis="random", random_state=0).fit(X, y)
+    model = PNormPerceptron(hypothesis="random", random_state=0, fit_intercept=False).fit(X, y)
     outputs = model.decision_function(X)
     assert_array_equal(model.decision_function(X * 2.0**900), outputs * 2.0**900)
 

@@ -470,7 +470,7 @@ SPACES = [
 def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_classes, tmp_path):
     X, y = np.eye(3), np.arange(3) % n_classes
     for space in SPACES:
-        model = estimator(hypothesis=hypothesis)
+        model = estimator(hypothesis=hypothesis, fit_intercept=False)
         if not set(space) <= set(model.get_params()):
             continue
         model.set_params(**space)

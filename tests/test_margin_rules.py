@@ -309,7 +309,7 @@ def test_romma_refuses_rows_whose_step_no_float_can_hold(exponent):
 def test_cramma_starts_at_the_first_row_that_has_a_direction():
     # Two zero rows, then (3,4): from (3,4)/5 it goes on, by thresholds of 2.5/t.
     X = sp.csr_matrix([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0], [-4.0, 3.0]])
-    model = CRAMMAClassifier(beta=0.5, eta0=0.25, epsilon=1.0, max_iter=1)
+    model = CRAMMAClassifier(beta=0.5, eta0=0.25, epsilon=1.0, max_iter=1, fit_intercept=False)
     averaged = clone(model).set_params(hypothesis="average").fit(X, [1, 0, 1, 0])
     second = np.array([1.0, 0.5]) / np.sqrt(1.25)
     assert averaged.n_corrections_ == 1
@@ -321,7 +321,8 @@ def test_cramma_starts_at_the_first_row_that_has_a_direction():
 
 
 def test_crammas_start_is_no_correction():
-    model = CRAMMAClassifier(beta=0.4, max_iter=1).fit(sp.csr_matrix([[2.0], [-1.0]]), [1, 0])
+    model = CRAMMAClassifier(beta=0.4, max_iter=1, fit_intercept=False)
+    model.fit(sp.csr_matrix([[2.0], [-1.0]]), [1, 0])
     assert model.n_corrections_ == 0
     np.testing.assert_array_equal(model.theta_, [[1.0]])
     assert model.margin_ == model.margin_upper_bound_ / 2 == 1
@@ -330,7 +331,9 @@ def test_crammas_start_is_no_correction():
 def test_crammas_rate_falls_with_the_power_delta_of_beta():
     problem = make_problem(3, 30, 8, 0.5, 0.0)
     (run,) = Extras(3).runs(Machine(CRAMMA(2.0, 0.4 * 2.0**-0.3, epsilon=2.0)), problem)
-    model = CRAMMAClassifier(beta=2.0, eta0=0.4, delta=0.3, epsilon=2.0, max_iter=3)
+    model = CRAMMAClassifier(
+        beta=2.0, eta0=0.4, delta=0.3, epsilon=2.0, max_iter=3, fit_intercept=False
+    )  # fmt: skip
     assert_same_weights(
         model.fit(problem.X, problem.y), problem, [run], np.array([run.last()]), tolerance=1e-12
     )
@@ -361,7 +364,8 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
     problem.X, problem.y = sp.csr_matrix(rows.astype(dtype)), np.array([1, 1, 0, 1])
     (run,) = Extras(1).runs(Machine(ROMMA(aggressive)), problem)
     assert 1 not in run.correcting_trials
-    model = ROMMAClassifier(aggressive=aggressive, max_iter=1).fit(problem.X, problem.y)
+    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False)
+    model.fit(problem.X, problem.y)
     assert model.n_corrections_ == run.n_corrections
     assert model.n_infeasible_ == 1
     np.testing.assert_allclose(model.coef_[0], run.last().astype(float), rtol=1e-5)
@@ -370,14 +374,14 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
 @pytest.mark.parametrize(("length", "expected"), [(1e-13, [-1, 0]), (1e-11, [-1, 1e11])])
 def test_romma_restarts_where_no_margin_is_left(length, expected):
     X = sp.csr_matrix([[1.0, 0.0], [0.0, length], [1.0, 0.0]])
-    model = ROMMAClassifier(max_iter=1).fit(X, [1, 1, 0])
+    model = ROMMAClassifier(max_iter=1, fit_intercept=False).fit(X, [1, 1, 0])
     np.testing.assert_allclose(model.theta_, [expected], rtol=1e-15)
 
 
 def test_aggressive_romma_leaves_an_output_of_one_alone():
     # (2,0)/4 scores exactly 1 on (2,0), and (1,0), which scores 1/2, makes it forget.
     X, y = sp.csr_matrix([[2.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, -1.0]]), [1, 1, 1, 0]
-    model = ROMMAClassifier(aggressive=True, max_iter=1).fit(X, y)
+    model = ROMMAClassifier(aggressive=True, max_iter=1, fit_intercept=False).fit(X, y)
     assert model.n_corrections_ == 3
     np.testing.assert_allclose(model.theta_, [[1.0, 1.0]], rtol=1e-15)
 

@@ -171,7 +171,7 @@ def test_states_that_lead_out_of_the_tiles_are_refused(in_tiles):
         tiles[0] = tile
         with pytest.raises(ValueError, match="'tiles' holds what is none of the tiles"):
             spoiled(state, tiles=tiles)
-    for used in (0, N_FEATURES + 2):
+    for used in (0, N_FEATURES + 3):
         with pytest.raises(ValueError, match="'used' holds"):
             spoiled(state, used=np.r_[used, state["used"][1:]])
     in_tiles(False)
