@@ -102,7 +102,8 @@ def rough(**fixed):
     return problems(index_dtype=index_types, **fixed).map(rounded)
 
 
-with_p = machines(perceptron_rules | alma_rules | margin_rules)
+weighted_rules = perceptron_rules | alma_rules | margin_rules
+with_p, with_p_of_2 = machines(weighted_rules), machines(weighted_rules, [2.0])
 at_2 = machines(cramma_rules | romma_rules, [2.0])
 few_classes = st.integers(2, 4).flatmap(lambda k: rough(n_classes=st.just(k)))
 narrow = rough(value_dtype=st.just("f4"))
@@ -120,14 +121,14 @@ def test_rows_of_float64(machine, problem, extras, hypothesis, normalized):
 
 
 @examples(100)
-@given(machines(perceptron_rules | alma_rules | margin_rules), few_classes, weighted, vectors)
+@given(with_p, few_classes, weighted, vectors)
 def test_sample_weights(machine, problem, extras, hypothesis):
     check_weights(machine, problem, extras, hypothesis)
 
 
 @examples(150)
 @given(
-    machines(perceptron_rules | alma_rules | margin_rules, [2.0]) | at_2,
+    with_p_of_2 | at_2,
     narrow,
     st.builds(Extras, **augmentations),
     vectors,
@@ -138,7 +139,7 @@ def test_rows_of_float32_at_p_2(machine, problem, extras, hypothesis):
 
 @examples(100)
 @given(
-    machines(perceptron_rules | alma_rules | margin_rules, POWERS[1:]),
+    machines(weighted_rules, POWERS[1:]),
     narrow,
     st.builds(Extras, **augmentations),
     vectors,
@@ -186,7 +187,7 @@ def test_joint_rows_of_float32(machine, problem, extras, hypothesis):
 
 @examples(60)
 @given(
-    machines(perceptron_rules | alma_rules | margin_rules),
+    with_p,
     rough(m=st.just(25)),
     st.sampled_from([1, 3, 20, 70]),
     st.builds(Extras, n_epochs=st.integers(1, 2), rho=st.sampled_from([None, 0.5])),
@@ -212,7 +213,7 @@ def test_many_labels_a_row(machine, problem, n_labels, extras, hypothesis):
 
 @examples(150)
 @given(
-    machines(perceptron_rules | alma_rules | margin_rules, [2.0]) | at_2,
+    with_p_of_2 | at_2,
     few_classes,
     st.builds(Extras, **(augmentations | {"n_epochs": st.integers(4, 30)})),
 )
@@ -230,13 +231,13 @@ tolerant = st.builds(
 
 
 @examples(150)
-@given(machines(alma_rules | margin_rules) | at_2, few_classes, tolerant)
+@given(with_p | at_2, few_classes, tolerant)
 def test_certificate(machine, problem, extras):
     check_certificate(machine, problem, extras, normalized=False)
 
 
 @examples(80)
-@given(machines(alma_rules | margin_rules, [2.0]) | at_2, few_classes, tolerant)
+@given(with_p_of_2 | at_2, few_classes, tolerant)
 def test_certificate_by_dot_products(machine, problem, extras):
     with by_dot_products():
         check_certificate(machine, problem, extras, normalized=False)
