@@ -19,8 +19,10 @@ from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 
 def _n_rows(X: Any) -> int:
     """How many rows X has; 1 where it has none, or is no matrix, as `fit` will tell."""
-    shape = getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 1,)
-    return max(shape[0], 1)
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        shape = (len(X),) if hasattr(X, "__len__") else ()
+    return max(shape[0], 1) if shape else 1
 
 
 def fit_csr(
@@ -41,10 +43,10 @@ default=None
         ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
         `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
         `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
-        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults, chosen by
-        cross-validation on text, microarrays and other data. None is ``"alma"`` for two epochs, or
-        as many as make 1000 trials: chosen on RCV1 topics. On other topics it errs 0.05 points more
-        often than LinearSVC, and takes a sixth of the time.
+        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults; those of the first
+        five were chosen by cross-validation on text, microarrays and other data. None is
+        ``"alma"`` for two epochs, or as many as make 1000 trials: chosen on RCV1 topics. On other
+        topics it errs 0.05 points more often than LinearSVC, and takes a sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params

@@ -114,19 +114,19 @@ weighted = st.builds(Extras, weighted=st.just(True), **augmentations)
 # -- the model of the rows they add up to ---------------------------------------------------------
 
 
-@examples(300)
+@examples(150)
 @given(with_p | at_2, few_classes, plain, vectors, st.booleans())
 def test_rows_of_float64(machine, problem, extras, hypothesis, normalized):
     check_weights(machine, problem, extras, hypothesis, normalized)
 
 
-@examples(100)
+@examples(50)
 @given(with_p, few_classes, weighted, vectors)
 def test_sample_weights(machine, problem, extras, hypothesis):
     check_weights(machine, problem, extras, hypothesis)
 
 
-@examples(150)
+@examples(75)
 @given(
     with_p_of_2 | at_2,
     narrow,
@@ -137,7 +137,7 @@ def test_rows_of_float32_at_p_2(machine, problem, extras, hypothesis):
     check_weights(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
 
 
-@examples(100)
+@examples(50)
 @given(
     machines(weighted_rules, POWERS[1:]),
     narrow,
@@ -149,19 +149,19 @@ def test_rows_of_float32_at_larger_p(machine, problem, extras, hypothesis):
     check_weights(machine, problem, extras, hypothesis, tolerance=1e-6)
 
 
-@examples(60)
+@examples(40)
 @given(with_p | at_2, few_classes, plain)
 def test_votes(machine, problem, extras):
     check_votes(machine, problem, extras)
 
 
-@examples(60)
+@examples(40)
 @given(with_p | at_2, few_classes, plain, st.booleans(), st.integers(0, 1000))
 def test_random_time_slices(machine, problem, extras, normalized, random_state):
     check_random_slices(machine, problem, extras, normalized, random_state)
 
 
-@examples(150)
+@examples(75)
 @given(
     machines(perceptron_rules | alma_rules),
     st.integers(3, 5).flatmap(lambda k: rough(n_classes=st.just(k))),
@@ -174,7 +174,7 @@ def test_joint_rows_of_float64(machine, problem, extras, hypothesis):
     check_joint(machine, problem, extras, hypothesis)
 
 
-@examples(60)
+@examples(40)
 @given(
     machines(perceptron_rules | alma_rules),
     rough(n_classes=st.just(4), value_dtype=st.just("f4")),
@@ -185,7 +185,7 @@ def test_joint_rows_of_float32(machine, problem, extras, hypothesis):
     check_joint(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
 
 
-@examples(60)
+@examples(40)
 @given(
     with_p,
     rough(m=st.just(25)),
@@ -211,7 +211,7 @@ def test_many_labels_a_row(machine, problem, n_labels, extras, hypothesis):
     np.testing.assert_allclose(model.coef_, expected[:, : rows.shape[1]], rtol=0, atol=error)
 
 
-@examples(150)
+@examples(75)
 @given(
     with_p_of_2 | at_2,
     few_classes,
@@ -230,20 +230,20 @@ tolerant = st.builds(
 )
 
 
-@examples(150)
+@examples(75)
 @given(with_p | at_2, few_classes, tolerant)
 def test_certificate(machine, problem, extras):
     check_certificate(machine, problem, extras, normalized=False)
 
 
-@examples(80)
+@examples(40)
 @given(with_p_of_2 | at_2, few_classes, tolerant)
 def test_certificate_by_dot_products(machine, problem, extras):
     with by_dot_products():
         check_certificate(machine, problem, extras, normalized=False)
 
 
-@examples(100)
+@examples(50)
 @given(
     machines(st.builds(MarginPerceptron, margin=st.sampled_from([0.0, 1.0, 4.0])), [2.0]),
     problems(
@@ -308,7 +308,7 @@ def test_a_row_is_as_long_as_its_entries_added_up(rule, p, dtype, rho, delta, n_
 MARKS = 1 << 20
 
 
-@examples(200)
+@examples(100)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=8),

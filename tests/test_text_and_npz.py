@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from command_line import run
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from reference_svmlight import Options, Refused, label_number, read_text
 from scipy import sparse as sp
@@ -167,7 +167,7 @@ def to_text(path, target):
     return error
 
 
-@examples(1500)
+@examples(600)
 @given(arrays=npz_files())
 def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
     np.savez(folder / "rows.npz", **arrays)
@@ -219,6 +219,7 @@ def test_text_comes_back_from_npz_and_from_tidy_text(folder, labels, before, man
         first.write_bytes(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
         return
+    assume("qid:" not in text)  # which every row of an npz file has, or none
     settings = {"multilabel": many, "zero_based": False}
     options = ["-q", "--zero-based", "no", *["--multilabel"] * many]
     with warnings.catch_warnings():
@@ -332,7 +333,7 @@ def test_rows_are_counted_through_all_of_a_file(tmp_path):
 # --------------------------------------------------------------------- labels as numbers, or words
 
 
-@examples(2000)
+@examples(800)
 @given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
 def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
     scanner = Scanner(np.float64, max_index=0)

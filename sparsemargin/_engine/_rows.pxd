@@ -13,10 +13,10 @@ cdef enum:
     AHEAD = 4
 
 cdef struct RowScale:
-    int exponent  # 2**exponent <= largest magnitude of the row < 2**(exponent + 1)
+    int exponent  # 0 where nothing is lost without scaling, for p = 2; else that of the largest
     double factor  # 2**-exponent: exact, so scaling a row changes no digit
     double norm  # p-norm of the augmented row times factor
-    double smallest  # its smallest magnitude but 0, times factor; 0 if that underflows
+    double smallest  # at most its smallest magnitude but 0, times factor; 0 if that underflows
 
 
 cdef extern from "widths.hpp":

@@ -17,9 +17,10 @@ from sparsemargin._engine._types cimport (
 cdef enum:
     LOWEST_EXPONENT = -1022
 
-# What tells the columns of an unsorted row apart.
+# What tells the columns of an unsorted row apart, powers of two.
 cdef enum:
-    MARKS = 1 << 20
+    FEWEST_MARKS = 1 << 10
+    MOST_MARKS = 1 << 20
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
@@ -96,16 +97,20 @@ cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
     cdef vector[int64_t] ordered
     cdef uint32_t* mark
     cdef uint32_t met = 0
-    cdef Py_ssize_t j
+    cdef Py_ssize_t j, n = FEWEST_MARKS
     if is_rising(columns, nnz):
         return False
-    if marks.empty():
-        marks.resize(MARKS)
+    # So many that few rows have columns that share one by chance.
+    while n < MOST_MARKS and n < 16 * nnz * nnz:
+        n *= 2
+    if <Py_ssize_t> marks.size() < n:
+        marks.resize(n)
+    n = marks.size()
     mark = marks.data()
     for j in range(nnz):
-        mark[columns[j] & (MARKS - 1)] = <uint32_t> j
+        mark[columns[j] & (n - 1)] = <uint32_t> j
     for j in range(nnz):
-        met |= mark[columns[j] & (MARKS - 1)] ^ <uint32_t> j
+        met |= mark[columns[j] & (n - 1)] ^ <uint32_t> j
     if not met:
         return False
     ordered.assign(columns, columns + nnz)

@@ -250,15 +250,15 @@ cdef inline void move_2(Space* space, state_t* t, const state_t* acc, Py_ssize_t
     """The new t of the row's coordinates, what they were being kept; and S."""
     cdef Py_ssize_t j, i, n = n_entries(space, nnz)
     cdef int64_t nonzero = 0
-    cdef double moved, size = step * row.factor, increment = 0.0
+    cdef double moved, increment = 0.0
     cdef Places at = space.at
     for j in range(n):
         if j < nnz:
             i = place_of(&at, columns[j], l)
-            moved = size * values[j]
+            moved = step * (row.factor * values[j])
         else:
             i = place_of(&at, space.n_coordinates - 1, l)
-            moved = size * space.bias
+            moved = step * (row.factor * space.bias)
         if space.averaged:
             prefetch(acc + i)
         before[j] = t[i]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -379,7 +380,8 @@ def _check_versions(client: Client) -> None:
         Names the worker.
     """
     workers = None
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS):
+        time.sleep(0.1 * attempt**2)
         told = client.run(_version, workers=workers, on_error="return")
         for address, found in told.items():
             _check_version(address, found)
