@@ -128,8 +128,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """Open a space and learn; rows are checked as they are first used, if all will be."""
         rows = border.open_rows(X)
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
-        # What is measured for a certificate is all rows.
-        as_used = all_used and self._is_linear and not self._is_certified()
+        as_used = all_used and self._is_linear
         if not as_used:
             rows = border.check_rows(X, rows)
         elif self._measures_rows and border.has_repeats(border.part_of(rows, 0, ROWS_MEASURED)):
