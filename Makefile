@@ -145,4 +145,4 @@ $(VENV)/equipped: $(VENV)/installed
 
 clean:
 	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/pictures
-	rm -f sparsemargin/_engine/*.so sparsemargin/_engine/*.cpp sparsemargin/_engine/_cyutility.c
+	find sparsemargin/_engine \( -name '*.so' -o -name '*.cpp' -o -name _cyutility.c \) -delete

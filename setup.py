@@ -11,8 +11,9 @@ SHARED = "sparsemargin._engine._cyutility"
 
 # Modules without loops over entries or labels.
 COLD = {
-    "_hypotheses", "_joint_space", "_kernel_space", "_labels", "_lanes", "_log", "_rules", "_seen",
-    "_states", "_storage", "_text",
+    "first_order/joint", "first_order/labels", "first_order/rules", "first_order/storage",
+    "hypotheses/base", "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
+    "svmlight/text",
 }  # fmt: skip
 
 # For whoever sets flags, as the sanitizers' build does, they stay.
@@ -25,16 +26,18 @@ N_JOBS = min(4, os.cpu_count() or 1)
 def extension(path: Path) -> Extension:
     # No sum may depend on whether the machine adds and multiplies at once.
     flags = ["-std=c++17", "-ffp-contract=off", *NO_SYMBOLS]
-    if path.stem in COLD:
+    if path.relative_to(ENGINE).with_suffix("").as_posix() in COLD:
         flags.append("-O1")
     name = ".".join(path.with_suffix("").parts)
-    return Extension(name, [str(path)], language="c++", extra_compile_args=flags)
+    return Extension(
+        name, [str(path)], include_dirs=[str(ENGINE)], language="c++", extra_compile_args=flags
+    )
 
 
 shared = Extension(SHARED, [str(ENGINE / "_cyutility.c")], extra_compile_args=["-O1", *NO_SYMBOLS])
 
 modules = cythonize(
-    [shared, *map(extension, sorted(ENGINE.glob("*.pyx")))],
+    [shared, *map(extension, sorted(ENGINE.rglob("*.pyx")))],
     nthreads=N_JOBS,
     shared_utility_qualified_name=SHARED,
     compiler_directives={

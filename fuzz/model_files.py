@@ -28,7 +28,7 @@ from sparsemargin import (
     load_model,
     save_model,
 )
-from sparsemargin._engine import _storage
+from sparsemargin._engine.first_order import storage as _storage
 from sparsemargin.io.model_files import read_summary
 
 DUALS = {

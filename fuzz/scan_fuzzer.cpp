@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../sparsemargin/_engine/svmlight.hpp"
+#include "../sparsemargin/_engine/svmlight/scanner.hpp"
 
 using namespace sparsemargin;
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from reference_svmlight import Refused, label_number, read_text
 from sklearn.datasets import load_svmlight_file
 
-from sparsemargin._engine._scan import PADDING, ScanError, Scanner
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 
 # What scikit-learn takes and the scanner does not.
 STRICTER = {"not_finite", "nul", "overlong"}

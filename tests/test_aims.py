@@ -20,7 +20,10 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin._engine import certificate, gram, learning, linear_loop
+from sparsemargin._engine.first_order import linear_loop
+from sparsemargin._engine.fitting import certificate
+from sparsemargin._engine.fitting import epochs as learning
+from sparsemargin._engine.kernel import gram_loop as gram
 
 
 def make_problem(m=60, n=8, noise=0, seed=0):

@@ -21,7 +21,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
     save_model,
 )
-from sparsemargin._engine import _storage
+from sparsemargin._engine.first_order import storage as _storage
 from sparsemargin.evaluation import hypothesis_errors, margins
 from sparsemargin.learners import _in_use
 

@@ -16,7 +16,7 @@ from sparsemargin import (
     load_model,
     save_model,
 )
-from sparsemargin._engine import dual_replay, label_spaces
+from sparsemargin._engine.matrix import dual_replay, label_spaces
 from sparsemargin.learners import _duals
 
 MODELS = {

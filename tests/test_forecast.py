@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
-from sparsemargin._engine import progress
+from sparsemargin._engine.fitting import progress
 from sparsemargin.datasets import make_zipf_text
 
 TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=1000"

@@ -17,7 +17,7 @@ from models import JOINT, MODELS, fit, make_problem, widened
 from strategies import examples
 
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
-from sparsemargin._engine import _storage
+from sparsemargin._engine.first_order import storage as _storage
 from sparsemargin.io import _archive
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 

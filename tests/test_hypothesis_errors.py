@@ -219,7 +219,7 @@ def test_points_beyond_one_replay(monkeypatch):
         whole = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         with monkeypatch.context() as patched:
             patched.setattr("sparsemargin.learners._replays._POINTS_WITH_MOMENTS", 7)
-            patched.setattr("sparsemargin._engine.kernel_outputs._POINTS", 7)
+            patched.setattr("sparsemargin._engine.kernel.outputs._POINTS", 7)
             parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         for name, errors in whole.errors.items():
             np.testing.assert_array_equal(parts.errors[name], errors)

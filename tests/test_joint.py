@@ -35,7 +35,7 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin._engine import joint_loop
+from sparsemargin._engine.first_order import joint_loop
 from sparsemargin.evaluation import margins
 from sparsemargin.io import blocks
 

@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
-from sparsemargin._engine.kernel_outputs import single_blas
-from sparsemargin._engine.threads import uninterrupted
+from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import margins
 
 

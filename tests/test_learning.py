@@ -17,7 +17,7 @@ from sparsemargin import (
     PNormPerceptron,
     SecondOrderPerceptron,
 )
-from sparsemargin._engine import learning
+from sparsemargin._engine.fitting import epochs as learning
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 VECTORS = ["last", "average"]

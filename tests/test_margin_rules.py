@@ -46,7 +46,7 @@ from strategies import (
 )
 
 from sparsemargin import CRAMMAClassifier, ROMMAClassifier
-from sparsemargin._engine import learning
+from sparsemargin._engine.fitting import epochs as learning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -35,7 +35,7 @@ from strategies_higher_order import (
 )
 
 from sparsemargin import HigherOrderPerceptron, fit_csr, fit_svmlight, load_svmlight
-from sparsemargin._engine.seen_loop import SeenLoop
+from sparsemargin._engine.matrix.loop import SeenLoop
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.learners import _matrix
 

@@ -8,7 +8,8 @@ from sklearn.datasets import make_blobs
 from sklearn.svm import LinearSVC
 
 from sparsemargin import MaxMarginClassifier
-from sparsemargin._engine import certificate, gram
+from sparsemargin._engine.fitting import certificate
+from sparsemargin._engine.kernel import gram_loop as gram
 
 
 def separable_problem(m=40, n=15, density=0.5, n_classes=2, seed=0):

@@ -25,14 +25,15 @@ def test_every_package_is_named():
 
 @pytest.mark.parametrize("path", [path for path in files() if path.suffix != ".py"], ids=str)
 def test_every_other_file_is_package_data(path):
-    patterns = SETTINGS["package-data"].get(".".join(path.parent.parts), ())
+    data = SETTINGS["package-data"]
+    patterns = [*data["*"], *data.get(".".join(path.parent.parts), ())]
     assert any(fnmatch(path.name, pattern) for pattern in patterns)
 
 
 def test_a_forgotten_file_and_a_stray_one_are_told():
-    kept = ["sparsemargin/__init__.py", "sparsemargin/_engine/_rows.pyx", "tests/test_a.py"]
+    kept = ["sparsemargin/__init__.py", "sparsemargin/_engine/rows/csr.pyx", "tests/test_a.py"]
     expected = contents.expected_in_wheel(kept, "0.1.0")
-    (engine,) = (path for path in expected if path.startswith("sparsemargin/_engine/_rows.c"))
+    (engine,) = (path for path in expected if path.startswith("sparsemargin/_engine/rows/csr.c"))
     found = expected - {engine} | {"tests/test_a.py"}
     assert contents.differences(expected, expected) == []
     assert contents.differences(expected, found) == [

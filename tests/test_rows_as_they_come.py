@@ -40,7 +40,8 @@ from test_margin_rules import by_dot_products, check_certificate, check_exactly
 from test_max_margin import ascend, separable_problem
 
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
-from sparsemargin._engine import gram, kernels
+from sparsemargin._engine import kernels
+from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.learners import _rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

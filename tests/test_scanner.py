@@ -24,7 +24,7 @@ from svmlight_checks import (
 )
 from svmlight_texts import ODD_NUMBERS, random_number, random_options, random_text
 
-from sparsemargin._engine._scan import PADDING, ScanError, Scanner, count
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, count
 
 randoms = st.randoms(use_true_random=False)
 LABELS = Options(multilabel=True)

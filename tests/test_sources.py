@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsemargin._engine._scan import PADDING
+from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.io import blocks, sources
 from sparsemargin.io.blocks import Buffers
 from sparsemargin.io.sources import open_sources

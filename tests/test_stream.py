@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import sparsemargin
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight
-from sparsemargin._engine import gram
+from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import blocks
 from sparsemargin.io.fit import learn_svmlight

@@ -21,7 +21,7 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin._engine._scan import PADDING, ScanError, Scanner
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 from sparsemargin.cli import conversions
 from sparsemargin.io.labels import number_of
 from sparsemargin.io.readable import write_readable

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sparsemargin._engine.threads import run_together
+from sparsemargin._engine.fitting.threads import run_together
 
 
 def test_results_come_in_the_order_of_the_calls():

@@ -8,8 +8,8 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix, issparse, random
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
-from sparsemargin._engine import _storage
-from sparsemargin._engine._space import LinearSpace
+from sparsemargin._engine.first_order import storage as _storage
+from sparsemargin._engine.first_order.linear import LinearSpace
 from sparsemargin.io.model_files import load_model, save_model
 
 # ROMMA says that it has not come to its aim.

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier, fit_svmlight
-from sparsemargin._engine import _storage
+from sparsemargin._engine.first_order import storage as _storage
 
 N_FEATURES, N_LABELS = 250, 40
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._dual import own_products
-from sparsemargin._engine._gram import fill_gram, run_passes
-from sparsemargin._engine._joint_loop import train as train_joint
-from sparsemargin._engine._kernel_rows import (
+from sparsemargin._engine.first_order.joint_trials import train as train_joint
+from sparsemargin._engine.first_order.outputs import outputs
+from sparsemargin._engine.first_order.trials import train
+from sparsemargin._engine.kernel.gram import fill_gram, run_passes
+from sparsemargin._engine.kernel.products import (
     fill_dense,
     raise_powers,
     sparse_products,
     square_sums,
 )
-from sparsemargin._engine._loop import train
-from sparsemargin._engine._outputs import outputs
-from sparsemargin._engine._rows import bad_pointer, first_bad_row, row_norms
-from sparsemargin._engine._seen_loop import absorb_rows, learn_rows
-from sparsemargin._engine._seen_loop import outputs as outputs_of_seen
+from sparsemargin._engine.matrix.dual import own_products
+from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
+from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
+from sparsemargin._engine.rows.csr import bad_pointer, first_bad_row, row_norms
 
 # Status codes, in the order of `Status` in _types.pxd.
 OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.outputs import is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.io.labels import LabelTable

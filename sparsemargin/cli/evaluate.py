@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.options import FILES, JSON, MODEL, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.cli.reading import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.io.compression import HEAD_BYTES, packing_of
 from sparsemargin.io.labels import LabelTable, label_text

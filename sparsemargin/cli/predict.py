@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine.task import Positives
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.options import FILES, MODEL, PATH, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress

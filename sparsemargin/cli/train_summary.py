@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine._kernel_space import KernelSpace
+from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
 from sparsemargin.io.labels import label_text

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsemargin._engine.label_spaces import LabelSpaces
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.matrix.label_spaces import LabelSpaces
 from sparsemargin.distributed._differences import Difference
 from sparsemargin.distributed._trials import make_trials
 from sparsemargin.learners import Learner

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine.learning import count_trials
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.distributed import _epoch
 from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._crew import InTurn, LostScheduler, OnDask

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._loop import shuffle
+from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.labels import Coder, LabelTable, UnknownLabelError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsemargin._engine.learning import learn_once
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.epochs import learn_once
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin.learners import Learner
 from sparsemargin.learners._matrix import MatrixLearner, check_steps
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._differences import Difference, multiplied
 from sparsemargin.distributed._trials import added, make_trials
 from sparsemargin.learners import Learner

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._trials import added, make_trials
 from sparsemargin.learners import Learner
 from sparsemargin.learners._rows import Rows

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.learners._many_labels import Form
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.kernel_functions import PrecomputedKernel
+from sparsemargin._engine.kernel.functions import PrecomputedKernel
 from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._quantiles import Quantiles

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 
 
 class LabelScores(NamedTuple):

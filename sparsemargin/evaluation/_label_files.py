@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._label_counts import SetCounts
 from sparsemargin.io.labels import label_sets

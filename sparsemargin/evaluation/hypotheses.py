@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
-from sparsemargin._engine.learning import count_trials
+from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._sparse import check_sparse

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine._rows import bad_pointer
+from sparsemargin._engine.rows.csr import bad_pointer
 
 
 class CachedRows(NamedTuple):

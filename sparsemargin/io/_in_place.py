@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._scan import ScanError, Scanner, count
-from sparsemargin._engine.threads import run_together
+from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.svmlight.scan import ScanError, Scanner, count
 from sparsemargin.io import blocks
 from sparsemargin.io._in_stream import refuse_first
 from sparsemargin.io._loaded import NOTHING_HIGHEST, NOTHING_LOWEST, LabelIds, Loaded

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._scan import Scanner
+from sparsemargin._engine.svmlight.scan import Scanner
 
 NOTHING_LOWEST = 2**63 - 1
 NOTHING_HIGHEST = -1

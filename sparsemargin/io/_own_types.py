@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._higher_order import HigherOrderSpace
-from sparsemargin._engine._joint_space import JointSpace
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin._engine._second_order import SecondOrderSpace
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine._states import array_of, flag, length_of, part, real, require, whole
-from sparsemargin._engine.certificate import SoftMargin
-from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.label_spaces import LabelSpaces
-from sparsemargin._engine.learning import Outcome
+from sparsemargin._engine.first_order.joint import JointSpace
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.fitting.certificate import SoftMargin
+from sparsemargin._engine.fitting.epochs import Outcome
+from sparsemargin._engine.kernel.space import KernelSpace
+from sparsemargin._engine.matrix.dual_spaces import DualSpaces
+from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
+from sparsemargin._engine.matrix.label_spaces import LabelSpaces
+from sparsemargin._engine.matrix.second_order import SecondOrderSpace
+from sparsemargin._engine.state import array_of, flag, length_of, part, real, require, whole
 
 
 class ByCoordinate(NamedTuple):

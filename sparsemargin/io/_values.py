@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine._states import require, require_starts, require_within
+from sparsemargin._engine.state import require, require_starts, require_within
 from sparsemargin.io._archive import Archive, can_hold
 from sparsemargin.io._own_types import BY_COORDINATE, OWN_TYPES, ByCoordinate
 

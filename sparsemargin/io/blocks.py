@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sparsemargin._engine._scan import PADDING
+from sparsemargin._engine.svmlight.scan import PADDING
 
 if TYPE_CHECKING:
     from sparsemargin.io.compression import Readable

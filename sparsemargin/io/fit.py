@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import default_cache_path

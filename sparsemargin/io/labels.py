@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.io.shown import shown
 
 # Whole numbers beyond are written with an exponent.

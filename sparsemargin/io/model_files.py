@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._joint_space import JointSpace
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._labels import FirstOrderSpace
-from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine._states import MAX_TRIALS, array_of, part, require, whole
-from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.label_spaces import LabelSpaces
+from sparsemargin._engine.first_order.joint import JointSpace
+from sparsemargin._engine.first_order.labels import FirstOrderSpace
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.kernel.space import KernelSpace
+from sparsemargin._engine.matrix.dual_spaces import DualSpaces
+from sparsemargin._engine.matrix.label_spaces import LabelSpaces
+from sparsemargin._engine.state import MAX_TRIALS, array_of, part, require, whole
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
-from sparsemargin._engine._scan import Scanner
+from sparsemargin._engine.svmlight.scan import Scanner
 
 LARGEST_INDEX = 2**63 - 1
 MOST_HASH_BITS = 31

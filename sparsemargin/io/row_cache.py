@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._loop import shuffle
+from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin.io._cache_format import (
     CACHE_SUFFIX,
     UnusableCache,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine._scan import ScanError
+from sparsemargin._engine.svmlight.scan import ScanError
 from sparsemargin.io.blocks import TextBlock
 from sparsemargin.io.labels import first_labels
 from sparsemargin.io.reading import Reading

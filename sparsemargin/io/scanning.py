@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._scan import ScanError, Scanner
+from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin.io.blocks import Buffers, TextBlock
 from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import Reading

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.threads import threads_for
+from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.io._in_place import InPlaceLoader
 from sparsemargin.io._in_stream import StreamLoader, refuse_first
 from sparsemargin.io._loaded import Loaded, label_values

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine.learning import Outcome
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.fitting.epochs import Outcome
+from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._learner import Learner
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.dual_replay import random_outputs, votes
-from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs
-from sparsemargin._engine.label_spaces import MATRIX_MEMORY
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel.outputs import hypothesis_outputs
+from sparsemargin._engine.matrix.dual_replay import random_outputs, votes
+from sparsemargin._engine.matrix.dual_spaces import DualSpaces
+from sparsemargin._engine.matrix.label_spaces import MATRIX_MEMORY
 from sparsemargin.learners._replays import draw
 
 

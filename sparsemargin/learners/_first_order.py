@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._log import CorrectionLog
-from sparsemargin._engine._rules import FirstOrderRule
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine._storage import TILE_LABELS, are_tiled
-from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel_loop import PoolFull, kernel_loop
-from sparsemargin._engine.kernel_outputs import hypothesis_outputs
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.linear_loop import linear_loop
+from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
+from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.storage import TILE_LABELS, are_tiled
+from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.hypotheses.log import CorrectionLog
+from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
+from sparsemargin._engine.kernel.outputs import hypothesis_outputs
+from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.kernels import BadRow
-from sparsemargin._engine.learning import Aim, Outcome, learn
-from sparsemargin._engine.linear_loop import linear_loop
-from sparsemargin._engine.linear_outputs import LinearOutputs
-from sparsemargin._engine.task import Task
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
-from sparsemargin._engine._joint_space import JointSpace
-from sparsemargin._engine._space import LinearSpace
-from sparsemargin._engine.joint_loop import joint_loop
-from sparsemargin._engine.linear_outputs import LinearOutputs
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.first_order.joint import JointSpace
+from sparsemargin._engine.first_order.joint_loop import joint_loop
+from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._first_order import FirstOrderLearner
 from sparsemargin.learners._limits import Limit, one_of

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
-from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.kernel_functions import (
+from sparsemargin._engine.kernel.functions import (
     CallableKernel,
     Kernel,
     KernelName,
@@ -17,7 +16,8 @@ from sparsemargin._engine.kernel_functions import (
     RBFKernel,
     keeps_zeros,
 )
-from sparsemargin._engine.kernel_outputs import hypothesis_norms, row_lengths
+from sparsemargin._engine.kernel.outputs import hypothesis_norms, row_lengths
+from sparsemargin._engine.matrix.dual_spaces import DualSpaces
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
 from sparsemargin.learners._rows import refusing

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
-from sparsemargin._engine._space import MAX_P
+from sparsemargin._engine.first_order.linear import MAX_P
+from sparsemargin._engine.fitting.epochs import learn_once
+from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernels import BadRow
-from sparsemargin._engine.learning import learn_once
-from sparsemargin._engine.task import Positives, Task
-from sparsemargin._engine.threads import run_together
 from sparsemargin.learners._defaults import intercept_scale
 from sparsemargin.learners._in_use import asks, refuse_while_learning
 from sparsemargin.learners._limits import (

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 
 #: What labels came as, and predictions are given back as.
 Form = Literal["dense", "sparse", "lists"]

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 
-from sparsemargin._engine._dual import DualSpace
-from sparsemargin._engine._seen import SeenSpace
-from sparsemargin._engine.dual_loop import dual_loop
-from sparsemargin._engine.dual_spaces import DualSpaces
-from sparsemargin._engine.label_spaces import MATRIX_MEMORY, LabelSpaces
-from sparsemargin._engine.learning import Aim, Outcome, learn, learn_once
-from sparsemargin._engine.seen_loop import seen_loop
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn, learn_once
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.matrix.base import SeenSpace
+from sparsemargin._engine.matrix.dual import DualSpace
+from sparsemargin._engine.matrix.dual_loop import dual_loop
+from sparsemargin._engine.matrix.dual_spaces import DualSpaces
+from sparsemargin._engine.matrix.label_spaces import MATRIX_MEMORY, LabelSpaces
+from sparsemargin._engine.matrix.loop import seen_loop
 from sparsemargin.learners import _duals as duals
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._kernels import KernelLearner

@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._log import CorrectionLog
-from sparsemargin._engine.kernel_functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel_loop import BLOCK, PoolFull
-from sparsemargin._engine.task import Task
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.hypotheses.log import CorrectionLog
+from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel.loop import BLOCK, PoolFull
+from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._kernels import refuse_precomputed
 
 

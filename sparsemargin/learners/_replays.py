@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine._hypotheses import Hypotheses
-from sparsemargin._engine._kernel_replay import KernelHypotheses
-from sparsemargin._engine._kernel_replay import outputs_at as kernel_outputs_at
-from sparsemargin._engine._kernel_space import KernelSpace
-from sparsemargin._engine._replay import LinearHypotheses, draw_slices, outputs_at
-from sparsemargin._engine.kernel_outputs import pool_products
+from sparsemargin._engine.hypotheses.base import Hypotheses
+from sparsemargin._engine.hypotheses.kernel import KernelHypotheses
+from sparsemargin._engine.hypotheses.kernel import outputs_at as kernel_outputs_at
+from sparsemargin._engine.hypotheses.linear import LinearHypotheses, draw_slices, outputs_at
+from sparsemargin._engine.kernel.outputs import pool_products
+from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._rows import Rows
 
 # Test points a vote is replayed over at once, and where averages and many moments go along.

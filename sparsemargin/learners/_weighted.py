@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin._engine.task import Positives
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import MAPPING, NONE, Limit, one_of
 

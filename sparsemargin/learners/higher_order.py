@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-from sparsemargin._engine._dual import DualSpace
-from sparsemargin._engine._dual_higher_order import HigherOrderDual
-from sparsemargin._engine._higher_order import HigherOrderSpace
-from sparsemargin._engine._seen import SeenSpace
-from sparsemargin._engine.kernel_functions import KernelName
+from sparsemargin._engine.kernel.functions import KernelName
+from sparsemargin._engine.matrix.base import SeenSpace
+from sparsemargin._engine.matrix.dual import DualSpace
+from sparsemargin._engine.matrix.dual_higher_order import HigherOrderDual
+from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit, real
 from sparsemargin.learners._matrix import MatrixLearner, Solver

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
-from sparsemargin._engine.learning import count_trials
+from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.evaluation import hypothesis_errors
 from sparsemargin.reproduce._digits import load
 from sparsemargin.reproduce._recipe import Record, Work, entry, work

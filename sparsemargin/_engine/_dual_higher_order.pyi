@@ -1,3 +1,0 @@
-from sparsemargin._engine._dual import DualSpace
-
-class HigherOrderDual(DualSpace): ...

@@ -1,3 +1,0 @@
-from sparsemargin._engine._seen import SeenSpace
-
-class HigherOrderSpace(SeenSpace): ...

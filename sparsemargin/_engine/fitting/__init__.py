@@ -1,0 +1,1 @@
+"""Epochs, stopping, threads, progress, and the certificate of a margin."""

@@ -1,0 +1,272 @@
+"""The margin reached, and what bounds the largest one there is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
+
+# How far above 1 an output must be, relative to how far the worst is below, for its row to be
+# left out of the next passes.
+_REACH = 2.0
+_LEAST_REACH = 0.02
+
+# Rows whose outputs are held at once.
+_ROWS_PER_CALL = 1 << 16
+
+# What rounding may lift a margin above its bound by: relative to the bound, and to the longest
+# row, whose outputs may cancel.
+_OF_BOUND, _OF_ROWS = 1e-6, 1e-9
+# The same where products of rows may have been made in float32.
+_OF_ROWS_32 = 1e-5
+
+
+@dataclass
+class SoftMargin:
+    """How near to optimal a soft margin is, Tsampouka & Shawe-Taylor (2006), section 4.
+
+    Attributes
+    ----------
+    objective : ndarray of shape (n_labels,)
+        J = 1 / gamma^2 + (D / (Delta gamma))^2.
+    deviation : ndarray of shape (n_labels,)
+        (D' - D) / D.
+    """
+
+    objective: np.ndarray
+    deviation: np.ndarray
+
+
+class Certificate:
+    """Margins of the last vectors over a task's rows; base of those of the spaces.
+
+    Theta is a sum of ``y x`` with nonnegative multipliers, so no vector has a margin larger
+    than ``||theta||_p`` over the sum L of the multipliers; the space keeps the least such bound.
+    """
+
+    # Of all rows, where passes may leave some out.
+    outputs = None
+
+    def __init__(self, space, task):
+        self.space, self.task = space, task
+
+    @abstractmethod
+    def _signed_outputs(self):
+        """Blocks of rows with ``y w.x`` of each label, in the instance space; infinite where a
+        row counts for nothing."""
+
+    @abstractmethod
+    def _slack_outputs(self, block):
+        """What their soft-margin coordinates add to them."""
+
+    def _signed(self, block, result):
+        """Outputs of the rows of a block times their labels."""
+        task = self.task
+        positive = task.own(block, self.space.n_labels)
+        result *= np.where(positive, 1.0, -1.0)
+        idle = self._idle(block)[:, np.newaxis]
+        result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
+        return result
+
+    def _idle(self, block):
+        """Which rows of a block count for no label, shape (n_rows,)."""
+        idle = self.norms[block] == 0
+        return idle if self.task.weights is None else idle | (self.task.weights[block] == 0)
+
+    def margin(self):
+        """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_labels,)
+            Zero for a zero vector.
+
+        Raises
+        ------
+        RuntimeError
+            If it exceeds what no margin can, so that one of the two is wrong.
+        """
+        norm = self.space.theta_norm()
+        least = np.full_like(norm, np.inf)
+        for block, result in self._signed_outputs():
+            result += self._slack_outputs(block)
+            result /= self.measured[block, np.newaxis]
+            if self.outputs is not None:
+                self.outputs[block] = result
+            least = np.minimum(least, result.min(axis=0))
+        margin = np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
+        bound = self.space.per_label("bound")
+        above = np.flatnonzero(margin > bound + self._rounding(bound))
+        if len(above):
+            self._refuse(float(margin[above[0]]), float(bound[above[0]]))
+        return margin
+
+    def _longest(self):
+        """The largest norm of a row, as margins measure it."""
+        known = self.measured > 0
+        return (self.norms[known] / self.measured[known]).max(initial=0.0)
+
+    def _rounding(self, bound):
+        """By how much a margin may exceed such a bound of its label."""
+        return _OF_BOUND * bound + _OF_ROWS * self._longest()
+
+    def _refuse(self, margin, bound):
+        raise RuntimeError(
+            f"The margin came to {margin:.9g}, and none can exceed {bound:.9g}: one of the two is "
+            "wrong, by a fault of sparsemargin, not of the data. Please report it with the "
+            "parameters of the fit and, if you may, the rows"
+        )
+
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")
+    def soft_margin(self, margin):
+        """How near to optimal the vector of that `margin` is, for p = 2.
+
+        Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
+        row then counts times its norm. A vector without a positive margin is infinitely far, and
+        rows beyond 1e150 or so have squares that no float holds.
+        """
+        space = self.space
+        norm = space.visible_norm()
+        sound = (norm > 0) & (margin > 0)
+        ratio = np.divide(space.theta_norm(), norm, out=np.ones_like(norm), where=sound)
+        gamma = np.where(sound, margin * ratio, np.inf)
+        squares = np.zeros(space.n_labels)
+        for block, result in self._signed_outputs():
+            outputs = np.divide(result, norm, out=np.zeros_like(result), where=sound)
+            slack = gamma * self.measured[block, np.newaxis] - outputs
+            squares += (np.maximum(slack, 0.0) ** 2).sum(axis=0)
+        D = np.sqrt(squares)
+        other = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
+        deviation = np.divide(other - D, D, out=np.full_like(D, np.inf), where=sound & (D > 0))
+        J = np.divide(1.0, gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
+        J += np.divide(D, space.slack * gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
+        return SoftMargin(J, deviation)
+
+
+class LinearCertificate(Certificate):
+    """Margins of the vectors of a linear space.
+
+    Parameters
+    ----------
+    space : LinearSpace
+        Its soft-margin coordinates open.
+    rule : FirstOrderRule
+    task : Task
+        Its rows have been checked.
+    """
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, task)
+        rows = task.rows
+        self.norms = kernels.for_rows(rows).row_norms(
+            rows.data, rows.indptr, space.p, space.bias, space.slack
+        )
+        self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
+        if rule.keeps_multipliers:
+            self.outputs = np.empty((len(self.norms), space.n_labels))
+
+    def _signed_outputs(self):
+        labels = self._labels()
+        outputs = LinearOutputs(labels, self.task.rows)
+        for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
+            block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
+            result, _ = outputs.part(block.start, block.stop)
+            if labels.normalizes:
+                # Of hypotheses of norm 1, and margins are those of the vectors as they are.
+                result *= labels.theta_norm()
+            yield block, self._signed(block, result)
+
+    def _labels(self):
+        """What the outputs are of."""
+        return self.space
+
+    def _slack_outputs(self, block):
+        return self.space.slack_outputs(block.start, block.stop)
+
+    def active_rows(self):
+        """Rows that a pass may yet correct, by the outputs that the last `margin` came to.
+
+        Those whose multiplier is not 0, and those whose output is not far above 1, for a label
+        that is still learning. Other rows' outputs will move as far as the worst is wrong now.
+        """
+        space = self.space
+        learning = space.per_label("stopped") < 0
+        outputs = self.outputs[:, learning]
+        reach = np.maximum(_LEAST_REACH, _REACH * (1.0 - outputs.min(axis=0)))
+        near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
+        active = near.any(axis=1)
+        return None if active.all() or not active.any() else active
+
+
+class JointCertificate(LinearCertificate):
+    """Margins of a joint space: the output of the true class less the largest other one."""
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, rule, task)
+        if rule.measures_rows:
+            # The instance is the row, and its opposite in another place.
+            self.measured = self.measured * 2.0 ** (1.0 / space.p)
+
+    def _labels(self):
+        return self.space.side_by_side()
+
+    def _signed(self, block, result):
+        codes = self.task.codes[block]
+        true = codes[:, np.newaxis] == np.arange(result.shape[1])
+        rival = np.where(true, -np.inf, result).max(axis=1)
+        lead = result[true] - rival
+        lead[self._idle(block) | (self.task.class_weight[1, codes] == 0)] = np.inf
+        return lead[:, np.newaxis]
+
+
+class KernelCertificate(Certificate):
+    """Margins of the vectors of a kernel space.
+
+    Parameters
+    ----------
+    loop : KernelLoop
+        Keeps the scores of the task's rows.
+    """
+
+    def __init__(self, loop):
+        super().__init__(loop.space, loop.task)
+        self.loop = loop
+        loop.all_scores()  # the lengths are known once all rows have been scored
+        self.norms = np.hypot(loop.lengths, loop.space.slack)
+        self.measured = self.norms if loop.rule.measures_rows else np.ones(len(self.norms))
+
+    @np.errstate(over="ignore")
+    def _rounding(self, bound):
+        kernel, longest = self.loop.kernel, self._longest()
+        single = kernel.is_given or self.task.rows.data.dtype == np.float32
+        # Rounded are products of rows, of which both the outputs and the norm are made.
+        products = (_OF_ROWS_32 if single else _OF_ROWS) * longest**2
+        relative = np.divide(products, bound, out=np.full_like(bound, np.inf), where=bound > 0)
+        return _OF_BOUND * bound + relative
+
+    def _refuse(self, margin, bound):
+        if self.loop.kernel.is_given:
+            raise ValueError(
+                f"The kernel is not positive semidefinite: the margin came to {margin:.6g}, and "
+                f"with a kernel that is, none can exceed {bound:.6g}. Pass one, such as 'rbf', or "
+                "hypothesis='average', which asks for no margin."
+            )
+        super()._refuse(margin, bound)
+
+    def _own_slack(self):
+        space, place = self.space, self.loop.place
+        t = np.where(place >= 0, space.t[:, place], 0.0)
+        return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
+
+    def _signed_outputs(self):
+        sigma = self.space.per_label("sigma")
+        result = self.loop.all_scores().T * sigma - self._own_slack()
+        block = slice(0, len(self.norms))
+        yield block, self._signed(block, result)
+
+    def _slack_outputs(self, block):
+        return np.abs(self._own_slack())

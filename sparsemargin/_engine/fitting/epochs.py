@@ -1,0 +1,323 @@
+"""Epochs: order, stopping, progress and interruption, over the compiled loops."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.first_order.trials import shuffle
+from sparsemargin._engine.fitting.progress import Progress
+from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL
+from sparsemargin._engine.kernel.gram_loop import GramLoop
+from sparsemargin._engine.state import MAX_TRIALS
+
+# Once the plain loop has cost each label so many times what the matrix of dot products would, it
+# is made: at the same epoch however many labels are learned together, and for one label the two
+# never cost more than twice what the better one would have alone.
+PATIENCE = 1
+
+# A certificate takes a pass over the rows; towards `tol` one is made when the passes since the
+# last are this share of all, so that none of them can cost more than a part of the fit.
+PASSES_BETWEEN_CERTIFICATES = 0.1
+
+
+def learn_once(opened, order=None):
+    """One pass over checked rows, by the loop that the context opens; order None: as they come.
+
+    Returns
+    -------
+    int or None
+        Rows whose class was predicted wrongly just before they were learned from, where known.
+    """
+    with opened as loop:
+        loop.run(order, None, len(loop.task.codes), 1, False)
+        return loop.mistakes
+
+
+@dataclass
+class Aim:
+    """When a fit is done, and what it then tells.
+
+    Attributes
+    ----------
+    max_iter : float or None
+        Epochs, fractions included; None: until a pass makes no correction.
+    tol : float or None
+        Stop where the margin is proven to be at least 1 - tol of the largest.
+    certified : bool
+        Whether the margin is taken at the end.
+    history : bool
+        Whether it is taken after every epoch.
+    """
+
+    max_iter: float | None
+    tol: float | None = None
+    certified: bool = False
+    history: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came of a fit.
+
+    Attributes
+    ----------
+    n_iter : float
+        Epochs swept. Epochs after a pass without a correction would change nothing; they are
+        counted in the averages, not swept.
+    converged : bool
+        Whether a pass made no correction, and would have made none with more of them allowed.
+    proven : bool
+        Whether all labels came within `tol`.
+    interrupted : bool
+        By Ctrl-C.
+    margin : ndarray of shape (n_labels,) or None
+    soft_margin : SoftMargin or None
+    history : list of tuple
+        Epochs, and of each label the corrections, the margin and its bound, by then.
+    """
+
+    n_iter: float = 0.0
+    converged: bool = False
+    proven: bool = False
+    interrupted: bool = False
+    margin: np.ndarray | None = None
+    soft_margin: Any = None
+    history: list = field(default_factory=list)
+
+
+def learn(opened, aim, *, seed=None, verbose=0):
+    """Learn until the aim is reached, or until interrupted.
+
+    Parameters
+    ----------
+    opened : context manager
+        Opens a `Loop`.
+    aim : Aim
+    seed : int or None
+        Of the shuffling; None: rows come in the given order.
+    verbose : int
+        Whether lines are printed on the way.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    BadRow
+        The state is then of no use if rows were learned from before.
+    """
+    with opened as loop:
+        goal = count_trials(aim.max_iter, len(loop.task.codes))
+        fit = _Fit(loop, aim, goal, seed, verbose)
+        try:
+            fit.run()
+        except KeyboardInterrupt:
+            fit.swept += loop.part
+            fit.outcome.interrupted = True
+            warnings.warn(
+                f"Interrupted after {fit.swept:.3g} epochs: the model keeps what it had learned.",
+                stacklevel=6,
+            )
+        return fit.conclude()
+
+
+class _Fit:
+    """One fit under way."""
+
+    def __init__(self, loop, aim, goal, seed, verbose):
+        self.loop, self.aim, self.goal, self.seed, self.verbose = loop, aim, goal, seed, verbose
+        self.space, self.task = loop.space, loop.task
+        self.n_rows = len(self.task.codes)
+        self.n_active = self.n_rows
+        self.order = None if seed is None else np.arange(self.n_rows)
+        self.first_corrections = self.corrections
+        self.swept = 0  # epochs
+        self.passes = 0
+        self.gram = None
+        self.certificate = None
+        self.margin = None  # as last taken
+        self.margin_after = -1  # corrections
+        self.next_certificate = 1
+        self.outcome = Outcome()
+        endless = aim.max_iter is None and self.task.max_corrections is None
+        self.progress = Progress(verbose, endless)
+
+    @property
+    def corrections(self):
+        return int(self.space.per_label("corrections").sum())
+
+    @property
+    def rate(self):
+        """Corrections per pass so far."""
+        return (self.corrections - self.first_corrections) / self.swept
+
+    @property
+    def trials_left(self):
+        return self.goal - round(self.swept * self.n_rows)
+
+    def run(self):
+        learning = True
+        self.next_choice = self.first_choice = self._passes_before_choice()
+        while learning and self.trials_left > 0:
+            if self.swept >= self.next_choice:
+                self._choose()
+            learning, converged = self._advance()
+            self.progress.tell(self.swept, self.corrections)
+            proven = self._certify_on_the_way()
+            if learning and converged:
+                self._count_the_rest()
+                self.outcome.converged = not self.space.exhausted().any()
+            if converged or proven:
+                break
+
+    def _take_rows(self, active):
+        """Make passes over the rows that the boolean array holds for; None: over all."""
+        if active is not None:
+            self.order = np.flatnonzero(active)
+        elif self.n_active < self.n_rows:
+            self.order = None if self.seed is None else np.arange(self.n_rows)
+        self.n_active = self.n_rows if active is None else len(self.order)
+
+    def _advance(self):
+        """Some passes; whether any label is learning, and whether the last, over all rows, made
+        no correction."""
+        stop = min(self.n_active, self.trials_left)
+        n_passes = self._passes_per_call()
+        seed = self._shuffle()
+        if self.gram is not None and stop == self.n_rows:
+            learning, passes, converged = self.gram.run(self.order, seed, n_passes)
+        else:
+            check = self.task.check and self.swept == 0
+            learning, passes, converged = self.loop.run(self.order, seed, stop, n_passes, check)
+        self.passes += int(passes)
+        self.swept += passes * stop / self.n_rows
+        if converged and self.n_active < self.n_rows:
+            self._take_rows(None)
+            return learning, False
+        return learning, converged and stop == self.n_rows
+
+    def _shuffle(self):
+        """Bring the rows into the order of the next pass; its seed, None where they keep theirs."""
+        if self.seed is None:
+            return None
+        seed = (self.seed + self.passes) % 2**64
+        shuffle(self.order, seed)
+        return seed
+
+    def _passes_per_call(self):
+        """How many passes to make before Python has anything to do."""
+        if self.swept == 0 or self.aim.history or (self.verbose and self.swept < 10):
+            return 1
+        cost = self.loop.products
+        if self.gram is not None:
+            cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
+        elif not self.loop.repeats:
+            return 1
+        epochs = min(PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows)
+        if self.loop.gram_suits:
+            epochs = min(epochs, self.next_choice - self.swept)
+        if self.aim.tol is not None:
+            epochs = min(epochs, self.next_certificate - self.swept)
+        return max(1, int(epochs * self.n_rows / self.n_active))
+
+    # The choice between the loops is made by counts alone, at epochs that depend on nothing else:
+    # the two round differently.
+
+    def _passes_before_choice(self):
+        if not self.loop.gram_suits:
+            return np.inf
+        patience = PATIENCE * self.space.n_labels
+        return max(1, -(-patience * GramLoop.cost_of_matrix(self.task) // self.loop.products))
+
+    def _choose(self):
+        """Take the loop that costs less at this rate of corrections, for as long again."""
+        rate = self.rate / self.space.n_labels
+        plain = self.loop.products * (1 + 2 * rate / self.n_rows)
+        by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
+        if by_gram >= plain:
+            self.gram = None
+        elif self.gram is None:
+            self.loop.refuse_repeats()
+            self.gram = GramLoop(self.space, self.loop.rule, self.task)
+            self._take_rows(None)
+        self.next_choice = self.swept + max(self.first_choice, self.swept)
+
+    def _count_the_rest(self):
+        """Count the trials that would have followed without a correction."""
+        if self.aim.max_iter is None:
+            return
+        passes, rows = divmod(self.trials_left, self.n_rows)
+        trials = passes * self.task.n_trials + self._trials_in_part(passes, rows)
+        self.space.count_trials(self.space.trials + trials)
+
+    def _trials_in_part(self, passes, rows):
+        """Trials among so many rows, with which a pass begins once so many have been made."""
+        if rows == 0 or self.task.n_trials == self.n_rows:
+            return rows
+        weights = self.task.weights
+        if self.seed is not None:
+            # Each order is a shuffle of the last.
+            for _ in range(passes + 1):
+                self._shuffle()
+                self.passes += 1
+            weights = weights[self.order]
+        return int(np.count_nonzero(weights[:rows]))
+
+    def _certify_on_the_way(self):
+        """Whether all labels have come within `tol`."""
+        # What history asks for beside that must leave no trace in the model.
+        due = self.aim.tol is not None and self.swept >= self.next_certificate
+        if not (due or self.aim.history):
+            return False
+        margin = self._margin()
+        if self.aim.history:
+            of = self.space.per_label
+            entry = self.swept, of("corrections").copy(), margin, of("bound").copy()
+            self.outcome.history.append(entry)
+        if not due:
+            return False
+        self.next_certificate = max(self.swept + 1, self.swept * (1 + PASSES_BETWEEN_CERTIFICATES))
+        self.space.stop(self._is_proven(margin))
+        if self.space.multipliers is not None and self.gram is None:
+            self._take_rows(self.certificate.active_rows())
+        return bool((self.space.per_label("stopped") >= 0).all())
+
+    def _is_proven(self, margin):
+        """Of each label, whether its margin is within `tol` of the largest."""
+        return (margin > 0) & (margin >= (1.0 - self.aim.tol) * self.space.per_label("bound"))
+
+    def _margin(self):
+        if self.certificate is None:
+            self.certificate = self.loop.certificate()
+        if self.margin is None or self.margin_after != self.corrections:
+            self.margin, self.margin_after = self.certificate.margin(), self.corrections
+        return self.margin
+
+    def conclude(self):
+        outcome = self.outcome
+        outcome.n_iter = self.swept
+        # Interrupted in the first epoch, some rows have not even been checked.
+        if self.aim.certified and not (self.task.check and self.swept < 1):
+            outcome.margin = self._margin()
+            if self.aim.tol is not None:
+                outcome.proven = bool(self._is_proven(outcome.margin).all())
+            if self.space.slack and self.space.p == 2.0:
+                outcome.soft_margin = self.certificate.soft_margin(outcome.margin)
+        return outcome
+
+
+def count_trials(max_iter, n_rows):
+    """Trials in so many epochs; infinitely many for None."""
+    if max_iter is None:
+        return np.inf
+    if max_iter * n_rows > MAX_TRIALS:
+        raise ValueError(
+            f"max_iter={max_iter:g} epochs of {n_rows} rows are more trials than can be counted. "
+            "Pass None to go on until a pass makes no correction."
+        )
+    return max(1, round(max_iter * n_rows))

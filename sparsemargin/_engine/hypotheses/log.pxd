@@ -1,0 +1,42 @@
+"""The log of corrections that the vote and the random hypothesis are replayed from."""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from sparsemargin._engine.rows.types cimport index_t, value_t
+
+cdef enum:
+    FORGET = -(1 << 30)  # as `shift_before`: nothing of t is left
+
+
+cdef struct Correction:
+    # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
+    int64_t row  # its place in the pool of rows
+    int64_t start  # trials of this label before the correcting one
+    double coefficient
+    double unit  # the new hypothesis is unit * link(t)
+    double norm  # of the new vector
+    int32_t label
+    int32_t shift_before
+    int32_t shift_after
+
+
+cdef inline double unit_of(const Correction* entry, bint logged, bint wanted) noexcept nogil:
+    """The unit of hypotheses that count with norm 1, or as they are, out of a log of such ones or
+    of the others."""
+    if logged == wanted:
+        return entry.unit
+    if logged:
+        return entry.unit * entry.norm
+    return entry.unit / entry.norm if entry.norm > 0.0 else 0.0
+
+
+cdef class CorrectionLog:
+    cdef vector[Correction] corrections
+    # Rows that corrected some label, scaled as `RowScale` says, stored once each.
+    cdef vector[int64_t] row_start
+    cdef vector[int64_t] columns
+    cdef vector[double] values
+    cdef int take_corrections(self, state, int64_t n_rows) except -1
+    cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                         double bias, int64_t bias_column, double factor) except -1 nogil

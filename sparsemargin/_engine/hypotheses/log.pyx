@@ -1,0 +1,81 @@
+"""The log of corrections that the vote and the random hypothesis are replayed from."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from sparsemargin._engine.state cimport as_array, take
+from sparsemargin._engine.rows.types cimport index_t, value_t
+
+from sparsemargin._engine.state import (
+    MAX_TRIALS, array_of, length_of, require_starts, require_within
+)
+
+# The fields of `Correction`, laid out as the compiler does it.
+ENTRY = np.dtype([
+    ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
+    ("norm", np.float64), ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
+], align=True)
+
+
+cdef class CorrectionLog:
+    """Corrections in the order they happened, and the rows they were made with.
+
+    Memory: 56 bytes a correction and, in the linear space, 16 bytes a nonzero of each row stored;
+    the kernel space has its rows in a pool.
+    """
+
+    def __cinit__(self):
+        self.row_start.push_back(0)
+
+    def __len__(self):
+        return self.corrections.size()
+
+    cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
+                         double bias, int64_t bias_column, double factor) except -1 nogil:
+        """Store the augmented row times factor; its place in the pool."""
+        cdef Py_ssize_t j
+        for j in range(nnz):
+            self.columns.push_back(columns[j])
+            self.values.push_back(values[j] * factor)
+        if bias:
+            self.columns.push_back(bias_column)
+            self.values.push_back(bias * factor)
+        self.row_start.push_back(self.columns.size())
+        return self.row_start.size() - 2
+
+    def entries(self):
+        """The corrections, field by field."""
+        entries = as_array(self.corrections.data(), self.corrections.size(), ENTRY)
+        return {name: np.ascontiguousarray(entries[name]) for name in ENTRY.names}
+
+    def __getstate__(self):
+        return {
+            **self.entries(),
+            "row_start": as_array(self.row_start.data(), self.row_start.size(), np.int64),
+            "columns": as_array(self.columns.data(), self.columns.size(), np.int64),
+            "values": as_array(self.values.data(), self.values.size(), np.float64),
+        }
+
+    def __setstate__(self, state):
+        n_stored = length_of(state, "columns")
+        take(self.row_start, "row_start", state, length_of(state, "row_start"))
+        take(self.columns, "columns", state, n_stored)
+        take(self.values, "values", state, n_stored)
+        require_starts("row_start", state["row_start"], n_stored)
+        self.take_corrections(state, <int64_t> self.row_start.size() - 1)
+
+    cdef int take_corrections(self, state, int64_t n_rows) except -1:
+        """Take in what `entries` gave, of a pool of so many rows."""
+        n = length_of(state, "row")
+        entries = np.zeros(n, ENTRY)
+        for name in ENTRY.names:
+            entries[name] = array_of(state, name, ENTRY[name], (n,))
+        require_within("row", state["row"], 0, n_rows - 1)
+        require_within("start", state["start"], 0, MAX_TRIALS)
+        cdef const unsigned char[::1] raw = entries.view(np.uint8)
+        self.corrections.resize(n)
+        if n:
+            memcpy(self.corrections.data(), &raw[0], raw.shape[0])
+        return 0

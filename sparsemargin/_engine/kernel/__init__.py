@@ -1,0 +1,1 @@
+"""Kernels, the support set, and vectors that are combinations of it."""

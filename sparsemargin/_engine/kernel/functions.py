@@ -1,0 +1,401 @@
+"""Kernels, of rows divided by their own length in feature space.
+
+``K(x, z) / (length(x) length(z))`` never exceeds 1 in magnitude, so that float32 holds it whatever
+the degree; the lengths are kept apart, in float64.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from math import inf
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin._engine import kernels
+from sparsemargin._engine.kernel.support import Points, Sparse, as_dense, take_rows
+
+KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
+
+# Rows so long, or so short, that sums of their products would leave the range of a double.
+_LONGEST, _SHORTEST = 1e140, 1e-140
+
+# The least number above 0.
+_LEAST = 5e-324
+
+# Exponents of the Gaussian are differences of squared lengths; of larger ones float32 would lose
+# too many digits, and they are computed in float64.
+_LARGEST_SQUARE_32 = 64.0
+
+# Rows with fewer nonzeros than this share of their features, and more features than that, are kept
+# as CSR: on MNIST, a fifth of whose entries are not 0, products of CSR rows take a third of the
+# time that the BLAS takes.
+_DENSE_SHARE = 0.25
+_FEW_FEATURES = 64
+
+# How far a kernel's values may be from symmetric, relative to the largest.
+_ASYMMETRY = 1e-5
+
+
+class Kernel:
+    """Base of the kernels; not for use by itself.
+
+    Parameters
+    ----------
+    bias : float
+        Value of the intercept's coordinate in feature space: its square joins every product.
+    dense : bool
+        Whether rows are held with all their zeros.
+    """
+
+    #: Whether working it out may end in an error, of what is not ours.
+    may_fail = False
+    #: Whether its values are the user's, who answers for their being a kernel's.
+    is_given = False
+
+    def __init__(self, bias: float, *, dense: bool):
+        self.bias, self.dense = bias, dense
+
+    @abstractmethod
+    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        """The rows of these numbers, with their lengths without the intercept's part."""
+
+    @abstractmethod
+    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+        """Kernel of rows divided by their lengths, the intercept's part left out."""
+
+    def forget_rows(self) -> None:
+        """Let go of what is needed only while learning."""
+
+    def points(self, rows: Any, which: np.ndarray, *, test: bool = False) -> Points:
+        """The rows of these numbers; test: to predict, not to learn from.
+
+        Raises
+        ------
+        kernels.BadRow
+            If a row is too long, or too short to learn from without being 0.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = self._own_points(rows, which, test=test)
+            lengths = own.lengths
+            if self.bias and own.measured:
+                lengths = np.hypot(lengths, self.bias)
+        # inf and NaN are not below either.
+        bad = ~(lengths < _LONGEST)
+        if not test:
+            bad |= (lengths > 0) & (lengths < _SHORTEST)
+        if bad.any():
+            raise kernels.BadRow(kernels.NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
+        return own._replace(lengths=lengths)
+
+    def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        """What of a unit vector is the kernel's own, and what the intercept's."""
+        if not points.measured:
+            return np.ones(points.n), np.full(points.n, self.bias)
+        lengths = points.lengths
+        theirs = np.minimum(self.bias / lengths, 1.0)
+        return np.sqrt((1.0 - theirs) * (1.0 + theirs)), theirs
+
+    def products(self, a: Points, b: Points) -> np.ndarray:
+        """``K(x, z) / (length(x) length(z))`` of all pairs, shape (a.n, b.n)."""
+        out = self._own_products(a, b)
+        if not self.bias:
+            return out
+        (of_a, bias_a), (of_b, bias_b) = self._shares(a), self._shares(b)
+        out *= np.multiply.outer(of_a, of_b).astype(out.dtype)
+        out += np.multiply.outer(bias_a, bias_b).astype(out.dtype)
+        return out
+
+    def square(self, points: Points) -> np.ndarray:
+        """`products` of the points with each other, in float64: 1 on the diagonal where a row is
+        not 0."""
+        out = self.products(points, points).astype(np.float64, order="C")
+        np.fill_diagonal(out, (points.lengths > 0).astype(np.float64))
+        return out
+
+
+def _dot(a: Any, b: Any) -> np.ndarray:
+    """Dot products of all pairs of rows."""
+    return _sparse_dot(a, b, np.zeros(a.n), np.zeros(b.n)) if isinstance(a, Sparse) else a @ b.T
+
+
+def _sparse_dot(a: Sparse, b: Sparse, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
+    """Those of rows that have one more entry each."""
+    if a.data.dtype != b.data.dtype:
+        a, b = _widened(a), _widened(b)
+    dtype = a.data.dtype
+    out = np.empty((a.n, b.n), dtype=dtype)
+    kernels.for_values(a.data).sparse_products(
+        of_a.astype(dtype), *a[:3], of_b.astype(dtype), *b[:3], a.n_features, out
+    )
+    return out
+
+
+def _raise(out: np.ndarray, degree: int) -> np.ndarray:
+    kernels.for_values(out).raise_powers(out.reshape(-1), degree)
+    return out
+
+
+def _inverse(values: np.ndarray) -> np.ndarray:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Places of the rows that have lost their length, but are not 0."""
+    lost = np.flatnonzero(lengths == 0)
+    spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in which[lost]]
+    return lost[[bool(rows.data[span].any()) for span in spans]] if len(lost) else lost
+
+
+class PolyKernel(Kernel):
+    """``(gamma x.z + coef0)**degree``."""
+
+    def __init__(self, bias: float, *, dense: bool, degree: int, gamma: float, coef0: float):
+        super().__init__(bias, dense=dense)
+        self.degree, self.gamma, self.coef0 = degree, gamma, coef0
+
+    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        squares = kernels.for_rows(rows).square_sums(rows.data, rows.indptr, which)
+        roots = np.sqrt(self.gamma * squares + self.coef0)
+        lengths = roots**self.degree
+        if not test:
+            lengths[_underflowed(rows, which, lengths)] = _LEAST
+        inverse = _inverse(roots)
+        scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
+        n = rows.n_features
+        if self.dense:
+            matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
+            if self.coef0:
+                matrix[:, n] = constant
+            return Points(matrix, lengths, constant)
+        picked = take_rows(rows, which)
+        data = picked.data * np.repeat(scale, np.diff(picked.indptr))
+        matrix = picked._replace(data=data.astype(picked.data.dtype, copy=False))
+        return Points(matrix, lengths, constant)
+
+    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+        if self.dense:
+            out = _dot(a.matrix, b.matrix)
+        else:
+            out = _sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
+        return out if self.degree == 1 else _raise(out, self.degree)
+
+
+class RBFKernel(Kernel):
+    """``exp(-gamma |x - z|^2)``; with a degree ``(1 + exp(-gamma |x - z|^2))**degree``."""
+
+    def __init__(self, bias: float, *, dense: bool, gamma: float, degree: int = 0):
+        super().__init__(bias, dense=dense)
+        self.gamma, self.degree = gamma, degree
+
+    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        scale = np.full(len(which), np.sqrt(2.0 * self.gamma))
+        if self.dense:
+            matrix: Any = as_dense(rows, which, scale, rows.n_features)
+            squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) / 2.0
+        else:
+            picked = take_rows(rows, which)
+            matrix = picked._replace(data=picked.data * picked.data.dtype.type(scale.max()))
+            squares = kernels.for_rows(matrix).square_sums(
+                matrix.data, matrix.indptr, np.arange(len(which))
+            )
+            squares = squares / 2.0
+        lengths = np.full(len(which), 2.0 ** (self.degree / 2))
+        lengths[~(squares < inf)] = inf
+        return Points(matrix, lengths, squares)
+
+    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+        left, right = a.matrix, b.matrix
+        largest = a.squares.max(initial=0.0) * b.squares.max(initial=0.0)
+        if largest > _LARGEST_SQUARE_32**2:
+            left, right = _widened(left), _widened(right)
+        out = _dot(left, right)
+        out -= a.squares[:, np.newaxis].astype(out.dtype)
+        out -= b.squares.astype(out.dtype)
+        np.minimum(out, 0.0, out=out)
+        np.exp(out, out=out)
+        if self.degree:
+            out += 1.0
+            out *= 0.5
+            _raise(out, self.degree)
+        return out
+
+
+def _widened(matrix: Any) -> Any:
+    if isinstance(matrix, Sparse):
+        return matrix._replace(data=matrix.data.astype(np.float64))
+    return matrix.astype(np.float64)
+
+
+class PrecomputedKernel(Kernel):
+    """Columns of a matrix of kernel values: points are row numbers, or, to predict, rows of it."""
+
+    is_given = True
+
+    def __init__(self, bias: float):
+        super().__init__(bias, dense=True)
+        self.rows: Any = None  # of the matrix that is learned from
+
+    def check(self, rows: Any) -> None:
+        """Refuse a matrix that is no kernel's.
+
+        Raises
+        ------
+        ValueError
+            Says where, and why.
+        """
+        from scipy.sparse import csr_array
+
+        n = len(rows.indptr) - 1
+        if n != rows.n_features:
+            raise ValueError(
+                f"With kernel='precomputed' fit takes the kernel of all pairs of rows, a square "
+                f"matrix; X has shape {(n, rows.n_features)}."
+            )
+        matrix = csr_array((rows.data, rows.indices, rows.indptr), shape=(n, n))
+        difference = abs(matrix - matrix.T).tocoo()
+        magnitudes = abs(matrix).max(axis=1).toarray()
+        largest = magnitudes.max(initial=0.0)
+        if difference.nnz and difference.data.max() > _ASYMMETRY * largest:
+            at = int(difference.data.argmax())
+            i, j = int(difference.coords[0][at]), int(difference.coords[1][at])
+            raise ValueError(
+                f"X is not symmetric, as a precomputed kernel must be: X[{i}, {j}] = "
+                f"{matrix[i, j]:g} and X[{j}, {i}] = {matrix[j, i]:g}."
+            )
+        _check_diagonal(matrix.diagonal(), magnitudes, np.arange(n), "X, a precomputed kernel,")
+        self.rows = rows
+
+    def forget_rows(self) -> None:
+        self.rows = None
+
+    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        ones, zeros = np.ones(len(which)), np.zeros(len(which))
+        dense = as_dense(rows, which, ones, rows.n_features)
+        if test:
+            return Points(dense, ones, zeros, measured=False)
+        lengths = np.sqrt(dense[np.arange(len(which)), which].astype(np.float64))
+        return Points(which.astype(np.int64), lengths, zeros)
+
+    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+        values = a.matrix
+        if values.ndim == 1:
+            values = as_dense(self.rows, values, np.ones(a.n), self.rows.n_features)
+        return _over_lengths(values[:, b.matrix], a, b, self.bias)
+
+
+def _over_lengths(values: np.ndarray, a: Points, b: Points, bias: float) -> np.ndarray:
+    """Kernel values divided by the lengths of their rows, the intercept's part left out."""
+    out = values * _inverse(_own_lengths(b, bias))
+    if a.measured:
+        out *= _inverse(_own_lengths(a, bias))[:, np.newaxis]
+    return np.asarray(out)
+
+
+def _own_lengths(points: Points, bias: float) -> np.ndarray:
+    lengths = points.lengths
+    return np.sqrt((lengths - bias) * (lengths + bias)) if bias else lengths
+
+
+class CallableKernel(Kernel):
+    """A function of two matrices of rows, which it gets as they were given: arrays, or CSR."""
+
+    may_fail = True
+    is_given = True
+
+    def __init__(self, bias: float, *, dense: bool, function: Callable[[Any, Any], Any]):
+        super().__init__(bias, dense=dense)
+        self.function = function
+
+    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        ones, zeros = np.ones(len(which)), np.zeros(len(which))
+        if self.dense:
+            matrix: Any = as_dense(rows, which, ones, rows.n_features)
+        else:
+            matrix = take_rows(rows, which)
+        if test:
+            return Points(matrix, ones, zeros, measured=False)
+        return Points(matrix, np.sqrt(self._checked_square(matrix, which)), zeros)
+
+    def _checked_square(self, matrix: Any, which: np.ndarray) -> np.ndarray:
+        """Kernel of each row with itself, once the values are known to be a kernel's."""
+        values = self._call(matrix, matrix)
+        difference = np.abs(values - values.T)
+        magnitudes = np.abs(values).max(axis=1, initial=0.0)
+        if values.size and difference.max() > _ASYMMETRY * magnitudes.max():
+            i, j = np.unravel_index(int(difference.argmax()), values.shape)
+            raise ValueError(
+                f"The kernel is not symmetric: of rows {which[i]} and {which[j]} of X it gives "
+                f"{values[i, j]:g}, the other way round {values[j, i]:g}."
+            )
+        diagonal = values.diagonal()
+        _check_diagonal(diagonal, magnitudes, which, "The kernel")
+        return diagonal
+
+    def _call(self, a: Any, b: Any) -> np.ndarray:
+        name = getattr(self.function, "__name__", repr(self.function))
+        shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
+        # Functions may look whether they get one matrix twice.
+        left = _given(a)
+        right = left if a is b else _given(b)
+        values = self.function(left, right)
+        if hasattr(values, "toarray"):
+            raise ValueError(
+                f"kernel={name} must return an array, got a sparse one. Return its .toarray()."
+            )
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"kernel={name} returned no array: {error}") from error
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"kernel={name} must return real numbers, got an array of {values.dtype}."
+            )
+        if values.shape != shape:
+            raise ValueError(
+                f"kernel={name} must return an array of shape {shape} for that many rows of two "
+                f"matrices, got one of shape {values.shape}."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f"kernel={name} returned NaN or infinity.")
+        return values.astype(np.float64, copy=False)
+
+    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+        return _over_lengths(self._call(a.matrix, b.matrix), a, b, self.bias)
+
+
+def _given(matrix: Any) -> Any:
+    """A copy, which a function may do with as it likes: the matrix may lie in the pool."""
+    if not isinstance(matrix, Sparse):
+        return matrix.copy()
+    from scipy.sparse import csr_array
+
+    first, last = matrix.indptr[0], matrix.indptr[-1]
+    # Where they fit, indices are int32 as scipy's are, which is all that some functions take.
+    fits = max(last - first, matrix.n_features) <= np.iinfo(np.int32).max
+    index = np.int32 if fits else np.int64
+    indices, indptr = matrix.indices[first:last], matrix.indptr - first
+    parts = matrix.data[first:last].copy(), indices.astype(index), indptr.astype(index)
+    return csr_array(parts, shape=(matrix.n, matrix.n_features))
+
+
+def _check_diagonal(
+    diagonal: np.ndarray, magnitudes: np.ndarray, rows: np.ndarray, what: str
+) -> None:
+    """Refuse negative values, and a 0 beside values that are none, as distances have it."""
+    room = _ASYMMETRY * magnitudes.max(initial=0.0)
+    bad = (diagonal < 0) | ((diagonal == 0) & (magnitudes > room))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        others = "" if diagonal[at] < 0 else f", and up to {magnitudes[at]:g} with others"
+        raise ValueError(
+            f"{what} is not positive semidefinite: it gives {diagonal[at]:g} for row {rows[at]} "
+            f"with itself{others}."
+        )
+
+
+def keeps_zeros(rows: Any) -> bool:
+    """Whether rows like these are held dense."""
+    share = len(rows.data) / max(1, (len(rows.indptr) - 1) * rows.n_features)
+    return rows.n_features <= _FEW_FEATURES or share >= _DENSE_SHARE

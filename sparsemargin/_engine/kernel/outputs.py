@@ -1,0 +1,199 @@
+"""Outputs of vectors in feature space: kernel rows times coefficients, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.kernel.functions import Kernel
+from sparsemargin._engine.kernel.support import Points
+
+# Support rows of a tile: with a block of rows their products stay in a core's cache.
+_TILE = 1024
+
+# Points predicted at once.
+_POINTS = 512
+
+
+class _SingleBLAS:
+    """How many calls need the BLAS kept to their own threads: the first sees to it, the last lets
+    it have the threads it had."""
+
+    def __init__(self) -> None:
+        self.lock, self.calls = Lock(), 0
+        self.controller: Any = None  # looking for the libraries takes a while
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.calls == 0:
+                if self.controller is None:
+                    from threadpoolctl import ThreadpoolController
+
+                    self.controller = ThreadpoolController()
+                self._take_control()
+                self.limit = self.controller.limit(limits=1, user_api="blas")
+            self.calls += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.calls -= 1
+            if self.calls == 0:
+                self._take_control()
+                self.limit.restore_original_limits()
+
+    def _take_control(self) -> None:
+        """Let the calling thread set what the last that did so has set: else, by newer
+        threadpoolctl, it silently sets nothing."""
+        for library in self.controller.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
+
+
+_single_blas = _SingleBLAS()
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
+    cores there are."""
+    _single_blas.enter()
+    try:
+        yield
+    finally:
+        _single_blas.leave()
+
+
+def outputs(
+    kernel: Kernel, points: Points, support: Points, coefficients: np.ndarray, n_threads: int = 1
+) -> np.ndarray:
+    """``sum_i c_i K(x_i, x) / length(x)`` of all points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+    support : Points
+    coefficients : ndarray of shape (n_labels, support.n)
+    n_threads : int
+        Tiles are shared among them, and added in the same order for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_labels, points.n)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite shows in the outputs
+        scaled = coefficients * support.lengths
+        # So that float32 holds them.
+        peaks = np.abs(scaled).max(axis=1, initial=0.0)
+        scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
+    starts = range(0, support.n, _TILE)
+    calls = [partial(_tile, kernel, points, support, scaled, start) for start in starts]
+    total = np.zeros((len(coefficients), points.n))
+    for part in run_together(calls, n_threads):
+        total += part
+    total *= peaks[:, np.newaxis]
+    return total
+
+
+def _tile(
+    kernel: Kernel, points: Points, support: Points, scaled: np.ndarray, start: int
+) -> np.ndarray:
+    stop = min(start + _TILE, support.n)
+    products = kernel.products(points, support.part(start, stop))
+    return scaled[:, start:stop].astype(products.dtype, copy=False) @ products.T
+
+
+def unit_products(
+    kernel: Kernel, points: Points, support: Points, n_threads: int = 1
+) -> np.ndarray:
+    """`Kernel.products` of points and support rows, shape (points.n, support.n), by the same tiles
+    for any number of threads."""
+    tiles = (
+        support.part(start, min(start + _TILE, support.n)) for start in range(0, support.n, _TILE)
+    )
+    parts = run_together([partial(kernel.products, points, tile) for tile in tiles], n_threads)
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
+    """Outputs of checked rows by the coefficients of a kernel space's pool.
+
+    Parameters
+    ----------
+    space : KernelSpace
+    rows : Rows
+    n_threads : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_labels)
+    """
+    result = np.zeros((len(rows.indptr) - 1, space.n_labels))
+    support, coefficients = space.pool.points, space.coefficients()
+    with single_blas():
+        for which, points in _test_points(space, rows):
+            out = outputs(space.kernel, points, support, coefficients, n_threads)
+            result[which] = (out * points.lengths).T
+    return result
+
+
+def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Kernel of a space's pool and of checked rows, some of these at a time.
+
+    Yields
+    ------
+    which : ndarray of shape (n_points,)
+        Numbers of the rows.
+    products : ndarray of shape (n_support, n_points), float64
+    """
+    for which, points in _test_points(space, rows):
+        with single_blas():
+            products = _all_products(space.kernel, points, space.pool.points, n_threads)
+        yield which, products
+
+
+def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
+    n_rows = len(rows.indptr) - 1
+    for start in range(0, n_rows, _POINTS):
+        which = np.arange(start, min(start + _POINTS, n_rows))
+        yield which, space.kernel.points(rows, which, test=True)
+
+
+def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: int) -> np.ndarray:
+    """Kernel of support rows and points, shape (support.n, points.n), float64."""
+    out = np.empty((support.n, points.n))
+
+    def fill(start: int) -> None:
+        part = support.part(start, min(start + _TILE, support.n))
+        products = kernel.products(points, part).T
+        out[start : start + part.n] = products * part.lengths[:, np.newaxis] * points.lengths
+
+    run_together([partial(fill, start) for start in range(0, support.n, _TILE)], n_threads)
+    return out
+
+
+def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
+    """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
+    support, coefficients = space.pool.points, space.coefficients()
+    squares = np.zeros(space.n_labels)
+    with single_blas():
+        for start in range(0, support.n, _POINTS):
+            part = support.part(start, min(start + _POINTS, support.n))
+            out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
+            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def row_lengths(kernel: Kernel, rows: Any) -> np.ndarray:
+    """``sqrt(K(x, x))`` of checked rows, the intercept's part included, shape (n_rows,)."""
+    which = np.arange(len(rows.indptr) - 1)
+    starts = range(0, len(which), _POINTS)
+    parts = [kernel.points(rows, which[start : start + _POINTS]).lengths for start in starts]
+    return np.concatenate(parts)

@@ -1,0 +1,1 @@
+"""Higher- and Second-order Perceptrons: vectors beside a matrix that grows with mistakes."""

@@ -1,0 +1,3 @@
+from sparsemargin._engine.matrix.dual import DualSpace
+
+class HigherOrderDual(DualSpace): ...

@@ -1,0 +1,3 @@
+from sparsemargin._engine.matrix.base import SeenSpace
+
+class SecondOrderSpace(SeenSpace): ...

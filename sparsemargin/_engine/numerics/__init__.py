@@ -1,0 +1,1 @@
+"""Powers, exact sums, random permutations, loops over contiguous numbers."""

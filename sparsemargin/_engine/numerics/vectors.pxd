@@ -1,0 +1,98 @@
+"""Loops over contiguous doubles, compiled for the vector widths there are.
+
+The width is chosen at run time. Entries do not depend on each other, and sums go into a fixed
+number of lanes, so any width gives the same bits.
+"""
+
+cdef extern from "numerics/widths.hpp":
+    pass
+
+cdef extern from *:
+    """
+    SM_ALL_WIDTHS
+    static void sm_add_multiple(double *sum, const double *terms, double factor, Py_ssize_t n) {
+        for (Py_ssize_t i = 0; i < n; ++i) sum[i] += factor * terms[i];
+    }
+    SM_ALL_WIDTHS
+    static double sm_dot(const double *a, const double *b, Py_ssize_t n) {
+        double lanes[16] = {0}, rest = 0;
+        Py_ssize_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            for (int j = 0; j < 16; ++j) lanes[j] += a[i + j] * b[i + j];
+        for (; i < n; ++i) rest += a[i] * b[i];
+        for (int half = 8; half; half /= 2)
+            for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+        return lanes[0] + rest;
+    }
+    SM_ALL_WIDTHS
+    static void sm_rotate(double *row, double *x, double cosine, double sine, Py_ssize_t n) {
+        for (Py_ssize_t i = 0; i < n; ++i) {
+            double turned = (row[i] + sine * x[i]) / cosine;
+            x[i] = cosine * x[i] - sine * turned;
+            row[i] = turned;
+        }
+    }
+    // The next row whose test fires; the comparisons of 16 rows are made at once.
+    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_first_due(const double *scores, const double *signs,
+                                   const double *measured, double sigma, double bar,
+                                   Py_ssize_t i, Py_ssize_t n) {
+        for (; i + 16 <= n; i += 16) {
+            int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+            for (Py_ssize_t b = 0; b < 16; ++b) any |= SM_DUE(i + b) ? -1 : 0;
+            if (any) break;
+        }
+        while (i < n && !SM_DUE(i)) ++i;
+        return i;
+    }
+    // Whether the test of a label fires, or its score may have lost terms.
+    static inline bool sm_may_fire(const double *scores, const double *y, const double *sigma,
+                                   const double *bar, double measured, Py_ssize_t l) {
+        double size = scores[l] < 0 ? -scores[l] : scores[l];
+        return !(y[l] * sigma[l] * scores[l] > bar[l] * measured) | !(size > 1e-270) |
+               !(size < 1e270);
+    }
+    // The next label for which that holds; the comparisons of 16 labels are made at once.
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_first_firing(const double *scores, const double *y, const double *sigma,
+                                      const double *bar, double measured, Py_ssize_t l,
+                                      Py_ssize_t n) {
+        for (; l + 16 <= n; l += 16) {
+            int64_t any = 0;
+            for (Py_ssize_t b = 0; b < 16; ++b) {
+                bool may_fire = sm_may_fire(scores, y, sigma, bar, measured, l + b);
+                any |= may_fire ? -1 : 0;
+            }
+            if (any) break;
+        }
+        while (l < n && !sm_may_fire(scores, y, sigma, bar, measured, l)) ++l;
+        return l;
+    }
+    // Whether the largest score, of equal ones the first, is another label's.
+    SM_ALL_WIDTHS
+    static bool sm_is_outscored(const double *scores, const double *units, Py_ssize_t own,
+                                Py_ssize_t n) {
+        double score = units[own] * scores[own];
+        int64_t any = 0;
+        for (Py_ssize_t l = 0; l < own; ++l) any |= units[l] * scores[l] >= score ? -1 : 0;
+        for (Py_ssize_t l = own + 1; l < n; ++l) any |= units[l] * scores[l] > score ? -1 : 0;
+        return any != 0;
+    }
+    """
+    void add_multiple "sm_add_multiple"(double* sum, const double* terms, double factor,
+                                        Py_ssize_t n) noexcept nogil
+    double dot "sm_dot"(const double* a, const double* b, Py_ssize_t n) noexcept nogil
+    void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
+                            Py_ssize_t n) noexcept nogil
+    Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
+                                        const double* measured, double sigma, double bar,
+                                        Py_ssize_t i, Py_ssize_t n) noexcept nogil
+    bint is_outscored "sm_is_outscored"(const double* scores, const double* units, Py_ssize_t own,
+                                        Py_ssize_t n) noexcept nogil
+    bint may_fire "sm_may_fire"(const double* scores, const double* y, const double* sigma,
+                                const double* bar, double measured, Py_ssize_t l) noexcept nogil
+    Py_ssize_t first_firing "sm_first_firing"(const double* scores, const double* y,
+                                              const double* sigma, const double* bar,
+                                              double measured, Py_ssize_t l,
+                                              Py_ssize_t n) noexcept nogil

@@ -1,0 +1,1 @@
+"""CSR rows: checks, norms, sparse dot products."""

@@ -1,0 +1,1 @@
+"""svmlight text: the scanner, and the way back."""

@@ -1,0 +1,88 @@
+// The distinct labels of a text, numbered in the order in which they are first met.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "numbers.hpp"
+
+namespace sparsemargin {
+
+class LabelTable {
+  public:
+    int64_t size() const { return static_cast<int64_t>(texts_.size()); }
+    const std::string &text(int64_t id) const { return texts_[id]; }
+    double number(int64_t id) const { return numbers_[id]; }  // NaN for a word
+
+    // Finds a short label met lately; eight bytes from its start must be readable.
+    bool recall(Token token, int32_t &id) const {
+        if (token.size() > 8) return false;
+        const Recent &recent = recent_[place_of(word_of(token))];
+        id = recent.id;
+        return recent.word == word_of(token) && recent.size == token.size();
+    }
+
+    // Finds or enters any label; the same readable bytes are needed.
+    [[gnu::noinline]] int32_t look_up(Token token) {
+        if (token.size() > LONGEST_NUMBER) fail(Code::overlong, token);
+        const std::string_view text(token.start, token.size());
+        double number;
+        const bool is_number = read_real(token, number);
+        if (is_number && !std::isfinite(number)) fail(Code::not_finite, token);
+        const int32_t id = is_number ? id_of_number(text, number) : id_of_word(text);
+        if (token.size() <= 8) {
+            recent_[place_of(word_of(token))] = {word_of(token), token.size(), id};
+        }
+        return id;
+    }
+
+  private:
+    struct Recent {
+        uint64_t word = 0;
+        int64_t size = 0;
+        int32_t id = 0;
+    };
+
+    static uint64_t word_of(Token token) {
+        return load_word(token.start) << (64 - 8 * token.size());
+    }
+
+    static uint64_t place_of(uint64_t word) { return (word * 0x9E3779B97F4A7C15u) >> 58; }
+
+    int32_t id_of_number(std::string_view text, double number) {
+        const auto [at, fresh] = by_number_.try_emplace(number, next());
+        if (fresh) append(text, number);
+        return at->second;
+    }
+
+    int32_t id_of_word(std::string_view word) {
+        const auto at = by_word_.find(word);
+        if (at != by_word_.end()) return at->second;
+        const int32_t id = next();
+        append(word, std::numeric_limits<double>::quiet_NaN());
+        by_word_.emplace(texts_.back(), id);
+        return id;
+    }
+
+    int32_t next() const { return static_cast<int32_t>(texts_.size()); }
+
+    void append(std::string_view text, double number) {
+        texts_.emplace_back(text);
+        numbers_.push_back(number);
+    }
+
+    std::array<Recent, 64> recent_;
+    std::unordered_map<double, int32_t> by_number_;
+    std::unordered_map<std::string_view, int32_t> by_word_;
+    std::deque<std::string> texts_;  // its strings never move, unlike a vector's
+    std::vector<double> numbers_;
+};
+
+}  // namespace sparsemargin

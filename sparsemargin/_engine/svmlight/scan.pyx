@@ -1,0 +1,365 @@
+"""svmlight text made rows of CSR matrices; `svmlight.hpp` says what the text may hold."""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp cimport bool as cpp_bool
+from libcpp.string cimport string
+
+import numpy as np
+
+from sparsemargin._engine.rows.types cimport index_t, value_t
+
+cdef extern from "text.hpp" namespace "sparsemargin" nogil:
+    const int64_t READABLE "sparsemargin::PADDING"
+
+cdef extern from "failure.hpp" namespace "sparsemargin" nogil:
+    enum class Code:
+        none
+        needs_wide_columns
+        no_room
+
+    const char* name_of(Code)
+
+# Named so that a change of theirs is compiled.
+cdef extern from "numbers.hpp":
+    pass
+cdef extern from "entries.hpp":
+    pass
+cdef extern from "sorting.hpp":
+    pass
+
+cdef extern from "labels.hpp" namespace "sparsemargin" nogil:
+    cppclass LabelTable:
+        int64_t size()
+        const string& text(int64_t)
+        double number(int64_t)
+
+cdef extern from "lines.hpp" namespace "sparsemargin" nogil:
+    cppclass Options:
+        int64_t base, least, max_index
+        cpp_bool multilabel, query_id
+        int hash_bits
+
+    cppclass Rows[Value, Column]:
+        Value* data
+        Column* indices
+        Column* ends
+        int32_t* labels
+        int64_t* label_ends
+        int64_t* query_ids
+        int64_t row_room, entry_room, row, entry, label, query
+
+cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
+    cppclass Outcome:
+        Code code
+        int64_t offset, length, lines, lowest, highest
+
+    cppclass LineReader "sparsemargin::Scanner":
+        LineReader(const Options&) except +
+        const LabelTable& labels()
+        Outcome scan[Value, Column](const char*, int64_t, Rows[Value, Column]&) except +
+
+    cppclass Counts:
+        int64_t lines, colons
+
+    Counts count_marks "sparsemargin::count"(const char*, int64_t)
+
+PADDING = READABLE
+
+cdef enum:
+    LARGEST_INT32 = 0x7FFFFFFF
+
+cdef str WIDE = name_of(Code.needs_wide_columns).decode()
+
+
+class ScanError(Exception):
+    """Text that is refused.
+
+    Attributes
+    ----------
+    code : str
+        What is wrong, as `svmlight_failure.hpp` calls it.
+    offset : int
+        Bytes from the start of the text to the offending token.
+    length : int
+        Its bytes.
+    """
+
+    def __init__(self, code, offset, length):
+        super().__init__(f"{code} at byte {offset}")
+        self.code = code
+        self.offset = offset
+        self.length = length
+
+
+cdef class ScannedRows:
+    """Rows of one text: see `Scanner.scan`."""
+
+    cdef readonly object data, indices, indptr, labels, label_start, query_ids
+    cdef readonly int64_t n_rows, n_lines, lowest, highest
+
+
+cdef const char* start_of(const unsigned char[::1] text, int64_t stop) except NULL:
+    if not 0 <= stop <= text.shape[0] - READABLE:
+        raise ValueError(f"text of {text.shape[0]} bytes must be {READABLE} longer than "
+                         f"stop={stop}")
+    return <const char*> &text[0]
+
+
+def count(const unsigned char[::1] text, int64_t stop):
+    """Bounds of what a text holds.
+
+    Parameters
+    ----------
+    text : buffer of bytes
+        At least PADDING longer than `stop`.
+    stop : int
+        Where it ends.
+
+    Returns
+    -------
+    n_lines, n_colons : int
+        At least its rows, and at least its entries.
+    """
+    cdef const char* start = start_of(text, stop)
+    cdef Counts counts
+    with nogil:
+        counts = count_marks(start, stop)
+    return counts.lines, counts.colons
+
+
+cdef class Scanner:
+    """Scans one text after the other and numbers the labels through all of them.
+
+    Only one thread may use it at a time; scanners side by side don't wait for one another.
+
+    Parameters
+    ----------
+    dtype : numpy.float32 or numpy.float64
+        Type of the values: the nearest double, and the nearest float of that.
+    base : {0, 1}, default=0
+        Column = index as written - base.
+    least : {0, 1}, default=0
+        Smallest index that is not refused. With base=1 and least=0, index 0 is column -1.
+    max_index : int
+        Largest index, as written, that is not refused.
+    multilabel : bool, default=False
+        Whether labels are separated by commas, and may be missing.
+    query_id : bool, default=False
+        Whether the numbers after "qid:" are wanted.
+    hash_bits : int, default=0
+        Above 0, up to 31: column = that many highest bits of the index's hash, the finaliser of
+        splitmix64, whatever `base` and `least` are.
+    """
+
+    cdef LineReader* reader
+    cdef Options options
+    cdef Outcome outcome
+    cdef object dtype, arrays
+    cdef bint busy
+
+    def __cinit__(self, dtype, *, int64_t base=0, int64_t least=0, int64_t max_index,
+                  bint multilabel=False, bint query_id=False, int hash_bits=0):
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
+        if base not in (0, 1) or least not in (0, 1):
+            raise ValueError(f"base and least must be 0 or 1, got {base} and {least}")
+        if max_index < 0:
+            raise ValueError(f"max_index must not be negative, got {max_index}")
+        if not 0 <= hash_bits <= 31:
+            raise ValueError(f"hash_bits must be at most 31, got {hash_bits}")
+        self.options.base = 0 if hash_bits else base
+        self.options.least = 0 if hash_bits else least
+        self.options.max_index = max_index
+        self.options.multilabel = multilabel
+        self.options.query_id = query_id
+        self.options.hash_bits = hash_bits
+        self.reader = new LineReader(self.options)
+        self.arrays = {}
+
+    def __dealloc__(self):
+        del self.reader
+
+    @property
+    def n_labels(self):
+        """Number of distinct labels so far."""
+        return self.reader.labels().size()
+
+    @property
+    def label_texts(self):
+        """Every label as it was first written, by id; bytes that aren't UTF-8 are escaped."""
+        return self.labels_from(0)[0]
+
+    @property
+    def label_numbers(self):
+        """Every label as a number, by id; NaN for words."""
+        return self.labels_from(0)[1]
+
+    def labels_from(self, int64_t first):
+        """`label_texts` and `label_numbers` from id `first` on."""
+        cdef int64_t i, n = self.n_labels
+        if first < 0:
+            raise ValueError(f"first={first} is negative")
+        texts = [self.reader.labels().text(i).decode("utf-8", "surrogateescape")
+                 for i in range(first, n)]
+        return texts, [self.reader.labels().number(i) for i in range(first, n)]
+
+    def scan(self, const unsigned char[::1] text, int64_t stop):
+        """Scan a text.
+
+        Parameters
+        ----------
+        text : buffer of bytes
+            Complete lines up to `stop`, the last one with or without its end, then PADDING bytes
+            or more, whatever they are.
+        stop : int
+            Where the lines end.
+
+        Returns
+        -------
+        rows : ScannedRows
+            Its arrays are this scanner's own: they hold until the next scan.
+
+            data : array of `dtype`; indices, indptr : arrays of int32, or of int64 where a column
+                needs it
+                The rows in canonical format: columns increase; those of repeated indices hold
+                the sum, taken in float64 in the order of occurrence.
+            labels : array of int32
+                Number of every row's label; with `multilabel`, those of all rows end to end.
+            label_start : array of int64, shape (n_rows + 1,), or None
+                With `multilabel`: where each row's labels start.
+            query_ids : array of int64, or None
+                With `query_id`: of the rows that have one.
+            n_rows, n_lines : int
+            lowest, highest : int
+                Of the indices as written; 2**63 - 1 and -1 where there are none.
+
+        Raises
+        ------
+        ScanError
+            At the first place where the text can't be understood.
+        """
+        start_of(text, stop)  # raises before room is made
+        if stop // 4 < LARGEST_INT32:
+            try:
+                return self._scan_into(text, stop, np.dtype(np.int32))
+            except ScanError as error:
+                if error.code != WIDE:
+                    raise
+        return self._scan_into(text, stop, np.dtype(np.int64))
+
+    def _scan_into(self, const unsigned char[::1] text, int64_t stop, column):
+        """Scan into arrays with room for the densest text there could be."""
+        cdef ScannedRows rows = ScannedRows()
+        cdef int64_t n_marks = (stop + 1) // 2, n_entries = (stop + 1) // 4
+        cdef int64_t row, entry, label, query
+        data = self._array("data", n_entries, self.dtype)
+        indices = self._array("indices", n_entries, column)
+        indptr = self._array("indptr", n_marks + 1, column)
+        labels = self._array("labels", n_marks, np.dtype(np.int32))
+        label_start = self._array("label_start", n_marks + 1, np.dtype(np.int64))
+        query_ids = self._array("query_ids", n_marks, np.dtype(np.int64))
+        indptr[0] = label_start[0] = 0
+        row, entry, label, query = scan_lines(
+            self, text, stop, data, indices, indptr[1:], labels, label_start[1:], query_ids, 0, 0
+        )
+        rows.data = data[:entry]
+        rows.indices = indices[:entry]
+        rows.indptr = indptr[:row + 1]
+        rows.labels = labels[:label]
+        rows.label_start = label_start[:row + 1] if self.options.multilabel else None
+        rows.query_ids = query_ids[:query] if self.options.query_id else None
+        rows.n_rows = row
+        rows.n_lines = self.outcome.lines
+        rows.lowest = self.outcome.lowest
+        rows.highest = self.outcome.highest
+        return rows
+
+    def _array(self, name, int64_t size, dtype):
+        """One of the arrays, made anew where it is too short; what isn't written costs nothing."""
+        array = self.arrays.get((name, dtype))
+        if array is None or len(array) < size:
+            array = self.arrays[name, dtype] = np.empty(size, dtype)
+        return array
+
+    def fill(self, const unsigned char[::1] text, int64_t stop, data, indices, ends, labels,
+             int64_t row, int64_t entry):
+        """Scan a text into the arrays of a whole matrix; single labels only.
+
+        Parameters
+        ----------
+        text, stop
+            As for `scan`.
+        data : array of `dtype`
+        indices, ends : array of int32 or int64
+            The matrix: `ends` is its indptr without the first element. A column beyond their
+            type is too large, whatever `max_index` is.
+        labels : array of int32
+        row, entry : int
+            Where the text's first row and first entry go. There must be room for what `count`
+            says of the text.
+
+        Returns
+        -------
+        row, entry : int
+            Where the next ones would go.
+        lowest, highest : int
+            Of the indices as written; 2**63 - 1 and -1 where there are none.
+
+        Raises
+        ------
+        ScanError
+            At the first place where the text can't be understood; what precedes it is filled in.
+        ValueError
+            If the arrays are too short.
+        """
+        if self.options.multilabel or self.options.query_id:
+            raise ValueError("fill has no place for several labels or query ids: use scan")
+        if row < 0 or entry < 0:
+            raise ValueError(f"row={row} and entry={entry} must not be negative")
+        if data.dtype != self.dtype:
+            raise ValueError(f"data of {data.dtype} for a scanner of {self.dtype}")
+        try:
+            row, entry, _, _ = scan_lines(
+                self, text, stop, data, indices, ends, labels, None, None, row, entry
+            )
+        except ScanError as error:
+            if error.code == WIDE:
+                error = ScanError("index_too_large", error.offset, error.length)
+            raise error from None
+        return row, entry, self.outcome.lowest, self.outcome.highest
+
+
+def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_t[::1] data,
+               index_t[::1] indices, index_t[::1] ends, int32_t[::1] labels,
+               int64_t[::1] label_ends, int64_t[::1] query_ids, int64_t row, int64_t entry):
+    """Scan into arrays; see `Scanner.fill`. Returns the next row, entry, label and query id."""
+    cdef const char* start = start_of(text, stop)
+    cdef Rows[value_t, index_t] rows
+    if self.busy:
+        raise RuntimeError("another thread is using this scanner: give each its own")
+    rows.data = &data[0]
+    rows.indices = &indices[0]
+    rows.ends = &ends[0]
+    rows.labels = &labels[0]
+    rows.label_ends = &label_ends[0] if label_ends is not None else NULL
+    rows.query_ids = &query_ids[0] if query_ids is not None else NULL
+    rows.row_room = min(ends.shape[0], labels.shape[0])
+    rows.entry_room = min(data.shape[0], indices.shape[0])
+    if index_t is int32_t:
+        rows.entry_room = min(rows.entry_room, LARGEST_INT32)
+    rows.row = rows.label = row
+    rows.entry = entry
+    rows.query = 0
+    self.busy = True
+    try:
+        with nogil:
+            self.outcome = self.reader.scan(start, stop, rows)
+    finally:
+        self.busy = False
+    if self.outcome.code == Code.no_room:
+        raise ValueError("the arrays have no room for all rows and entries of the text")
+    if self.outcome.code != Code.none:
+        raise ScanError(name_of(self.outcome.code).decode(), self.outcome.offset,
+                        self.outcome.length)
+    return rows.row, rows.entry, rows.label, rows.query
