@@ -171,7 +171,7 @@ def test_another_normalization_can_not_go_on():
 ENDLESS = """
     import numpy as np, time, warnings
     from sparsemargin import MarginPerceptron
-    from sparsemargin._engine import gram
+    from sparsemargin._engine.kernel import gram_loop as gram
     gram.MEMORY = {memory}
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 20)), rng.integers(4, size=300)
