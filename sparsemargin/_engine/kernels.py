@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint_trials import train as train_joint
-from sparsemargin._engine.first_order.outputs import outputs
-from sparsemargin._engine.first_order.trials import train
 from sparsemargin._engine.kernel.gram import fill_gram, run_passes
 from sparsemargin._engine.kernel.products import (
     fill_dense,
@@ -53,9 +50,6 @@ _BY_VALUES = {
 }
 _BY_STATE = {
     (value, index, state): SimpleNamespace(
-        train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-        train_joint=train_joint[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-        outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         run_passes=run_passes[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
     )
     for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint import JointSpace
-from sparsemargin._engine.first_order.linear import LinearSpace
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import Outcome
 from sparsemargin._engine.kernel.space import KernelSpace
@@ -59,7 +58,7 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 
 #: What the entries of a state are called that may be saved by coordinate. Of others that a file
 #: had so, copies would be made that take all the memory that the zeros do not.
-BY_COORDINATE = "t", "g", "acc", "synced", "tiles", "place_of"
+BY_COORDINATE = "t", "g", "acc", "place_of"
 
 
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -68,9 +67,7 @@ def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _linear_state(space: LinearSpace) -> dict[str, Any]:
-    if space.is_tiled:
-        return _by_coordinate(space.__getstate__(), "tiles")
-    return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
+    return _by_coordinate(space.__getstate__(), "t", "g", "acc")
 
 
 _LABEL_SPACES = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.epochs import Outcome
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._learner import Learner

@@ -13,12 +13,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine import kernels
-from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_loop import linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.rules import FirstOrderRule
-from sparsemargin._engine.first_order.storage import TILE_LABELS, are_tiled
+from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
@@ -138,8 +136,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             self._open_fit(rows, X, weights)
             return self._learn_rows(rows, targets, weights, seed, check=as_used)
         except BadRow as bad:
-            if bad.status == kernels.NOT_CANONICAL:
-                return self._learn_afresh(border.canonical(X), targets, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
@@ -320,13 +316,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             return n_labels * BYTES_PER_FEATURE
         linked = self.p != 2
         kind = np.dtype(np.float64) if linked or self._is_certified() else dtype
-        # theta, its link where that is another vector, the sum of the weights and its state.
-        types = {"t": kind, "g": kind} if linked else {"t": kind}
+        # theta, its link where that is another vector, and the sum of the weights.
+        size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
-            types |= {"acc": kind, "synced": np.dtype(np.uint16)}
-        if are_tiled(n_features + self.fit_intercept, n_labels, types):
-            return np.dtype(np.int32).itemsize * -(-n_labels // TILE_LABELS)
-        return n_labels * sum(each.itemsize for each in types.values())
+            size += np.dtype(np.float64).itemsize
+        return n_labels * size
 
     # ------------------------------------------------------------------------------ prediction
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
-from sparsemargin._engine.first_order.linear import MAX_P
+from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.fitting.threads import run_together

@@ -242,7 +242,7 @@ class _Fit:
         if by_gram >= plain:
             self.gram = None
         elif self.gram is None:
-            self.loop.refuse_repeats()
+            self.loop.sum_repeats()
             self.gram = GramLoop(self.space, self.loop.rule, self.task)
             self._take_rows(None)
         self.next_choice = self.swept + max(self.first_choice, self.swept)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.hypotheses.base import Hypotheses
 
 class LinearHypotheses(Hypotheses):

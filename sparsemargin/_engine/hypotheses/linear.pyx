@@ -24,7 +24,7 @@ from sparsemargin._engine.hypotheses.base cimport CORRECTIONS_PER_CHECK, Hypothe
 from sparsemargin._engine.hypotheses.log cimport Correction, CorrectionLog, unit_of
 from sparsemargin._engine.numerics.power cimport Power, link, make_power
 from sparsemargin._engine.numerics.random cimport mixed, stepped
-from sparsemargin._engine.first_order.linear cimport LinearSpace
+from sparsemargin._engine.first_order.spaces cimport LinearSpace
 from sparsemargin._engine.state cimport as_array
 from sparsemargin._engine.numerics.sums cimport add_exactly
 

@@ -9,16 +9,16 @@ from libc.math cimport ilogb, isfinite, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from sparsemargin._engine.kernel.space cimport KernelSpace
-from sparsemargin._engine.first_order.labels cimport Labels, Space, refit, tighten, total_S, unit
+from sparsemargin._engine.first_order.labels cimport Space, refit, tighten, total_S, unit
 from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine.numerics.random cimport shuffle_rows
 from sparsemargin._engine.rows.csr cimport RowScale
 from sparsemargin._engine.first_order.rules cimport (
-    ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row
+    ONTO_SPHERE, Rule, Step, Trial, starts_from_first_row
 )
 from sparsemargin._engine.numerics.sums cimport Sum, add, tidy
 from sparsemargin._engine.rows.types cimport OK, TOO_WIDE
-from sparsemargin._engine.first_order.scaling cimport answer, settle
+from sparsemargin._engine.first_order.labels cimport FirstOrderRule, answer, settle
 from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
 
 cdef enum:
@@ -50,8 +50,8 @@ cdef struct Block:
 
 cdef void flush(const Block* block, Space* space) noexcept nogil:
     cdef Py_ssize_t l = block.label
-    add_multiple(block.acc, block.t, space.of.Z[l], block.n_slots)
-    space.of.Z[l] = space.of.unit_peak[l] = 0.0
+    add_multiple(block.acc, block.t, space.labels[l].Z, block.n_slots)
+    space.labels[l].Z = space.labels[l].unit_peak = 0.0
 
 
 cdef void forget(Block* block, Space* space) noexcept nogil:
@@ -65,55 +65,54 @@ cdef void forget(Block* block, Space* space) noexcept nogil:
         block.scores[i] = 0.0
     for i in range(block.n_stored):
         block.stored[i] = 0.0
-    space.of.S[l] = Sum(0.0, 0.0, 0.0)
-    space.of.S_peak[l] = space.of.S_slack[l] = space.of.mass[l] = 0.0
-    space.of.passes[l] += 1
+    space.labels[l].S = Sum(0.0, 0.0, 0.0)
+    space.labels[l].S_peak = space.labels[l].S_slack = space.labels[l].mass = 0.0
+    space.labels[l].passes += 1
 
 
 cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double mass,
               int64_t trials, CorrectionLog log) except -1 nogil:
     """Let the vector take the step by row j, the old vector counted first."""
-    cdef Labels* of = &space.of
     cdef Py_ssize_t l = block.label, slot = block.slots[j]
-    cdef bint restarts = step.keep == 0.0 and of.started[l]
+    cdef bint restarts = step.keep == 0.0 and space.labels[l].started
     cdef double size, old, total, of_slack, counted = unit(space, l)
     cdef double norm2 = block.norms[j] * block.norms[j], slack2 = space.slack * space.slack
     if block.acc != NULL:
-        of.Z[l] += (trials - of.begin[l]) * counted
-        of.unit_peak[l] = max(of.unit_peak[l], counted)
-    of.begin[l] = trials
+        space.labels[l].Z += (trials - space.labels[l].begin) * counted
+        space.labels[l].unit_peak = max(space.labels[l].unit_peak, counted)
+    space.labels[l].begin = trials
     if restarts:
         forget(block, space)
-    if restarts or not of.started[l]:
-        of.scale[l] = ldexp(1.0, ilogb(step.size))
+    if restarts or not space.labels[l].started:
+        space.labels[l].scale = ldexp(1.0, ilogb(step.size))
     else:
-        of.scale[l] *= step.keep
-    size = step.size / of.scale[l]
+        space.labels[l].scale *= step.keep
+    size = step.size / space.labels[l].scale
     if size == 0.0 or not isfinite(size):
         return TOO_WIDE
-    of.started[l] = 1
-    of.mass[l] = step.keep * of.mass[l] + mass
+    space.labels[l].started = 1
+    space.labels[l].mass = step.keep * space.labels[l].mass + mass
     old = block.t[slot]
     total = size * (2.0 * block.scores[j] + size * norm2)
     of_slack = slack2 * size * (2.0 * old + size)
-    add(&of.S[l], total - of_slack)
-    tidy(&of.S[l])
-    of.S_slack[l] += of_slack
-    of.S_peak[l] = max(of.S_peak[l], of.S[l].high)
+    add(&space.labels[l].S, total - of_slack)
+    tidy(&space.labels[l].S)
+    space.labels[l].S_slack += of_slack
+    space.labels[l].S_peak = max(space.labels[l].S_peak, space.labels[l].S.high)
     refit(space, l, step.projection)
-    tighten(space, l)
+    tighten(space.labels + l)
     if block.acc != NULL:
         counted = min(counted, unit(space, l))
-        if 0.0 < counted < FLUSH * of.unit_peak[l]:
+        if 0.0 < counted < FLUSH * space.labels[l].unit_peak:
             flush(block, space)
-        block.acc[slot] -= of.Z[l] * size
+        block.acc[slot] -= space.labels[l].Z * size
     block.t[slot] = old + size
     add_multiple(block.scores, block.gram + j * block.n_rows, size, block.n_rows)
     if block.joined[j] < 0:
         block.joined[j] = trials
     if log is not None:
         log.corrections.push_back(Correction(
-            slot, trials - of.idle[l], size, unit(space, l), of.norm[l], <int32_t> l,
+            slot, trials - space.labels[l].idle, size, unit(space, l), space.labels[l].norm, <int32_t> l,
             FORGET if restarts else 0, 0))
     return OK
 
@@ -123,7 +122,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
     """The first row that is not 0 gives the direction to start from, where the rule has one."""
     cdef Py_ssize_t i, j
     cdef Step step
-    if not starts_from_first_row(rule) or space.of.started[block.label]:
+    if not starts_from_first_row(rule) or space.labels[block.label].started:
         return OK
     for i in range(n):
         j = order[i] if order != NULL else i
@@ -139,10 +138,10 @@ cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int
     cdef Py_ssize_t l = block.label
     cdef RowScale row = RowScale(0, 1.0, block.norms[j], 0.0)
     cdef double y = block.signs[j], mass
-    cdef Trial trial = Trial(y * space.of.sigma[l] * block.scores[j] / block.measured[j],
-                             space.of.norm[l], row.norm / block.measured[j], 0.0)
+    cdef Trial trial = Trial(y * space.sigma[l] * block.scores[j] / block.measured[j],
+                             space.labels[l].norm, row.norm / block.measured[j], 0.0)
     cdef Step step
-    if not answer(rule, space, l, &trial, block.shares[j], &row, &step, &mass):
+    if not answer(rule, space.labels + l, &trial, block.shares[j], &row, &step, &mass):
         return OK
     step.size *= y
     if move(block, space, j, &step, mass, trials, log) != OK:
@@ -156,7 +155,7 @@ cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const in
     """The next position from i whose row's test fires; n if there is none. Outputs are noted on
     the way."""
     cdef Py_ssize_t j, due
-    cdef double sigma = space.of.sigma[block.label], bar = space.of.bar[block.label]
+    cdef double sigma = space.sigma[block.label], bar = space.threshold[block.label]
     cdef double counted = unit(space, block.label)
     if order == NULL:
         due = first_due(block.scores, block.signs, block.measured, sigma, bar, i, n)
@@ -173,9 +172,9 @@ cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const in
 
 
 cdef inline bint is_stale(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
-    cdef double S = total_S(space, l), window = ldexp(1.0, space.window)
-    return (space.of.corrections[l] - since >= CORRECTIONS_PER_REFRESH
-            or S < STALE * space.of.S_peak[l] or (S > 0.0 and not 1.0 / window < S < window))
+    cdef double S = total_S(space.labels + l), window = ldexp(1.0, space.window)
+    return (space.labels[l].corrections - since >= CORRECTIONS_PER_REFRESH
+            or S < STALE * space.labels[l].S_peak or (S > 0.0 and not 1.0 / window < S < window))
 
 
 def learn_block(KernelSpace space, FirstOrderRule rule, Py_ssize_t label,
@@ -224,7 +223,7 @@ def learn_block(KernelSpace space, FirstOrderRule rule, Py_ssize_t label,
     """
     cdef Space* c = &space.c
     cdef Py_ssize_t i, j = -1, passes = 0, n = gram.shape[0]
-    cdef int64_t before, refreshed = c.of.corrections[label], passed_over = 0
+    cdef int64_t before, refreshed = c.labels[label].corrections, passed_over = 0
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef CorrectionLog log = space.log
     cdef int status = OK
@@ -239,10 +238,10 @@ def learn_block(KernelSpace space, FirstOrderRule rule, Py_ssize_t label,
     if order is not None:
         n = order.shape[0]
     with nogil:
-        while passes < n_passes and not converged and status == OK and c.of.stopped[label] < 0:
+        while passes < n_passes and not converged and status == OK and c.labels[label].stopped < 0:
             if passes > 0 and rows != NULL:
                 shuffle_rows(rows, n, seed + passes)
-            before = c.of.corrections[label]
+            before = c.labels[label].corrections
             status = start(&block, &rule.rule, c, rows, n, trials, log)
             i = next_due(&block, c, rows, 0, n)
             while i < n and status == OK:
@@ -253,13 +252,13 @@ def learn_block(KernelSpace space, FirstOrderRule rule, Py_ssize_t label,
                     passed_over += 1
                 else:
                     status = correct(&block, &rule.rule, c, j, trials + passes * n + i, log)
-                    if status != OK or c.of.stopped[label] >= 0:
+                    if status != OK or c.labels[label].stopped >= 0:
                         break
                     if is_stale(c, label, refreshed):
                         with gil:
                             refresh(label)
-                        refreshed = c.of.corrections[label]
+                        refreshed = c.labels[label].corrections
                 i = next_due(&block, c, rows, i + 1, n)
             passes += 1
-            converged = c.of.corrections[label] == before
+            converged = c.labels[label].corrections == before
     return status, (j if status != OK else -1), passes, converged, passed_over

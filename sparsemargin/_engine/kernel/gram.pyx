@@ -11,15 +11,19 @@ from libc.math cimport isfinite, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
 
+import numpy as np
+
 from sparsemargin._engine.first_order.labels cimport Space, refit, tighten
 from sparsemargin._engine.numerics.random cimport shuffle_rows
 from sparsemargin._engine.rows.csr cimport RowScale
-from sparsemargin._engine.first_order.rules cimport FirstOrderRule, Rule, Step, Trial
-from sparsemargin._engine.rows.scores cimport scores
-from sparsemargin._engine.first_order.linear cimport STALE_2, LinearSpace, forget, take_over
+from sparsemargin._engine.first_order.rules cimport Rule, Step, Trial
+from sparsemargin._engine.rows.csr cimport Row, as_row
+from sparsemargin._engine.rows.scores cimport score, weights_of
+from sparsemargin._engine.first_order.linear cimport STALE_2, Coordinates, forget
+from sparsemargin._engine.first_order.spaces cimport LinearSpace
 from sparsemargin._engine.numerics.sums cimport add, tidy
 from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, index_t, state_t, value_t
-from sparsemargin._engine.first_order.scaling cimport answer, settle
+from sparsemargin._engine.first_order.labels cimport FirstOrderRule, answer, settle
 from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
 
 cdef enum:
@@ -39,8 +43,12 @@ def fill_gram(double[:, ::1] gram, Py_ssize_t start, Py_ssize_t stop, const valu
             for a in range(indptr[i], indptr[i + 1]):
                 row[indices[a]] = data[a]
             for j in range(i + 1):
-                scores(&gram[i, j], <const double*> row.data(), 1, 0, 1, &data[0] + indptr[j],
-                       &indices[0] + indptr[j], indptr[j + 1] - indptr[j], bias, n_features)
+                score(&gram[i, j], weights_of(<const double*> row.data(), 1, 0, 0, 1, True),
+                      as_row(&data[0] + indptr[j], &indices[0] + indptr[j],
+                             indptr[j + 1] - indptr[j]),
+                      as_row(&data[0], &indices[0], 0))
+                if bias:
+                    gram[i, j] += bias * row[n_features]
                 gram[j, i] = gram[i, j]
             gram[i, i] += slack * slack
             for a in range(indptr[i], indptr[i + 1]):
@@ -78,22 +86,28 @@ cdef inline Py_ssize_t next_due(const Problem* problem, const int64_t* order, Py
     return i
 
 
-cdef void refresh(const Problem* problem, Space* space, state_t* t, const value_t* data,
-                  const index_t* indices, const index_t* indptr) noexcept nogil:
+cdef int refresh(const Problem* problem, LinearSpace whole, rows, double[::1] pending,
+                 state_t[:, ::1] t, const value_t* data,
+                 const index_t* indices, const index_t* indptr) except -1 nogil:
     """Add to t what is pending, and take the scores from it."""
     cdef Py_ssize_t i
+    cdef Space* space = &whole.c
     cdef Py_ssize_t l = problem.label, K = space.n_labels
-    take_over(space, t, l, problem.n_rows, problem.pending, data, indices, indptr)
+    with gil:
+        whole.add_rows(rows, l, pending)
     for i in range(problem.n_rows):
         problem.pending[i] = 0.0
-        scores(problem.scores + i, t + l, space.at.width, 0, 1, data + indptr[i],
-               indices + indptr[i], indptr[i + 1] - indptr[i], space.bias,
-               space.n_coordinates - 1)
+        score(problem.scores + i, weights_of(<const state_t*> &t[0, l], whole.width, 0, 0, 1, False),
+              as_row(data + indptr[i], indices + indptr[i], indptr[i + 1] - indptr[i]),
+              as_row(data, indices, 0))
+        if space.bias:
+            problem.scores[i] += space.bias * t[space.n_coordinates - 1, l]
         if space.slack:
             problem.scores[i] += space.slack_t[i * K + l] * space.slack
+    return 0
 
 
-cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, state_t* t,
+cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, const Coordinates[state_t]& t,
                         Py_ssize_t j, int64_t trials) noexcept nogil:
     """The rule's answer to a trial of row j that fired, the last of so many trials."""
     cdef Py_ssize_t i, l = problem.label
@@ -103,40 +117,40 @@ cdef inline int correct(const Problem* problem, const Rule* rule, Space* space, 
     cdef double* kept = NULL
     if problem.multipliers != NULL:
         kept = problem.multipliers + j * problem.stride
-    cdef Trial trial = Trial(y * space.of.sigma[l] * problem.scores[j] / problem.measured[j],
-                             space.of.norm[l], row.norm / problem.measured[j],
+    cdef Trial trial = Trial(y * space.sigma[l] * problem.scores[j] / problem.measured[j],
+                             space.labels[l].norm, row.norm / problem.measured[j],
                              kept[0] if kept != NULL else 0.0)
     cdef Step step
-    if not answer(rule, space, l, &trial, problem.shares[j], &row, &step, &mass):
+    if not answer(rule, space.labels + l, &trial, problem.shares[j], &row, &step, &mass):
         return OK
     if step.keep == 0.0:
-        forget(space, t, t, <state_t*> NULL, l)
+        forget(space, t, l)
         for i in range(problem.n_rows):
             problem.scores[i] = problem.pending[i] = 0.0
         step.keep = 1.0
-    space.of.scale[l] *= step.keep
-    size = y * step.size / space.of.scale[l]
-    space.of.mass[l] = step.keep * space.of.mass[l] + mass
+    space.labels[l].scale *= step.keep
+    size = y * step.size / space.labels[l].scale
+    space.labels[l].mass = step.keep * space.labels[l].mass + mass
     if not isfinite(size) or size == 0.0:
         return TOO_WIDE
-    add(&space.of.S[l], size * (2.0 * problem.scores[j] + size * products[j]))
-    tidy(&space.of.S[l])
-    space.of.S_peak[l] = max(space.of.S_peak[l], space.of.S[l].high)
+    add(&space.labels[l].S, size * (2.0 * problem.scores[j] + size * products[j]))
+    tidy(&space.labels[l].S)
+    space.labels[l].S_peak = max(space.labels[l].S_peak, space.labels[l].S.high)
     problem.pending[j] += size
     add_multiple(problem.scores, products, size, problem.n_rows)
     refit(space, l, step.projection)
-    tighten(space, l)
+    tighten(space.labels + l)
     settle(rule, space, l, kept, mass, trials)
     return OK
 
 
 cdef inline bint is_stale(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
-    cdef double S = space.of.S[l].high, window = ldexp(1.0, space.window)
-    return (space.of.corrections[l] - since >= CORRECTIONS_PER_REFRESH
-            or S < STALE_2 * space.of.S_peak[l] or not 1.0 / window < S < window)
+    cdef double S = space.labels[l].S.high, window = ldexp(1.0, space.window)
+    return (space.labels[l].corrections - since >= CORRECTIONS_PER_REFRESH
+            or S < STALE_2 * space.labels[l].S_peak or not 1.0 / window < S < window)
 
 
-def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const value_t[::1] data,
+def run_passes(LinearSpace space, FirstOrderRule rule, rows_, state_t[:, ::1] t, const value_t[::1] data,
                const index_t[::1] indices, const index_t[::1] indptr, Py_ssize_t label,
                const double[:, ::1] gram, const double[::1] norms, const double[::1] measured,
                const double[::1] signs, const double[::1] shares, int64_t[::1] order,
@@ -169,34 +183,38 @@ def run_passes(LinearSpace space, FirstOrderRule rule, state_t[::1] t, const val
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef int status = OK
     cdef bint converged = False
-    cdef vector[double] scores_of, pending
+    cdef vector[double] scores_of
+    cdef double[::1] pending_ = np.zeros(m)
     scores_of.resize(m)
-    pending.resize(m)
+    cdef Coordinates[state_t] at
+    at.t = at.g = &t[0, 0]
+    at.acc = NULL
+    at.width = space.width
     cdef Problem problem = Problem(m, label, &gram[0, 0], &norms[0], &measured[0], &signs[0],
-                                   &shares[0], scores_of.data(), pending.data(),
+                                   &shares[0], scores_of.data(), &pending_[0],
                                    c.multipliers, c.n_labels)
     if c.multipliers != NULL:
         problem.multipliers += label
     with nogil:
-        refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])
-        refreshed = c.of.corrections[label]
-        while passes < n_passes and not converged and status == OK and c.of.stopped[label] < 0:
+        refresh(&problem, space, rows_, pending_, t, &data[0], &indices[0], &indptr[0])
+        refreshed = c.labels[label].corrections
+        while passes < n_passes and not converged and status == OK and c.labels[label].stopped < 0:
             if passes > 0 and rows != NULL:
                 shuffle_rows(rows, m, seed + passes)
-            before = c.of.corrections[label]
-            i = next_due(&problem, rows, 0, c.of.sigma[label], c.of.bar[label])
+            before = c.labels[label].corrections
+            i = next_due(&problem, rows, 0, c.sigma[label], c.threshold[label])
             while i < m:
                 row = rows[i] if rows != NULL else i
                 if shares[row] != 0.0:
-                    status = correct(&problem, &rule.rule, c, &t[0], row,
+                    status = correct(&problem, &rule.rule, c, at, row,
                                      trials + passes * m + i + 1)
-                if status != OK or c.of.stopped[label] >= 0:
+                if status != OK or c.labels[label].stopped >= 0:
                     break
                 if is_stale(c, label, refreshed):
-                    refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])
-                    refreshed = c.of.corrections[label]
-                i = next_due(&problem, rows, i + 1, c.of.sigma[label], c.of.bar[label])
+                    refresh(&problem, space, rows_, pending_, t, &data[0], &indices[0], &indptr[0])
+                    refreshed = c.labels[label].corrections
+                i = next_due(&problem, rows, i + 1, c.sigma[label], c.threshold[label])
             passes += 1
-            converged = c.of.corrections[label] == before
-        refresh(&problem, c, &t[0], &data[0], &indices[0], &indptr[0])
+            converged = c.labels[label].corrections == before
+        refresh(&problem, space, rows_, pending_, t, &data[0], &indices[0], &indptr[0])
     return status, (row if status != OK else -1), passes, converged

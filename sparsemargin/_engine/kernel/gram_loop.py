@@ -55,7 +55,7 @@ class GramLoop:
         """Whether the task can be learned this way at all."""
         m = len(task.codes)
         return (
-            space.p == 2.0 and space.log is None and not space.averages and not space.is_tiled
+            space.p == 2.0 and space.log is None and not space.averages
             and 8 * m * m <= MEMORY
             and (task.weights is None or task.weights.all())
             and _within_range(task.rows.data)
@@ -78,7 +78,7 @@ class GramLoop:
         shares = np.where(self.norms > 0, shares, 0.0)  # a zero row never corrects
         order = None if order is None else order.copy()
         result = self.run_passes(
-            space, self.rule, space.t, rows.data, rows.indices, rows.indptr, label, self.gram,
+            space, self.rule, rows, space.t, rows.data, rows.indices, rows.indptr, label, self.gram,
             self.norms, self.measured, np.where(positive, 1.0, -1.0), shares, order, seed or 0,
             n_passes, space.trials,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine.first_order.trials import set_bars
+from sparsemargin._engine.first_order.trials import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
@@ -391,7 +391,7 @@ def _blocks(rows) -> Iterator[np.ndarray]:
 def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[KernelLoop]:
     """The loop over a task: every label learns."""
     space.resume(task.max_corrections)
-    set_bars(space, rule)
+    set_thresholds(space, rule)
     try:
         with single_blas():
             loop = KernelLoop(space, rule, task, skips=skips)

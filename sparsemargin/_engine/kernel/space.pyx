@@ -61,14 +61,11 @@ cdef class KernelSpace(FirstOrderSpace):
         self.passed_over = np.zeros(n_labels, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
         self.t = self.acc = np.zeros((n_labels, 0))
-        self.bind_labels(2.0, {name: np.zeros(*layout)
-                               for name, layout in self.label_layout().items()})
-        self.set_out()
+        self.open_labels(2.0)
 
     def __getstate__(self):
         n = self.n_support
-        labels = {name: getattr(self, name) for name in self.label_layout()}
-        return {**labels, "t": self.t[:, :n], "acc": self.acc[:, :n],
+        return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
                 "kernel": kernel_state(self.kernel), "pool": pool_state(self.pool),
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
@@ -105,7 +102,6 @@ cdef class KernelSpace(FirstOrderSpace):
         """Take in the arrays of a state, of the types and shapes they must have."""
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         layout = {
-            **self.label_layout(),
             "t": ((k, n), np.float64),
             "acc": ((k, n if self.c.averaged else 0), np.float64),
             "origin": ((n,), np.int64),
@@ -113,9 +109,8 @@ cdef class KernelSpace(FirstOrderSpace):
         }
         arrays = {name: writable(array_of(state, name, kind, shape))
                   for name, (shape, kind) in layout.items()}
-        require_within("counts", arrays["counts"].reshape(-1), -MAX_TRIALS, MAX_TRIALS)
         require_within("passed_over", arrays["passed_over"], 0, MAX_TRIALS)
-        self.bind_labels(2.0, arrays)
+        self.restore_labels(2.0, part(state, "labels"))
         self.t, self.acc = arrays["t"], arrays["acc"]
         self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
 
@@ -201,14 +196,14 @@ cdef class KernelSpace(FirstOrderSpace):
     def save(self):
         """What a block changes of the labels, for `restore`."""
         n_logged = 0 if self.log is None else self.log.corrections.size()
-        arrays = self.floats, self.sums, self.counts, self.t, self.acc
+        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
         return n_logged, [array.copy() for array in arrays]
 
     def restore(self, saved):
         """Take back what has happened since `save`."""
         n_logged, arrays = saved
         for array, kept in zip(
-            (self.floats, self.sums, self.counts, self.t, self.acc), arrays, strict=True
+            (self.labels, self.sigma, self.threshold, self.t, self.acc), arrays, strict=True
         ):
             array[...] = kept
         if self.log is not None:
@@ -216,7 +211,7 @@ cdef class KernelSpace(FirstOrderSpace):
 
     def set_square(self, Py_ssize_t label, double square):
         """Take ``|sum_i t_i phi(x_i)|^2``, worked out afresh."""
-        self.sums[label] = square, 0.0, 0.0
+        self.labels["S"][label] = square, 0.0, 0.0
         self.per_label("S_peak")[label] = square
         squares = self.t[label] @ self.t[label]
         self.per_label("S_slack")[label] = self.c.slack * self.c.slack * squares
@@ -254,7 +249,3 @@ cdef class KernelSpace(FirstOrderSpace):
         entries = self.log.entries()
         pairs = np.unique(np.stack([entries["label"], entries["row"]]), axis=1)
         return np.bincount(pairs[0], minlength=self.c.n_labels)
-
-    def visible_norm(self):
-        """``||theta||`` of each label without the soft-margin coordinates."""
-        return self.per_label("scale") * np.sqrt(self.sums[:, :2].sum(axis=1))
