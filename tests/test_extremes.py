@@ -27,7 +27,7 @@ def y():
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
-@pytest.mark.parametrize("p", [2, 6, 21.5, 256])
+@pytest.mark.parametrize("p", [2, 6, 21.5, 64])
 @pytest.mark.parametrize("scale", FAR)
 def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypothesis):
     params = {
@@ -42,7 +42,7 @@ def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypoth
 
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("p", [14, 21.5, 60, 256])
+@pytest.mark.parametrize("p", [14, 21.5, 64])
 def test_a_vote_has_the_sign_of_weights_that_no_double_holds(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
@@ -104,7 +104,7 @@ def test_weights_beyond_float32_are_refused(X, y):
 
 @pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
 @pytest.mark.parametrize("scale", [2.0**-950, 2.0**950])
-@pytest.mark.parametrize("p", [2, 21.5, 256])
+@pytest.mark.parametrize("p", [2, 21.5, 64])
 def test_raw_rows_of_any_scale_are_learned_alike_or_refused(X, y, estimator, scale, p):
     params = {"p": p, "normalize": False, "shuffle": False, "max_iter": 3}
     try:
@@ -137,7 +137,7 @@ def test_warm_start_takes_new_parameters_of_the_rule_and_no_others(X, y):
         model.set_params(p=3).fit(X, y)
 
 
-@pytest.mark.parametrize("p", [21.5, 60, 100, 256])
+@pytest.mark.parametrize("p", [21.5, 64])
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize(
     ("estimator", "rule"),
@@ -158,7 +158,7 @@ def test_steps_of_a_thousand_agree_with_the_reference(estimator, rule, hypothesi
 
 def test_what_is_left_of_two_rows_that_cancel():
     X = sp.csr_matrix([[1.0, 0.01], [1.0, -0.01]])
-    model = PNormPerceptron(p=256, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
+    model = PNormPerceptron(p=64, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
     np.testing.assert_allclose(model.coef_, [[0, 0.02]], rtol=1e-12)
 
 

@@ -68,7 +68,7 @@ def check(problem, rule, solver, hypothesis, sample_weight=None):
 
 @every_solver
 @vectors
-@pytest.mark.parametrize("p", [21.5, 64.0, 256.0])
+@pytest.mark.parametrize("p", [21.5, 64.0])
 @pytest.mark.parametrize("c", [0.2, 0.8, 0.999])
 def test_large_powers(p, c, solver, hypothesis):
     check(dense_problem(), HigherOrder(p=p, c=c), solver, hypothesis)

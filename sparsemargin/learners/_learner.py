@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
@@ -41,6 +42,9 @@ from sparsemargin.learners._rows import Rows, norm, part_of, refusing, row_norms
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
 
+_POWER = real(2, MAX_P, "both")
+_POWER = replace(_POWER, words=f"{_POWER.words} (p > 2 ln n_features gains nothing)")
+
 Hypothesis = Literal["last", "average", "vote", "random"]
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
@@ -64,7 +68,7 @@ class Learner:
     classifier: ClassVar[str]
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        "p": (real(2, MAX_P, "both"), one_of(["log"])),
+        "p": (_POWER, one_of(["log"])),
         "hypothesis": (one_of(get_args(Hypothesis)),),
         "normalize_hypotheses": (FLAG,),
         "max_iter": (real(0), NONE),

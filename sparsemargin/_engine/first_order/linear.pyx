@@ -45,9 +45,8 @@ from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable
 )
 
-#: Largest p: beyond it a factor of two in theta would leave the range of a double, and
-#: p > 2 ln n gains nothing (Gentile 2001, Remark 6).
-MAX_P = 256.0
+#: Largest p: p > 2 ln n gains nothing (Gentile 2001, Remark 6), and e^32 features fit no memory.
+MAX_P = 64.0
 
 # In one array: their bytes can still be counted.
 MOST_NUMBERS = sys.maxsize // 8
