@@ -86,7 +86,7 @@ def command(
         if scores:
             file.write(_header(learner, texts))
         with read_for(learner):
-            for predicted in predictor.blocks(relative=not scores):
+            for predicted in predictor.blocks():
                 file.write(lines(predicted))
                 n_rows += predicted.block.n_rows
                 report(predicted.block)

@@ -331,33 +331,28 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = self._space
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if self._structure["hypothesis"] == "vote":
-            return votes(self, rows), True
+            return votes(self, rows)
         if self._structure["hypothesis"] == "random":
-            outputs, exponents = random_outputs(self, rows)
-            outputs = outputs if relative else np.ldexp(outputs, exponents)
-            return outputs, bool(np.isfinite(outputs).all())
-        if isinstance(space, KernelSpace):
-            outputs = hypothesis_outputs(space, rows, self._n_threads())
-            return outputs, bool(np.isfinite(outputs).all())
-        return self._linear_outputs(rows, relative=relative).all(self._n_threads())
+            return random_outputs(self, rows)
+        if isinstance(self._space, KernelSpace):
+            return hypothesis_outputs(self._space, rows, self._n_threads())
+        return self._linear_outputs(rows).all(self._n_threads())[0]
 
     def _outputs_are_parts(self) -> bool:
         replayed = self._structure["hypothesis"] in ("vote", "random")
         return not replayed and not isinstance(self._space, KernelSpace)
 
-    def _output_parts(
-        self, rows: border.Rows, *, relative: bool
-    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
+    def _output_parts(self, rows: border.Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
         if not self._outputs_are_parts():
-            return super()._output_parts(rows, relative=relative)
-        outputs = self._linear_outputs(rows, relative=relative)
-        return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
+            return super()._output_parts(rows)
+        outputs = self._linear_outputs(rows)
+        step = max(1, _OUTPUTS_PER_PART // self._space.n_labels)
+        return lambda start, stop: outputs.part(start, stop)[0], step
 
-    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
-        return LinearOutputs(self._space, rows, relative=relative)
+    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
+        return LinearOutputs(self._space, rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -212,27 +212,16 @@ class MatrixLearner(WeightedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if isinstance(self._space, DualSpaces):
-            return duals.outputs(self, self._space, rows), True
+            return duals.outputs(self, self._space, rows)
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return self._space.votes(self._points(rows)[0]), True
+            return self._space.votes(self._points(rows)[0])
         if hypothesis == "random":
-            X, exponent = self._points(rows)
-            out = self._space.random_outputs(X, self._slice_seed)
-            out = out if relative else np.ldexp(out, exponent)
-            return out, bool(np.isfinite(out).all())
-        return self._plain_outputs(rows, relative=relative)
-
-    def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = cast(LabelSpaces, self._space)
-        out, extreme = space.outputs(rows)
-        if extreme.any():
-            X, exponent = self._points(rows, extreme)
-            again = X @ space.weights().T
-            out[extreme] = again if relative else np.ldexp(again, exponent)
-        return out, bool(np.isfinite(out).all())
+            X, exponents = self._points(rows)
+            return np.ldexp(self._space.random_outputs(X, self._slice_seed), exponents)
+        return self._space.outputs(rows)[0]
 
     # ------------------------------------------------------------------------ fitted attributes
 
