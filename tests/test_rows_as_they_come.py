@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import ALMA, MarginPerceptron, run_reference
 from sklearn.base import clone
+from sparsemargin._engine.rows.csr import first_bad_row
 from strategies import (
     Extras,
     Machine,
@@ -326,7 +327,7 @@ def test_columns_that_share_a_mark_are_no_repeats(rows, index_dtype):
     columns = np.array([column for row in rows for column in row], dtype=index_dtype)
     indptr = np.cumsum([0, *map(len, rows)], dtype=index_dtype)
     stored = _rows.Rows(np.ones(len(columns)), columns, indptr, 4 * stride)
-    found = kernels.for_rows(stored).first_bad_row(*stored, False)
+    found = first_bad_row(stored, False)
     first = repeats.index(True) if any(repeats) else -1
     assert found == (kernels.NOT_CANONICAL if any(repeats) else kernels.OK, first)
 

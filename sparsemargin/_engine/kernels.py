@@ -19,7 +19,6 @@ from sparsemargin._engine.kernel.products import (
 from sparsemargin._engine.matrix.dual import own_products
 from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
 from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
-from sparsemargin._engine.rows.csr import bad_pointer, first_bad_row, row_norms
 
 # Status codes, in the order of `Status` in _types.pxd.
 OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)
@@ -36,13 +35,10 @@ INDEX_TYPES = tuple(_INTEGERS)
 _BY_ROWS = {
     (value, index): SimpleNamespace(
         absorb_rows=absorb_rows[_FLOATS[value], _INTEGERS[index]],
-        bad_pointer=bad_pointer[_INTEGERS[index]],
         fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
         fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
-        first_bad_row=first_bad_row[_FLOATS[value], _INTEGERS[index]],
         learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
         outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
-        row_norms=row_norms[_FLOATS[value], _INTEGERS[index]],
         square_sums=square_sums[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)

@@ -131,21 +131,21 @@ class MatrixShard:
         classes, targets = self.y.find_classes() if many else find_classes(self.y)
         # A code tells of a label only by what this shard's classes are.
         checksum = zlib.crc32(_names(classes).encode())
-        for array in (*rows[:3], *(targets if many else (targets,))):
+        for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         n_rows = len(rows.indptr) - 1
         return Survey(
             n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None,
             intercept_scale([rows]),
-            sum(array.nbytes for array in rows[:3]), checksum,
+            sum(array.nbytes for array in rows.arrays), checksum,
         )  # fmt: skip
 
     def coded(self, classes: np.ndarray, dtype: str) -> MatrixShard:
         """The shard, its labels as places among all classes, and its values of that type."""
         many = hasattr(self.y, "form")
         targets = self.y.among(classes) if many else codes_of(self.y, classes)
-        rows = self.rows._replace(data=self.rows.data.astype(dtype, copy=False))
+        rows = self.rows.with_data(self.rows.data.astype(dtype, copy=False))
         return MatrixShard(rows, self.y, targets)
 
     def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.sparse import issparse
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.rows.csr import bad_pointer
 
 # The arrays of each format that compiled code reads: their types and dimensions.
 _COMPRESSED = {"indices": ("iu", 1), "indptr": ("iu", 1)}
@@ -101,7 +101,7 @@ def _check_compressed(X: Any, name: str) -> None:
         _refuse(name, f"indptr has {len(X.indptr)} entries, not {major + 1}")
     stored = min(len(X.data), len(X.indices))
     pointers = X.indptr.astype(np.int64)
-    at = kernels.bad_pointer["int64_t"](pointers, stored)
+    at = bad_pointer(pointers, stored)
     if at >= 0:
         _refuse(
             name,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine.rows.csr import bad_pointer
+from sparsemargin._engine.rows.csr import Csr, bad_pointer, first_bad_row
 
 
 class CachedRows(NamedTuple):
@@ -48,7 +48,7 @@ def fault(rows: CachedRows, n_columns: int, n_labels: int) -> str | None:
     stored = len(rows.data)
     if bad_pointer(rows.indptr, stored) >= 0 or rows.indptr[-1] != stored:
         return "its row pointers do not divide its entries"
-    status, row = kernels.for_rows(rows).first_bad_row(*rows[:3], n_columns, False)
+    status, row = first_bad_row(Csr(*rows[:3], n_columns), False)
     if status != kernels.OK:
         return f"its row {row} {_FAULTS[status]}"
     if not _rises_within_rows(rows):

@@ -27,6 +27,7 @@ from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.kernels import BadRow
+from sparsemargin._engine.rows.csr import row_norms
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
@@ -290,9 +291,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             if kernel is not None:
                 return pools.largest_length(kernel, rows, weights, float(self.soft_margin))
             checked = border.check_rows(X, rows)
-            norms = kernels.for_rows(checked).row_norms(
-                checked.data, checked.indptr, p, self._space.bias, float(self.soft_margin)
-            )
+            norms = row_norms(checked, p, self._space.bias, float(self.soft_margin))
             norms *= self._stretch(p)
             return float(norms.max() if weights is None else norms[weights > 0].max())
 

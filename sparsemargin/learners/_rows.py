@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from sparsemargin._engine import kernels
-
-
-class Rows(NamedTuple):
-    """The three arrays of a CSR matrix, of types the kernels are compiled for."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    n_features: int
+from sparsemargin._engine.rows.csr import Csr as Rows
+from sparsemargin._engine.rows.csr import bad_pointer, first_bad_row
+from sparsemargin._engine.rows.csr import row_norms as norms_of_rows
 
 
 def open_rows(X: Any) -> Rows:
@@ -37,7 +31,7 @@ def open_rows(X: Any) -> Rows:
         raise ValueError(
             f"X is corrupted: indptr has {len(indptr)} entries, not n_rows + 1 = {X.shape[0] + 1}."
         )
-    row = kernels.for_rows(rows).bad_pointer(indptr, min(len(data), len(indices)))
+    row = bad_pointer(indptr, min(len(data), len(indices)))
     if row >= 0:
         raise ValueError(
             f"X is corrupted at row {row}: its indptr entries {indptr[row]} and {indptr[row + 1]} "
@@ -83,7 +77,7 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
     ValueError
         Names the row and the column of what can't be used.
     """
-    status, row = kernels.for_rows(rows).first_bad_row(*rows, repeats_allowed)
+    status, row = first_bad_row(rows, repeats_allowed)
     if status == kernels.NOT_CANONICAL:
         return check_rows(X, open_rows(canonical(X)))
     if status != kernels.OK:
@@ -93,7 +87,7 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
 
 def has_repeats(rows: Rows) -> bool:
     """Whether the first of the rows that can't be used as it stands has a column twice."""
-    return kernels.for_rows(rows).first_bad_row(*rows, False)[0] == kernels.NOT_CANONICAL
+    return first_bad_row(rows, False)[0] == kernels.NOT_CANONICAL
 
 
 @contextmanager
@@ -164,7 +158,7 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
-    return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, bias)
+    return norms_of_rows(rows, p, bias)
 
 
 def vectors_of(weights: Any) -> Iterator[np.ndarray]:

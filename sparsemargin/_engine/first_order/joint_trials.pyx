@@ -14,7 +14,7 @@ from sparsemargin._engine.first_order.joint cimport JointSpace
 from sparsemargin._engine.first_order.labels cimport Space
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, RowScale, bound_of_norm, check_row, has_repeats, is_safe, measure, prefetch,
-    prefetch_span
+    prefetch_span, as_row
 )
 from sparsemargin._engine.first_order.rules cimport BY_ROW, FirstOrderRule, Rule, Step, Trial, threshold
 from sparsemargin._engine.rows.scores cimport scores
@@ -114,7 +114,7 @@ cdef int decide(const Rule* rule, Space* space, const Classes* classes, state_t*
     trusted = not wide and (is_safe(out[true_class]) or is_safe(out[rival]))
     if trusted and space.of.sigma[0] * lead > space.of.bar[0] * bound:
         return OK
-    if share == 0.0 or not measure(&row, &space.p, values, nnz, classes.bias, 0.0):
+    if share == 0.0 or not measure(&row, &space.p, as_row(values, columns, nnz), classes.bias, 0.0):
         return OK  # a zero row never corrects
     row.norm *= classes.stretch
     if wide or not is_safe(out[rival]):
@@ -158,8 +158,8 @@ cdef inline int read_row(double* out, const state_t* g, const Classes* classes,
     prefetch_span(next_values, next_values + next_nnz)
     prefetch_span(next_columns, next_columns + next_nnz)
     if check:
-        status = check_row(values, columns, nnz, classes.bias_column)
-        if status == OK and has_repeats(columns, nnz, marks):
+        status = check_row(as_row(values, columns, nnz), classes.bias_column)
+        if status == OK and has_repeats(as_row(values, columns, nnz), marks):
             status = NOT_CANONICAL
     if status == OK:
         scores(out, g, classes.n, 0, classes.n, values, columns, nnz, classes.bias,
@@ -243,7 +243,7 @@ def train(JointSpace space, FirstOrderRule rule, state_t[::1] t, state_t[::1] g,
             mistakes += out[rival] > own or (out[rival] == own and rival < codes[row])
             if normed:
                 # The p-norm of Phi is that of the row times 2**(1/p), which is at most this.
-                bound = sqrt(2.0) * bound_of_norm(&data[0] + j, nnz, classes.bias, 0.0)
+                bound = sqrt(2.0) * bound_of_norm(as_row(&data[0] + j, &indices[0] + j, nnz), classes.bias, 0.0)
             make_room(&pair, numbers, columns, nnz)
             status = decide(r, c, &classes, &t[0], &g[0], accp, out.data(), bound, codes[row],
                             rival, wide, share * class_weight[1, codes[row]], trials, &data[0] + j,

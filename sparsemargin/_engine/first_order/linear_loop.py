@@ -15,6 +15,7 @@ from sparsemargin._engine.fitting.certificate import LinearCertificate
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 from sparsemargin._engine.kernel.gram_loop import GramLoop
+from sparsemargin._engine.rows.csr import first_bad_row
 
 # Products of labels side by side are made by vectors, so many times as fast.
 SIDE_BY_SIDE = 8
@@ -64,7 +65,7 @@ class LinearLoop(Loop):
         twice."""
         rows = self.task.rows
         if self.distinct is not None:
-            status, row = kernels.for_rows(rows).first_bad_row(*rows, False)
+            status, row = first_bad_row(rows, False)
             if status != kernels.OK:
                 raise kernels.BadRow(status, row)
             self.distinct = None

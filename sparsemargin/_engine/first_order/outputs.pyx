@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport Space
-from sparsemargin._engine.rows.csr cimport RowScale, is_safe, measure
+from sparsemargin._engine.rows.csr cimport RowScale, is_safe, measure, as_row
 from sparsemargin._engine.rows.scores cimport label_scores, scores
 from sparsemargin._engine.first_order.linear cimport (
     FLUSHES, LinearSpace, coordinate, entry, mixed, n_entries
@@ -120,7 +120,7 @@ def outputs(LinearSpace space, const state_t[::1] like, Storage weights,
             extreme = False
             for l in range(K):
                 extreme |= not is_safe(part[l])
-            extreme = extreme and measure(&row, &c.p, values, nnz, c.bias, 0.0)
+            extreme = extreme and measure(&row, &c.p, as_row(values, columns, nnz), c.bias, 0.0)
             for l in range(K):
                 if extreme and not is_safe(part[l]):
                     output = scaled_output(c, kind, l, a[l], b[l], values, columns, nnz, &row)

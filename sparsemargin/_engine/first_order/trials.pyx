@@ -14,7 +14,7 @@ from sparsemargin._engine.numerics.power cimport link
 from sparsemargin._engine.numerics.random cimport shuffle_rows
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, RowScale, bound_of_norm, check_row, has_repeats, is_safe, measure, prefetch,
-    prefetch_span
+    prefetch_span, as_row
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
@@ -99,7 +99,7 @@ cdef inline int read_row(double* out, const state_t* like, const Space* space,
     prefetch_span(later_values, later_values + later_nnz)
     prefetch_span(later_columns, later_columns + later_nnz)
     if check:
-        status = check_row(values, columns, nnz, n_features)
+        status = check_row(as_row(values, columns, nnz), n_features)
     if status == OK:
         label_scores(out, like, &space.at, space.n_labels, first_label, last_label, values,
                      columns, nnz, space.bias, n_features, next_columns, next_nnz)
@@ -160,7 +160,7 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
         if l == last_label:
             break
         if distinct != NULL and not distinct[0]:
-            if has_repeats(columns, nnz, marks):
+            if has_repeats(as_row(values, columns, nnz), marks):
                 return NOT_CANONICAL
             distinct[0] = True
             reach = bound
@@ -171,7 +171,7 @@ cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double
         if not measured:
             if known != NULL and known.norm > 0.0:
                 row = known[0]
-            elif not measure(&row, &space.p, values, nnz, space.bias, space.slack):
+            elif not measure(&row, &space.p, as_row(values, columns, nnz), space.bias, space.slack):
                 return OK  # a zero row never corrects
             elif known != NULL:
                 known[0] = row
@@ -387,7 +387,7 @@ def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
                 if distinct is not None:
                     known_distinct = &distinct[row]
                 if normed:
-                    bound = bound_of_norm(&data[0] + j, indptr[row + 1] - j, c.bias, c.slack)
+                    bound = bound_of_norm(as_row(&data[0] + j, &indices[0] + j, indptr[row + 1] - j), c.bias, c.slack)
                     # Added up, entries come to their 1-norm at most.
                     of_repeats = sqrt(<double> (indptr[row + 1] - j + 2))
                 set_signs(signs.data(), 1.0, &own)

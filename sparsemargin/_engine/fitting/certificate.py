@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
+from sparsemargin._engine.rows.csr import row_norms
 
 # How far above 1 an output must be, relative to how far the worst is below, for its row to be
 # left out of the next passes.
@@ -162,9 +162,7 @@ class LinearCertificate(Certificate):
     def __init__(self, space, rule, task):
         super().__init__(space, task)
         rows = task.rows
-        self.norms = kernels.for_rows(rows).row_norms(
-            rows.data, rows.indptr, space.p, space.bias, space.slack
-        )
+        self.norms = row_norms(rows, space.p, space.bias, space.slack)
         self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
         if rule.keeps_multipliers:
             self.outputs = np.empty((len(self.norms), space.n_labels))

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from sparsemargin._engine.matrix.lookahead cimport WIDTH
-from sparsemargin._engine.rows.csr cimport RowScale, is_safe, measure
+from sparsemargin._engine.rows.csr cimport RowScale, is_safe, measure, as_row
 from sparsemargin._engine.matrix.base cimport SeenSpace, take_row
 from sparsemargin._engine.rows.types cimport OK, index_t, value_t
 
@@ -26,7 +26,7 @@ cdef bint is_mistake(SeenSpace space, double y, const value_t* values, const ind
     cdef double found = y * output(space, space.w.data(), values, columns, nnz, 1.0)
     if found > 0.0 and is_safe(found):
         return False
-    if not measure(scale, &space.power, values, nnz, space.bias, 0.0):
+    if not measure(scale, &space.power, as_row(values, columns, nnz), space.bias, 0.0):
         return False
     if not is_safe(found):
         found = y * output(space, space.w.data(), values, columns, nnz, scale.factor)
@@ -161,7 +161,8 @@ def absorb_rows(SeenSpace space, const value_t[::1] data, const index_t[::1] ind
     with nogil:
         for i in range(steps.shape[0]):
             at, nnz = indptr[i], indptr[i + 1] - indptr[i]
-            measure(&scale, &space.power, &data[0] + at, nnz, space.bias, 0.0)
+            measure(&scale, &space.power, as_row(&data[0] + at, &indices[0] + at, nnz),
+                    space.bias, 0.0)
             take_row(space, &scale, &data[0] + at, &indices[0] + at, nnz)
             space.correct(steps[i], numbers[i])
 
@@ -180,8 +181,9 @@ def outputs(SeenSpace space, const double[::1] hypothesis, const value_t[::1] da
         for r in range(indptr.shape[0] - 1):
             j, nnz = indptr[r], indptr[r + 1] - indptr[r]
             out[r, label] = output(space, &hypothesis[0], &data[0] + j, &indices[0] + j, nnz, 1.0)
-            if is_safe(out[r, label]) or not measure(&scale, &space.power, &data[0] + j, nnz,
-                                                     space.bias, 0.0):
+            if is_safe(out[r, label]) or not measure(
+                    &scale, &space.power, as_row(&data[0] + j, &indices[0] + j, nnz),
+                    space.bias, 0.0):
                 continue
             scaled = output(space, &hypothesis[0], &data[0] + j, &indices[0] + j, nnz,
                             scale.factor)

@@ -1,11 +1,28 @@
-"""What the engine asks of one row of a CSR matrix."""
+"""Rows of CSR matrices, and what the engine asks of one."""
 
-from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.power cimport Power
 from sparsemargin._engine.rows.types cimport index_t, value_t
+
+cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
+    cdef cppclass Row[V, I]:
+        const V* values
+        const I* columns
+        Py_ssize_t nnz
+
+    cdef cppclass Rows[V, I]:
+        const V* data
+        const I* indices
+        const I* indptr
+        Py_ssize_t n
+        Py_ssize_t n_features
+        Row[V, I] at(Py_ssize_t)
+
+cdef extern from "numerics/widths.hpp":
+    void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
+    void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
 
 # A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
 # time, and shuffled epochs cost little more than epochs in order.
@@ -19,30 +36,43 @@ cdef struct RowScale:
     double smallest  # at most its smallest magnitude but 0, times factor; 0 if that underflows
 
 
-cdef extern from "numerics/widths.hpp":
-    void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
-    void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
+cdef enum Types:  # of values and indices
+    FLOAT_INT32
+    FLOAT_INT64
+    DOUBLE_INT32
+    DOUBLE_INT64
+
+
+cdef class Csr:
+    cdef readonly object data
+    cdef readonly object indices
+    cdef readonly object indptr
+    cdef readonly Py_ssize_t n_features
+    cdef readonly Py_ssize_t n_rows
+    # The pointers, of these types, once as each; only that of `types` may be read.
+    cdef Types types
+    cdef Rows[float, int32_t] float_int32
+    cdef const Rows[float, int64_t]* float_int64
+    cdef const Rows[double, int32_t]* double_int32
+    cdef const Rows[double, int64_t]* double_int64
+
+
+cdef inline Row[value_t, index_t] as_row(const value_t* values, const index_t* columns,
+                                         Py_ssize_t nnz) noexcept nogil:
+    cdef Row[value_t, index_t] row
+    row.values, row.columns, row.nnz = values, columns, nnz
+    return row
 
 
 cdef inline bint is_safe(double dot) noexcept nogil:
     """Whether a dot product is far from where it may have lost terms to under- or overflow."""
-    return 1e-270 < fabs(dot) < 1e270
+    return 1e-270 < dot < 1e270 or -1e270 < dot < -1e-270
 
 
-cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                   Py_ssize_t n_features) noexcept nogil
 cdef bint in_range(const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features) noexcept nogil
-cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
-                      vector[uint32_t]& marks) except -1 nogil
-cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
-                     double slack) noexcept nogil
-cdef inline double bound_of_norm(const value_t* values, Py_ssize_t nnz, double bias,
-                                 double slack) noexcept nogil:
-    """Not less than the p-norm of the augmented row: its 2-norm, which takes no power."""
-    cdef double bound = two_norm(values, nnz, bias, slack) * (1.0 + 1e-12)
-    # Squares of smaller values may have underflowed.
-    return bound if bound > 1e-140 else INFINITY
-
-
-cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
-                  double bias, double slack) noexcept nogil
+cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil
+cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil
+cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
+                          double slack) noexcept nogil
+cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
+                  double slack) noexcept nogil

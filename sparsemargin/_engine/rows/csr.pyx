@@ -1,12 +1,14 @@
 """Row access over CSR: checks and norms. Nothing here writes to a row."""
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
 import numpy as np
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 
 from sparsemargin._engine.numerics.power cimport BLOCK, Power, make_power, raise_block, raised
 from sparsemargin._engine.rows.types cimport (
@@ -64,12 +66,11 @@ cdef inline bint in_range(const index_t* columns, Py_ssize_t nnz,
         return (wrong32 >> 31) == 0
 
 
-cdef int check_row(const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                   Py_ssize_t n_features) noexcept nogil:
+cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil:
     """OK, or the worst that is wrong with the row."""
-    if not in_range(columns, nnz, n_features):
+    if not in_range(row.columns, row.nnz, n_features):
         return OUT_OF_RANGE
-    return OK if all_finite(values, nnz) else NOT_FINITE
+    return OK if all_finite(row.values, row.nnz) else NOT_FINITE
 
 
 cdef inline bint is_rising(const index_t* columns, Py_ssize_t nnz) noexcept nogil:
@@ -86,8 +87,7 @@ cdef inline bint is_rising(const index_t* columns, Py_ssize_t nnz) noexcept nogi
         return (falling32 >> 31) == 0
 
 
-cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
-                      vector[uint32_t]& marks) except -1 nogil:
+cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil:
     """Whether a column of the row, whose columns are in range, stands twice.
 
     Where the row is not sorted each entry leaves its number at the mark of its column, and finds
@@ -97,7 +97,8 @@ cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
     cdef vector[int64_t] ordered
     cdef uint32_t* mark
     cdef uint32_t met = 0
-    cdef Py_ssize_t j, n = FEWEST_MARKS
+    cdef Py_ssize_t j, n = FEWEST_MARKS, nnz = row.nnz
+    cdef const index_t* columns = row.columns
     if is_rising(columns, nnz):
         return False
     # So many that few rows have columns that share one by chance.
@@ -118,8 +119,8 @@ cdef bint has_repeats(const index_t* columns, Py_ssize_t nnz,
     return adjacent_find(ordered.begin(), ordered.end()) != ordered.end()
 
 
-cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
-                     double slack) noexcept nogil:
+cdef inline double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
+                            double slack) noexcept nogil:
     """2-norm of the augmented row; not safe against overflow, see `measure` for that."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef Py_ssize_t j, whole = nnz - nnz % 4
@@ -131,6 +132,14 @@ cdef double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
     for j in range(whole, nnz):
         a += <double> values[j] * values[j]
     return sqrt((a + b) + (c + d) + bias * bias + slack * slack)
+
+
+cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
+                          double slack) noexcept nogil:
+    """Not less than the p-norm of the augmented row: its 2-norm, which takes no power."""
+    cdef double bound = two_norm(row.values, row.nnz, bias, slack) * (1.0 + 1e-12)
+    # Squares of smaller values may have underflowed.
+    return bound if bound > 1e-140 else INFINITY
 
 
 cdef inline Py_ssize_t count_plain(const value_t* values, Py_ssize_t nnz) noexcept nogil:
@@ -217,22 +226,23 @@ cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize
     return even + odd
 
 
-cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize_t nnz,
-                  double bias, double slack) noexcept nogil:
+cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
+                  double slack) noexcept nogil:
     """Scale and p-norm of the augmented row; False where the row is zero."""
     cdef double least = INFINITY, total
-    cdef Py_ssize_t n_nonzero = -1
+    cdef const value_t* values = row.values
+    cdef Py_ssize_t n_nonzero = -1, nnz = row.nnz
     if p.exponent == 2.0 and is_plain(bias) and is_plain(slack):
         n_nonzero = count_plain(values, nnz)
     if n_nonzero >= 0:
-        row.exponent = 0
-        row.factor = 1.0
+        scale.exponent = 0
+        scale.factor = 1.0
         if n_nonzero == nnz:
-            row.norm = two_norm(values, nnz, bias, slack)
+            scale.norm = two_norm(values, nnz, bias, slack)
         else:
-            row.norm = scaled_two_norm(values, nnz, 1.0, bias, slack)
-        row.smallest = LEAST_PLAIN
-        return row.norm > 0.0
+            scale.norm = scaled_two_norm(values, nnz, 1.0, bias, slack)
+        scale.smallest = LEAST_PLAIN
+        return scale.norm > 0.0
     cdef double peak = peak_of(values, nnz, max(fabs(bias), fabs(slack)), &least)
     if peak == 0.0:
         return False
@@ -240,20 +250,81 @@ cdef bint measure(RowScale* row, const Power* p, const value_t* values, Py_ssize
         least = min(least, fabs(bias))
     if slack:
         least = min(least, fabs(slack))
-    row.exponent = max(ilogb(peak), LOWEST_EXPONENT)
-    row.factor = ldexp(1.0, -row.exponent)
-    row.smallest = least * row.factor
+    scale.exponent = max(ilogb(peak), LOWEST_EXPONENT)
+    scale.factor = ldexp(1.0, -scale.exponent)
+    scale.smallest = least * scale.factor
     if p.exponent == 2.0:
-        row.norm = scaled_two_norm(values, nnz, row.factor, bias, slack)
+        scale.norm = scaled_two_norm(values, nnz, scale.factor, bias, slack)
         return True
-    total = (sum_of_powers(p, values, nnz, row.factor)
-             + raised(p, fabs(bias) * row.factor) + raised(p, fabs(slack) * row.factor))
-    row.norm = pow(total, 1.0 / p.exponent)
+    total = (sum_of_powers(p, values, nnz, scale.factor)
+             + raised(p, fabs(bias) * scale.factor) + raised(p, fabs(slack) * scale.factor))
+    scale.norm = pow(total, 1.0 / p.exponent)
     return True
 
 
-def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
-                  const index_t[::1] indptr, Py_ssize_t n_features, bint repeats_allowed):
+# ----------------------------------------------------------------------------------- from Python
+
+cdef const void* address(array) except? NULL:
+    """Where the array's numbers lie, one after the other."""
+    cdef Py_buffer buffer
+    PyObject_GetBuffer(array, &buffer, PyBUF_SIMPLE)
+    PyBuffer_Release(&buffer)
+    return buffer.buf
+
+
+cdef class Csr:
+    """The rows of a CSR matrix, of the types the engine is compiled for; immutable.
+
+    Parameters
+    ----------
+    data : ndarray, float32 or float64
+    indices, indptr : ndarray, int32 or int64, both the same
+        Contiguous and aligned, as the data are; `indptr` may begin anywhere in the other two.
+    n_features : int
+
+    Raises
+    ------
+    TypeError
+        If the arrays are of other types.
+    """
+
+    def __init__(self, data, indices, indptr, Py_ssize_t n_features):
+        types = data.dtype.str[1:], indices.dtype.str[1:]
+        if types not in TYPES or indptr.dtype != indices.dtype:
+            raise TypeError(f"no rows are of {data.dtype}, {indices.dtype} and {indptr.dtype}")
+        self.data, self.indices, self.indptr = data, indices, indptr
+        self.n_features, self.n_rows = n_features, len(indptr) - 1
+        self.types = TYPES[types]
+        cdef Rows[float, int32_t]* rows = &self.float_int32
+        rows.data = <const float*> address(data)
+        rows.indices = <const int32_t*> address(indices)
+        rows.indptr = <const int32_t*> address(indptr)
+        rows.n, rows.n_features = self.n_rows, n_features
+        self.float_int64 = <const Rows[float, int64_t]*> <const void*> rows
+        self.double_int32 = <const Rows[double, int32_t]*> <const void*> rows
+        self.double_int64 = <const Rows[double, int64_t]*> <const void*> rows
+
+    def __reduce__(self):
+        return Csr, (self.data, self.indices, self.indptr, self.n_features)
+
+    @property
+    def arrays(self):
+        return self.data, self.indices, self.indptr
+
+    def with_data(self, data):
+        """Rows with other values in the same places."""
+        return Csr(data, self.indices, self.indptr, self.n_features)
+
+    def part(self, Py_ssize_t start, Py_ssize_t stop):
+        """The rows from `start` to before `stop`, where they lie."""
+        return Csr(self.data, self.indices, self.indptr[start:stop + 1], self.n_features)
+
+
+TYPES = {("f4", "i4"): FLOAT_INT32, ("f4", "i8"): FLOAT_INT64, ("f8", "i4"): DOUBLE_INT32,
+         ("f8", "i8"): DOUBLE_INT64}
+
+
+def first_bad_row(Csr rows, bint repeats_allowed):
     """First row that can't be used as it stands.
 
     Returns
@@ -261,44 +332,66 @@ def first_bad_row(const value_t[::1] data, const index_t[::1] indices,
     status, row : int
         `OK` and -1 where every row is finite, in range and, unless allowed, without repeats.
     """
-    cdef Py_ssize_t r = -1, nnz, n_rows = indptr.shape[0] - 1
-    cdef int status = OK
-    cdef const index_t* columns
-    cdef vector[uint32_t] marks
+    cdef Py_ssize_t row = -1
+    cdef int status
     with nogil:
-        for r in range(n_rows):
-            columns = &indices[0] + indptr[r]
-            nnz = indptr[r + 1] - indptr[r]
-            status = check_row(&data[0] + indptr[r], columns, nnz, n_features)
-            if status == OK and not repeats_allowed and has_repeats(columns, nnz, marks):
-                status = NOT_CANONICAL
-            if status != OK:
-                break
-    return status, (r if status != OK else -1)
+        if rows.types == FLOAT_INT32:
+            status = look_at(rows.float_int32, repeats_allowed, &row)
+        elif rows.types == FLOAT_INT64:
+            status = look_at(rows.float_int64[0], repeats_allowed, &row)
+        elif rows.types == DOUBLE_INT32:
+            status = look_at(rows.double_int32[0], repeats_allowed, &row)
+        else:
+            status = look_at(rows.double_int64[0], repeats_allowed, &row)
+    return status, row
 
 
-def bad_pointer(const index_t[::1] indptr, Py_ssize_t stored):
+cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
+                 Py_ssize_t* bad) except -1 nogil:
+    cdef Py_ssize_t r
+    cdef int status
+    cdef Row[value_t, index_t] row
+    cdef vector[uint32_t] marks
+    for r in range(rows.n):
+        row = rows.at(r)
+        status = check_row(row, rows.n_features)
+        if status == OK and not repeats_allowed and has_repeats(row, marks):
+            status = NOT_CANONICAL
+        if status != OK:
+            bad[0] = r
+            return status
+    return OK
+
+
+def bad_pointer(indptr, Py_ssize_t stored):
     """First row whose pointers fall or point outside the `stored` entries; -1: none."""
-    cdef Py_ssize_t r, n_rows = indptr.shape[0] - 1
     if indptr[0] != 0:
         return 0
-    for r in range(n_rows):
-        if not 0 <= indptr[r] <= indptr[r + 1] <= stored:
-            return r
-    return -1
+    bad = (indptr[1:] < indptr[:len(indptr) - 1]) | (indptr[1:] > stored)
+    return int(bad.argmax()) if bad.any() else -1
 
 
-def row_norms(const value_t[::1] data, const index_t[::1] indptr, double p,
-              double bias=0.0, double slack=0.0):
+def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):
     """p-norm of every row, the constants `bias` and `slack` appended to it."""
-    cdef Py_ssize_t r, n_rows = indptr.shape[0] - 1
     cdef Power power = make_power(p)
-    cdef RowScale row
-    result = np.zeros(n_rows)
+    result = np.zeros(rows.n_rows)
     cdef double[::1] norms = result
     with nogil:
-        for r in range(n_rows):
-            if measure(&row, &power, &data[0] + indptr[r], indptr[r + 1] - indptr[r],
-                       bias, slack):
-                norms[r] = ldexp(row.norm, row.exponent)
+        if rows.types == FLOAT_INT32:
+            measure_all(rows.float_int32, &power, bias, slack, norms)
+        elif rows.types == FLOAT_INT64:
+            measure_all(rows.float_int64[0], &power, bias, slack, norms)
+        elif rows.types == DOUBLE_INT32:
+            measure_all(rows.double_int32[0], &power, bias, slack, norms)
+        else:
+            measure_all(rows.double_int64[0], &power, bias, slack, norms)
     return result
+
+
+cdef void measure_all(const Rows[value_t, index_t]& rows, const Power* power, double bias,
+                      double slack, double[::1] norms) noexcept nogil:
+    cdef Py_ssize_t r
+    cdef RowScale scale
+    for r in range(rows.n):
+        if measure(&scale, power, rows.at(r), bias, slack):
+            norms[r] = ldexp(scale.norm, scale.exponent)

@@ -128,7 +128,7 @@ constexpr int64_t ENTRIES_AHEAD = 16;
 
 // A row's entries, and the columns of the one that comes next.
 template <class V, class I>
-struct Row {
+struct RowAhead {
     const V *values;
     const I *columns;
     int64_t n;
@@ -147,7 +147,7 @@ struct Row {
 };
 
 template <class W, class V, class I>
-SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const Row<V, I> &row) {
+SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const RowAhead<V, I> &row) {
     const V *values = row.values;
     const I *columns = row.columns;
     int64_t j = 0, n = row.n;
@@ -178,7 +178,7 @@ SM_INLINE void score(double *out, int64_t n_labels, const W &weights, const Row<
 // Compilers make the widths of functions, not of templates.
 #define SM_SCORE_BY(W, V, I)                                                                    \
     SM_ALL_WIDTHS static void score_at_width(double *out, int64_t n_labels, const W &weights,   \
-                                             const Row<V, I> &row) {                            \
+                                             const RowAhead<V, I> &row) {                            \
         score(out, n_labels, weights, row);                                                     \
     }
 #define SM_SCORES_BY(W)                                                                         \
@@ -206,7 +206,7 @@ SM_INLINE void add_few(double *totals, const S *weights, const V *values, const 
 }
 
 template <int K, class S, class V, class I>
-void score_few(double *out, const S *weights, bool far, const Row<V, I> &row) {
+void score_few(double *out, const S *weights, bool far, const RowAhead<V, I> &row) {
     const V *values = row.values;
     const I *columns = row.columns;
     double totals[K] = {0};
@@ -246,7 +246,7 @@ template <class S, class V, class I>
 void score_dense(double *out, const S *weights, int64_t width, int64_t n_labels, int64_t n_summed,
                  bool far, const V *values, const I *columns, int64_t n, const I *next_columns,
                  int64_t n_next) {
-    Row<V, I> row{values, columns, n, next_columns, n_next};
+    RowAhead<V, I> row{values, columns, n, next_columns, n_next};
     if (width == 2 && n_labels == 2)
         score_few<2>(out, weights, far, row);
     else if (width == 3 && n_labels == 3)
@@ -264,7 +264,7 @@ void score_tiled(double *out, const S *const *of_block, int64_t stride, const in
                  int64_t n_next) {
     Tiled<S> weights{reinterpret_cast<const char *>(of_block), stride, places, n_blocks, first,
                      last};
-    score_at_width(out, n_labels, weights, Row<V, I>{values, columns, n, next_columns, n_next});
+    score_at_width(out, n_labels, weights, RowAhead<V, I>{values, columns, n, next_columns, n_next});
 }
 
 // A label alone: the same sums, without the loop over labels.

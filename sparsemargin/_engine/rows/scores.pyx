@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cpp_bool
 
 from sparsemargin._engine.numerics.power cimport BLOCK
-from sparsemargin._engine.rows.csr cimport check_row, in_range, prefetch, prefetch_span
+from sparsemargin._engine.rows.csr cimport check_row, in_range, prefetch, prefetch_span, as_row
 from sparsemargin._engine.first_order.storage cimport TILE, Block, Places, place_of
 from sparsemargin._engine.rows.types cimport (
     NOT_FINITE, OK, OUT_OF_RANGE, index_t, state_t, value_t
@@ -113,7 +113,7 @@ cdef int score_alone(double* out, const state_t* weights, const value_t* values,
         if check and not in_range(columns + start, n, n_features):
             return OUT_OF_RANGE
         total = add_alone(total, weights, values + start, columns + start, n)
-    if check and not isfinite(total) and check_row(values, columns, nnz, n_features) != OK:
+    if check and not isfinite(total) and check_row(as_row(values, columns, nnz), n_features) != OK:
         return NOT_FINITE
     total = save_alone(total, weights, values, columns, nnz)
     out[0] = total + bias * weights[n_features] if bias else total

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, hstack
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.rows.csr import row_norms
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation.theory._checks import check_least, check_vector
@@ -310,7 +310,7 @@ def _unit_rows(X: Any, p: float) -> csr_array:
 
 def _row_norms(X: csr_array, p: float) -> NDArray[np.float64]:
     rows = border.open_rows(X)
-    return kernels.for_rows(rows).row_norms(rows.data, rows.indptr, p, 0.0)
+    return row_norms(rows, p)
 
 
 def _images(rows: csr_array, p: float) -> csr_array:
