@@ -19,7 +19,7 @@ from sparsemargin._engine.first_order.linear_loop import linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.rules import FirstOrderRule
 from sparsemargin._engine.first_order.storage import TILE_LABELS, are_tiled
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
@@ -85,7 +85,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     _space: LinearSpace | KernelSpace
     _rule: FirstOrderRule
-    _outcome: Outcome | None
+    _outcome: FitResult | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
     # Of the last fit.
@@ -177,11 +177,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         provable = self._recall_rows(task)
         if isinstance(self._space, KernelSpace):
             pools.number(self._space, task)
-        aim = Aim(
+        stopping = StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable,
         )  # fmt: skip
-        self._outcome = learn(self._loop(task), aim, seed=seed, verbose=int(self.verbose))
+        self._outcome = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if self._learned is not None:
             self._learned = self._learned[0], task.kept
         self.n_iter_ = self._outcome.n_iter
@@ -234,12 +234,12 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _is_certified(self) -> bool:
         return self.hypothesis == "last" and (self._has_aim() or self.keep_history)
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
+    def _warn_of_shortfall(self, result: FitResult) -> None:
         """Say so where the fit did not come to its aim."""
-        if outcome.proven or not self._has_aim() or (self.tol is None and outcome.converged):
+        if result.proven or not self._has_aim() or (self.tol is None and result.converged):
             return
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
-        if outcome.converged and self.tol is not None:
+        if result.converged and self.tol is not None:
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
             message = (
                 f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn, learn_once
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import SeenSpace
 from sparsemargin._engine.matrix.dual import DualSpace
@@ -170,15 +170,16 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         check_steps(task)
         if isinstance(self._space, DualSpaces):
             duals.recall_rows(self, self._space, task)
-        outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
+        stopping = StoppingRule(self.max_iter)
+        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if isinstance(self._space, DualSpaces):
             duals.keep_rows(self, task)
-        self.n_iter_ = outcome.n_iter
-        self._warn_of_shortfall(outcome)
+        self.n_iter_ = result.n_iter
+        self._warn_of_shortfall(result)
         return self
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
-        if self.max_iter is None and not (outcome.converged or outcome.interrupted):
+    def _warn_of_shortfall(self, result: FitResult) -> None:
+        if self.max_iter is None and not (result.converged or result.interrupted):
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
