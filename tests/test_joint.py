@@ -321,7 +321,7 @@ def met_by_tiny_features(seed):
 
 
 @wide_longdouble
-@pytest.mark.parametrize("p", [21.5, 128.0, 256.0])
+@pytest.mark.parametrize("p", [21.5, 64.0])
 @pytest.mark.parametrize("rule", [Perceptron(), ALMA()])
 def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
     for seed in range(3):

@@ -33,20 +33,19 @@ def votes(learner: Any, rows: Rows) -> np.ndarray:
     return result
 
 
-def random_outputs(learner: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels), up to
-    powers of two; and these."""
+def random_outputs(learner: Any, rows: Rows) -> np.ndarray:
+    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
     X, exponents = learner._points(rows)
     slices = draw(learner, X, learner._space.trials)
     if not isinstance(learner._space, KernelSpace):
         used, X = _without_others(X)
         outputs = outputs_at(learner._space, used, *_parts(X), slices, learner._space.normalizes)
-        return outputs, exponents
+        return np.ldexp(outputs, exponents)
     result = np.empty((X.shape[0], learner._space.n_labels))
     for which, products in pool_products(learner._space, rows, learner._n_threads()):
         normalized = learner._space.normalizes
         result[which] = kernel_outputs_at(learner._space, products, slices[which], normalized).T
-    return result, np.zeros_like(exponents)
+    return result
 
 
 def outputs_by_moment(

@@ -25,7 +25,7 @@ class Positives(NamedTuple):
     starts: np.ndarray
     labels: np.ndarray
 
-    def of(self, rows, n_labels):
+    def indicator(self, rows, n_labels):
         """Which labels a slice of rows has, shape (n_rows, n_labels), bool."""
         starts = self.starts[rows.start : rows.stop + 1]
         result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
@@ -76,15 +76,15 @@ class Task:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
-    def own(self, rows, n_labels):
-        """Which rows of a slice are which label's own, shape (n_rows, n_labels), bool."""
+    def is_positive(self, rows, n_labels):
+        """Which rows of a slice are positive for which label, shape (n_rows, n_labels), bool."""
         if self.positives is not None:
-            return self.positives.of(rows, n_labels)
+            return self.positives.indicator(rows, n_labels)
         first = 1 if n_labels == 1 else 0
         return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
 
     def shares(self, label, n_labels, rows=slice(None)):
-        """Which of the rows are the label's own, and what multiplies their steps."""
+        """Which of the rows are positive for the label, and what multiplies their steps."""
         if self.positives is not None:
             positive = np.zeros(len(self.codes), dtype=bool)
             at = np.flatnonzero(self.positives.labels == label)
