@@ -29,12 +29,17 @@ def y():
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 @pytest.mark.parametrize("p", [2, 6, 21.5, 64])
 @pytest.mark.parametrize("scale", FAR)
-def test_normalized_rows_of_any_scale_are_predicted_alike(X, y, scale, p, hypothesis):
+def test_normalized_rows_of_any_scale_are_predicted_alike_or_refused(X, y, scale, p, hypothesis):
     params = {
         "p": p, "hypothesis": hypothesis, "shuffle": False, "max_iter": 3, "fit_intercept": False
     }  # fmt: skip
     plain = ALMAClassifier(**params).fit(X, y)
-    scaled = ALMAClassifier(**params).fit(X * scale, y)
+    try:
+        scaled = ALMAClassifier(**params).fit(X * scale, y)
+    except ValueError as error:
+        assert scale == max(FAR)  # noqa: PT017
+        assert "magnitude" in str(error)  # noqa: PT017
+        return
     assert scaled.n_corrections_ == plain.n_corrections_
     assert_array_equal(scaled.predict(X * scale), plain.predict(X))
     assert_array_equal(scaled.predict(X), plain.predict(X))
@@ -88,8 +93,8 @@ def test_random_outputs_grow_with_the_rows(X, y):
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_an_output_beyond_a_double_is_refused(X, y, hypothesis):
     params = {"normalize": False, "hypothesis": hypothesis, "fit_intercept": False}
-    huge = PNormPerceptron(**params).fit(X * 1e300, y)
-    mixed = sp.vstack([X[:2], X[2:] * 1e300]).tocsr()
+    huge = PNormPerceptron(**params).fit(X * 1e130, y)
+    mixed = sp.vstack([X[:2], X[2:] * 1e200]).tocsr()
     for ask in huge.decision_function, huge.predict:
         ask(mixed[:2])
         with pytest.raises(ValueError, match="row 2 of X exceeds a float64"):

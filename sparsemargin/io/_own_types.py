@@ -58,7 +58,7 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 
 #: What the entries of a state are called that may be saved by coordinate. Of others that a file
 #: had so, copies would be made that take all the memory that the zeros do not.
-BY_COORDINATE = "t", "g", "acc", "place_of"
+BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
 
 
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _linear_state(space: LinearSpace) -> dict[str, Any]:
-    return _by_coordinate(space.__getstate__(), "t", "g", "acc")
+    return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
 
 
 _LABEL_SPACES = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}

@@ -316,10 +316,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             return n_labels * BYTES_PER_FEATURE
         linked = self.p != 2
         kind = np.dtype(np.float64) if linked or self._is_certified() else dtype
-        # theta, its link where that is another vector, and the sum of the weights.
+        # theta, its link where that is another vector, the sum of the weights and its state.
         size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
-            size += np.dtype(np.float64).itemsize
+            size += kind.itemsize + np.dtype(np.uint16).itemsize
         return n_labels * size
 
     # ------------------------------------------------------------------------------ prediction

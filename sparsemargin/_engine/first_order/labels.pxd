@@ -36,6 +36,7 @@ cdef struct Label:
     int64_t nonzero  # coordinates of t that are not zero
     int64_t passes  # sweeps over all coordinates so far
     int64_t shift  # power of two t has been rescaled by in all
+    int64_t flushes  # since the last sweep that brought acc up to date
     int64_t started  # whether theta has left 0
     int64_t limit  # corrections after which the label stops; -1: none
     int64_t unmoved  # tests that fired and led to no step
@@ -53,6 +54,7 @@ cdef struct Space:
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
+    double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_labels, where the rule keeps them

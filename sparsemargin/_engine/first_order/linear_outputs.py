@@ -21,7 +21,7 @@ class LinearOutputs:
         Checked.
     """
 
-    def __init__(self, space, rows, *, relative=False):
+    def __init__(self, space, rows):
         self.space, self.rows = space, rows
         self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
 

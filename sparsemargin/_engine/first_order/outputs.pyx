@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport Space
-from sparsemargin._engine.first_order.linear cimport Coordinates
+from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates
 from sparsemargin._engine.first_order.spaces cimport LinearSpace
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows
@@ -116,10 +116,14 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
     """The weights of all labels for the entries of a row, entry by entry; the intercept's, where
     they are given back, come last."""
     cdef Py_ssize_t j, l, i, K = of.space.c.n_labels
-    for j in range(row.nnz + (1 if of.space.c.bias else 0)):
-        i = (row.columns[j] if j < row.nnz else of.space.c.n_coordinates - 1) * at.width
+    cdef const Space* c = &of.space.c
+    cdef double g, acc
+    for j in range(row.nnz + (1 if c.bias else 0)):
+        i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.width
         for l in range(K):
-            made[j * K + l] = <state_t> (at.g[i + l] * of.a[l] + at.acc[i + l] * of.b[l])
+            g, acc = at.g[i + l], at.acc[i + l]
+            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
+            made[j * K + l] = <state_t> (g * of.a[l] + acc * of.b[l])
     return made + row.nnz * K
 
 

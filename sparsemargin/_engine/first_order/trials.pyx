@@ -8,9 +8,7 @@ that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two c
 """
 
 from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libcpp.algorithm cimport sort
-from libcpp.pair cimport pair
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -18,9 +16,10 @@ import numpy as np
 from sparsemargin._engine.first_order.labels cimport (
     FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, settle, trial_of, unit
 )
-from sparsemargin._engine.first_order.linear cimport (
-    Coordinates, Instance, Move, take_step
+from sparsemargin._engine.first_order.instance cimport (
+    Instance, Workspace, make_instance, make_pair
 )
+from sparsemargin._engine.first_order.linear cimport Coordinates, Move, take_step
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, ONTO_SPHERE, Rule, Step, Trial, keeps_multipliers, starts_from_first_row, threshold
 )
@@ -42,6 +41,9 @@ from sparsemargin._engine.rows.types cimport (
 
 cdef enum:
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
+
+# The smallest size of outputs that are told from 0.
+cdef double LEAST = ldexp(1.0, -900)
 
 cdef enum Repeats:  # of columns in a row
     UNKNOWN
@@ -180,12 +182,9 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
-    # The row at hand.
+    # Of the row at hand.
     cdef vector[double] scores, signs, units
-    cdef vector[double] values, room
-    cdef vector[int64_t] columns
-    cdef vector[pair[int64_t, double]] entries
-    cdef vector[uint32_t] marks
+    cdef Workspace work
 
     def __init__(self, Trials task, order, seed, span, n_passes, labels, trials, check):
         self.start, self.stop = span
@@ -426,12 +425,11 @@ cdef int correct_labels(Trials task, Call call, const Coordinates[state_t]& at,
         l = next_firing(task, call, reach, multipliers, l + 1)
         if l == call.last:
             return OK
-        if task.repeats != NULL and task.repeats[call.row] == UNKNOWN:
-            task.repeats[call.row] = SOME if has_repeats(row, call.marks) else NONE
+        if find_repeats(task, call, row):
             reach = reach_of(task, call, row)
             l -= 1
             continue
-        if x.n == 0 and not make_instance(task, call, row, &x):
+        if x.n == 0 and not open_instance(task, call, row, &x):
             return OK  # a zero row never corrects
         y = call.signs[l]
         share = task.class_weight[(c.n_labels if y > 0.0 else 0) + l]
@@ -462,93 +460,35 @@ cdef int try_classes(Trials task, Call call, const Coordinates[state_t]& at,
         return OK
     if task.weights != NULL:
         share *= task.weights[call.row]
-    if task.repeats != NULL and task.repeats[call.row] == UNKNOWN:
-        task.repeats[call.row] = SOME if has_repeats(row, call.marks) else NONE
+    find_repeats(task, call, row)
     x.slack_t = NULL
-    if share == 0.0 or not make_instance(task, call, row, &x):
+    if share == 0.0 or not open_instance(task, call, row, &x):
         return OK
-    make_pair(task, call, &x, code, rival)
+    make_pair(call.work, &x, task.n_scores, code, rival)
+    x.scale.norm *= task.stretch
     return correct(task, call, at, 0, lead, 1.0, share, &x)
 
 
 # -------------------------------------------------------------------------------- the correction
 
-cdef bint make_instance(Trials task, Call call, const Row[value_t, index_t]& row,
-                        Instance* x) except -1 nogil:
-    """The row as a correction takes it; False where it is zero."""
-    cdef Space* c = &task.space.c
-    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
-    cdef Row[double, int64_t] merged
-    cdef Py_ssize_t j, n = row.nnz
-    if task.repeats != NULL and task.repeats[call.row] == SOME:
-        merge_repeats(call, row, &merged)
-        if not measure(&x.scale, &c.p, merged, task.bias, c.slack):
-            return False
-        n = merged.nnz
-    elif known != NULL and known.norm > 0.0:
-        x.scale = known[0]
-    elif not measure(&x.scale, &c.p, row, task.bias, c.slack):
+cdef inline bint find_repeats(Trials task, Call call,
+                              const Row[value_t, index_t]& row) except -1 nogil:
+    """See whether a column of the row stands twice, if that is not yet known."""
+    if task.repeats == NULL or task.repeats[call.row] != UNKNOWN:
         return False
-    elif known != NULL:
-        known[0] = x.scale
-    make_room(call, n + 1)
-    if n != row.nnz:
-        for j in range(n):
-            call.values[j] *= x.scale.factor
-    else:
-        for j in range(n):
-            call.values[j] = row.values[j] * x.scale.factor
-            call.columns[j] = row.columns[j]
-    if task.bias:
-        call.values[n] = task.bias * x.scale.factor
-        call.columns[n] = task.rows.n_features
-        n += 1
-    x.values, x.columns, x.n = call.values.data(), call.columns.data(), n
-    x.room = call.room.data()
-    x.slack = c.slack * x.scale.factor
+    task.repeats[call.row] = SOME if has_repeats(row, call.work.marks) else NONE
     return True
 
 
-cdef inline int make_room(Call call, Py_ssize_t n) except -1 nogil:
-    if <Py_ssize_t> call.columns.size() < n:
-        call.columns.resize(2 * n)
-        call.values.resize(2 * n)
-        call.room.resize(2 * n)
-    return 0
-
-
-cdef int merge_repeats(Call call, const Row[value_t, index_t]& row,
-                       Row[double, int64_t]* merged) except -1 nogil:
-    """The row with each of its columns once, in rising order, values of the same added up."""
-    cdef Py_ssize_t j, n = 0
-    call.entries.resize(row.nnz)
-    for j in range(row.nnz):
-        call.entries[j].first, call.entries[j].second = row.columns[j], row.values[j]
-    sort(call.entries.begin(), call.entries.end())
-    make_room(call, row.nnz + 1)
-    for j in range(row.nnz):
-        if n and call.columns[n - 1] == call.entries[j].first:
-            call.values[n - 1] += call.entries[j].second
-        else:
-            call.columns[n], call.values[n] = call.entries[j].first, call.entries[j].second
-            n += 1
-    merged.values, merged.columns, merged.nnz = call.values.data(), call.columns.data(), n
-    return 0
-
-
-cdef int make_pair(Trials task, Call call, Instance* x, Py_ssize_t plus,
-                   Py_ssize_t minus) except -1 nogil:
-    """Phi: the row for one class, its opposite for another."""
-    cdef Py_ssize_t j, n = x.n
-    make_room(call, 2 * n)
-    for j in range(n):
-        call.values[n + j] = -call.values[j]
-        call.columns[n + j] = call.columns[j] * task.n_scores + minus
-        call.columns[j] = call.columns[j] * task.n_scores + plus
-    x.values, x.columns, x.n = call.values.data(), call.columns.data(), 2 * n
-    x.room = call.room.data()
-    x.scale.norm *= task.stretch
-    return 0
+cdef inline bint open_instance(Trials task, Call call, const Row[value_t, index_t]& row,
+                               Instance* x) except -1 nogil:
+    """The row as a correction takes it; False where it is zero."""
+    cdef Space* c = &task.space.c
+    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
+    cdef bint repeats = task.repeats != NULL and task.repeats[call.row] == SOME
+    x.bias, x.slack = task.bias, c.slack
+    x.bias_column = task.rows.n_features
+    return make_instance(call.work, x, &c.p, row, known, repeats)
 
 
 cdef inline int start(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
@@ -573,12 +513,14 @@ cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssiz
     cdef const Rule* rule = &task.rule.rule
     cdef Space* c = &task.space.c
     cdef double* of_row = NULL
-    cdef double mass, norm = ldexp(x.scale.norm, x.scale.exponent)
+    cdef double mass, reach, norm = ldexp(x.scale.norm, x.scale.exponent)
     cdef double output = c.sigma[l] * score
     cdef bint kept = False
     cdef Step step
     cdef Trial trial
-    if not isfinite(output):
+    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
+    reach = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.labels[l].started and not LEAST < reach < 1.0 / LEAST):
         return TOO_WIDE
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
