@@ -520,7 +520,7 @@ cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssiz
     cdef Trial trial
     # No output exceeds the product of the norms; where that leaves a double's range, none tells.
     reach = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
-    if not isfinite(output) or (c.labels[l].started and not LEAST < reach < 1.0 / LEAST):
+    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < reach < 1.0 / LEAST):
         return TOO_WIDE
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
