@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.trials import set_bars
 from sparsemargin._engine.fitting.certificate import JointCertificate
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop
+from sparsemargin._engine.fitting.task import Loop
 
 
 class JointLoop(Loop):
@@ -24,19 +24,7 @@ class JointLoop(Loop):
         """Margins of the vectors as they are."""
         return JointCertificate(self.space, self.rule, self.task)
 
-    def run(self, order, seed, stop, n_passes, check):
-        """A pass over the first `stop` rows of the order, which has been shuffled."""
-        n_rows, corrections = len(self.task.codes), self.space.per_label("corrections")
-        before, status, done = int(corrections[0]), kernels.OK, 0
-        length = max(1, PRODUCTS_PER_CALL * n_rows // self.products)
-        while done < stop and status == kernels.OK:
-            start, done = done, min(done + length, stop)
-            status = self._call(order, start, done, check)
-            self.part = done / n_rows
-        self.part = 0.0
-        return status == kernels.OK, done / stop, int(corrections[0]) == before
-
-    def _call(self, order, start, stop, check):
+    def run_span(self, order, start, stop, check):
         space, task, rows = self.space, self.task, self.task.rows
         status, row, mistakes = self.train(
             space, self.rule, space.t, space.g, space.acc, rows.data, rows.indices, rows.indptr,
@@ -45,7 +33,7 @@ class JointLoop(Loop):
         self.mistakes += mistakes
         if status not in (kernels.OK, kernels.ALL_STOPPED):
             raise kernels.BadRow(status, row)
-        return status
+        return status == kernels.OK
 
 
 @contextmanager

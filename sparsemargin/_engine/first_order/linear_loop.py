@@ -12,7 +12,7 @@ from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.storage import TILE_LABELS
 from sparsemargin._engine.first_order.trials import set_bars
 from sparsemargin._engine.fitting.certificate import LinearCertificate
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop
+from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.rows.csr import first_bad_row
@@ -33,6 +33,8 @@ class LinearLoop(Loop):
         self.rule = rule
         self.n_mistakes = 0
         self.repeats = space.n_labels == 1
+        if space.n_labels > TILE_LABELS:
+            self.span *= SIDE_BY_SIDE
         # Which rows are known to have no column twice: looked at once, where it matters.
         self.distinct = np.zeros(len(task.codes), dtype=np.uint8) if task.check else None
         self.train = kernels.for_state(task.rows, space).train
@@ -75,25 +77,14 @@ class LinearLoop(Loop):
         self.refuse_repeats()
         return LinearCertificate(self.space, self.rule, self.task)
 
-    def calls(self, stop):
-        """Cut the first `stop` trials of a pass into calls of the compiled loop."""
-        products = PRODUCTS_PER_CALL * (SIDE_BY_SIDE if self.space.n_labels > TILE_LABELS else 1)
-        length = max(1, products * len(self.task.codes) // self.products)
-        for start in range(0, stop, length):
-            yield start, min(start + length, stop)
-
     def run(self, order, seed, stop, n_passes, check):
-        if n_passes > 1:
-            learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
-            return learning, passes if learning else passes + 1, converged
-        before = self.space.per_label("corrections").sum()
-        for start, end in self.calls(stop):
-            learning, *_ = self._call(order, seed, start, end, 1, check)
-            self.part = end / len(self.task.codes)
-            if not learning:
-                break
-        passes, self.part = end / stop, 0.0
-        return learning, passes, bool(self.space.per_label("corrections").sum() == before)
+        if n_passes == 1:
+            return super().run(order, seed, stop, 1, check)
+        learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
+        return learning, passes if learning else passes + 1, converged
+
+    def run_span(self, order, start, stop, check):
+        return self._call(order, None, start, stop, 1, check)[0]
 
     def _call(self, order, seed, start, stop, n_passes, check):
         trials = self.space.trials
