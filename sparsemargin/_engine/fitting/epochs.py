@@ -134,7 +134,7 @@ class _Fit:
         self.n_rows = self.n_active = len(self.task.codes)
         self.max_trials = count_trials(stopping.max_iter, self.n_rows)
         self.order = None if seed is None else np.arange(self.n_rows)
-        self.first_corrections = self.corrections
+        self.first_corrections = loop.corrections
         self.epochs = 0  # made, those over some rows in part
         self.passes = 0
         self.gram = None  # the `GramLoop`, while it makes the passes
@@ -148,13 +148,9 @@ class _Fit:
         self.progress = Progress(verbose, endless)
 
     @property
-    def corrections(self):
-        return int(self.space.per_label("corrections").sum())
-
-    @property
     def rate(self):
         """Corrections per pass so far."""
-        return (self.corrections - self.first_corrections) / self.epochs
+        return (self.loop.corrections - self.first_corrections) / self.epochs
 
     @property
     def trials_left(self):
@@ -167,7 +163,7 @@ class _Fit:
             if self.epochs >= self.next_choice:
                 self._choose_loop()
             learning, converged = self._advance()
-            self.progress.tell(self.epochs, self.corrections)
+            self.progress.tell(self.epochs, self.loop.corrections)
             proven = self._certify_on_the_way()
             if learning and converged:
                 self._count_the_rest()
@@ -295,8 +291,8 @@ class _Fit:
     def _margin(self):
         if self.certificate is None:
             self.certificate = self.loop.certificate()
-        if self.margin_after != self.corrections:
-            self.margin, self.margin_after = self.certificate.margin(), self.corrections
+        if self.margin_after != self.loop.corrections:
+            self.margin, self.margin_after = self.certificate.margin(), self.loop.corrections
         return self.margin
 
     def conclude(self):
