@@ -13,7 +13,6 @@ SHARED = "sparsemargin._engine._cyutility"
 COLD = {
     "first_order/joint", "first_order/labels", "first_order/rules", "first_order/storage",
     "hypotheses/base", "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
-    "svmlight/text",
 }  # fmt: skip
 
 # For whoever sets flags, as the sanitizers' build does, they stay.
