@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import ALMA, MarginPerceptron, run_reference
 from sklearn.base import clone
-from sparsemargin._engine.rows.csr import first_bad_row
 from strategies import (
     Extras,
     Machine,
@@ -43,6 +42,7 @@ from test_max_margin import ascend, separable_problem
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin._engine import kernels
 from sparsemargin._engine.kernel import gram_loop as gram
+from sparsemargin._engine.rows.csr import first_bad_row
 from sparsemargin.learners import _rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

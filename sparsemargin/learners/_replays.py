@@ -103,10 +103,11 @@ def counts_by_moment(space: Any, trials: list[int]) -> tuple[np.ndarray, np.ndar
 
 def _replays(
     learner: Any, rows: Rows, trials: list[int] | None
-) -> Iterator[tuple[np.ndarray, Replay, np.ndarray | None]]:
+) -> Iterator[tuple[np.ndarray, Replay, Any]]:
     """Replays over a part of the rows at a time. Where `trials` are given, replays that average;
     and the outputs by random vectors of so many trials, as they are and of norm 1."""
-    averaged, random = trials is not None, None
+    averaged = trials is not None
+    random: Any = None
     for which, X, make in _parts_of(learner, rows, averaged=averaged):
         if trials is not None:
             # Slice 0 has the vector made by the first trial, and the last two slices of a run the
