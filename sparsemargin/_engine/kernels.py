@@ -9,13 +9,6 @@ import numpy as np
 from sparsemargin._engine.first_order.joint_trials import train as train_joint
 from sparsemargin._engine.first_order.outputs import outputs
 from sparsemargin._engine.first_order.trials import train
-from sparsemargin._engine.kernel.gram import fill_gram, run_passes
-from sparsemargin._engine.kernel.products import (
-    fill_dense,
-    raise_powers,
-    sparse_products,
-    square_sums,
-)
 from sparsemargin._engine.matrix.dual import own_products
 from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
 from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
@@ -35,19 +28,14 @@ INDEX_TYPES = tuple(_INTEGERS)
 _BY_ROWS = {
     (value, index): SimpleNamespace(
         absorb_rows=absorb_rows[_FLOATS[value], _INTEGERS[index]],
-        fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
-        fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
         learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
         outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
-        square_sums=square_sums[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)
 }
 _BY_VALUES = {
     value: SimpleNamespace(
         own_products=own_products[_FLOATS[value]],
-        raise_powers=raise_powers[_FLOATS[value]],
-        sparse_products=sparse_products[_FLOATS[value]],
     )
     for value in VALUE_TYPES
 }
@@ -56,7 +44,6 @@ _BY_STATE = {
         train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         train_joint=train_joint[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
         outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-        run_passes=run_passes[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
     )
     for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)
 }
