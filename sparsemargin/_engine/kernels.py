@@ -6,13 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.kernel.gram import fill_gram, run_passes
-from sparsemargin._engine.kernel.products import (
-    fill_dense,
-    raise_powers,
-    sparse_products,
-    square_sums,
-)
 from sparsemargin._engine.matrix.dual import own_products
 from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
 from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
@@ -32,29 +25,17 @@ INDEX_TYPES = tuple(_INTEGERS)
 _BY_ROWS = {
     (value, index): SimpleNamespace(
         absorb_rows=absorb_rows[_FLOATS[value], _INTEGERS[index]],
-        fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
-        fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
         learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
         outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
-        square_sums=square_sums[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)
 }
 _BY_VALUES = {
     value: SimpleNamespace(
         own_products=own_products[_FLOATS[value]],
-        raise_powers=raise_powers[_FLOATS[value]],
-        sparse_products=sparse_products[_FLOATS[value]],
     )
     for value in VALUE_TYPES
 }
-_BY_STATE = {
-    (value, index, state): SimpleNamespace(
-        run_passes=run_passes[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-    )
-    for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)
-}
-
 
 class BadRow(Exception):
     """A kernel met a row it can't learn from."""
@@ -73,8 +54,3 @@ def for_rows(rows: Any) -> Any:
 def for_values(values: Any) -> Any:
     """Kernels that need an array of values alone."""
     return _BY_VALUES[values.dtype]
-
-
-def for_state(rows: Any, space: Any) -> Any:
-    """Kernels that need rows and the learned state."""
-    return _BY_STATE[rows.data.dtype, rows.indices.dtype, space.t.dtype]

@@ -12,11 +12,11 @@ import numpy as np
 from sparsemargin._engine.kernel.functions import Kernel
 from sparsemargin._engine.kernel.states import (
     kernel_state,
-    pool_state,
     restored_kernel,
-    restored_pool,
+    restored_support,
+    support_state,
 )
-from sparsemargin._engine.kernel.support import Points, Pool
+from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.matrix.dual import DualSpace
 from sparsemargin._engine.matrix.dual_higher_order import HigherOrderDual
 from sparsemargin._engine.matrix.dual_second_order import SecondOrderDual
@@ -61,14 +61,14 @@ class DualSpaces(SpacePerLabel):
     ):
         super().__init__([make() for _ in range(n_labels)])
         self.kernel, self.n_features = kernel, n_features
-        self.pool = Pool()
+        self.pool = SupportSet()
         self.origin = np.empty(0, dtype=np.int64)
         self.rows_taken = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": kernel_state(self.kernel), "bias": self.bias, "n_features": self.n_features,
-            "pool": pool_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
+            "pool": support_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
             "kind": type(self.spaces[0]).__name__,
             "spaces": [space.__getstate__() for space in self.spaces],
         }  # fmt: skip
@@ -84,7 +84,7 @@ class DualSpaces(SpacePerLabel):
                 "its spaces are not alike")  # fmt: skip
         self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
-        self.pool = restored_pool(part(state, "pool"), self.kernel, self.n_features)
+        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
         self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine import kernels
-from sparsemargin._engine.hypotheses.linear import draw_slices
+from sparsemargin._engine.hypotheses.replay import draw_slices
 from sparsemargin._engine.matrix.base import outputs_at, votes
 from sparsemargin._engine.state import part, require, whole
 
