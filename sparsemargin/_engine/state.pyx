@@ -2,10 +2,20 @@
 
 Kernels run unchecked over what an object holds, and a state may come from a file that anyone has
 written. So every length, and every number that an index is made of, is checked here, once.
+
+What a state must hold is a schema: its names, each with a check of this module and what that takes
+after the state and the name:
+
+    fields(state, {
+        "trials": (whole, 0, MAX_TRIALS),
+        "averaged": (flag,),
+        "max_support": (optional, whole, 1, MOST),
+        "label": (array_of, np.int32, (None,), 0, n_labels - 1),
+    })
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint16_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
@@ -15,11 +25,6 @@ import numpy as np
 
 #: Trials that can be counted, with room for sums of some counts.
 MAX_TRIALS = 1 << 61
-
-ctypedef fused counted_t:
-    uint16_t
-    int32_t
-    int64_t
 
 
 cdef as_array(const void* data, size_t n, dtype):
@@ -57,40 +62,20 @@ def require(bint sound, what):
         raise ValueError(f"The state of a model is damaged: {what}.")
 
 
+def fields(state, schema):
+    """The values of a state that a schema names, each of them checked."""
+    return {name: check(state, name, *limits) for name, (check, *limits) in schema.items()}
+
+
 def part(state, name):
     """What the state has under that name."""
     require(isinstance(state, dict) and name in state, f"it has no {name!r}")
     return state[name]
 
 
-def array_of(state, name, dtype, shape):
-    """The array called `name`, of that type and shape."""
-    array = part(state, name)
-    require(isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
-            f"{name!r} is not an array of {np.dtype(dtype)} of shape {shape}")
-    return array
-
-
-def aligned(state):
-    """The state, with copies of arrays that lie where their type may not: what Dask receives lies
-    anywhere."""
-    if isinstance(state, dict):
-        return {name: aligned(value) for name, value in state.items()}
-    return np.require(state, requirements="A") if isinstance(state, np.ndarray) else state
-
-
-def writable(array):
-    """The array, or a copy where it is no plain memory that can be written to: out of a memory
-    map, say."""
-    return np.require(array, requirements="CAW")
-
-
-def length_of(state, name):
-    """Entries of the one-dimensional array called `name`."""
-    array = part(state, name)
-    require(isinstance(array, np.ndarray) and array.ndim == 1,
-            f"{name!r} is not an array of one dimension")
-    return len(array)
+def optional(state, name, check, *limits):
+    """None, or what the check makes of it."""
+    return None if part(state, name) is None else check(state, name, *limits)
 
 
 def flag(state, name):
@@ -116,19 +101,53 @@ def real(state, name, low, high):
     return float(value)
 
 
-def require_within(name, const counted_t[::1] values, int64_t low, int64_t high):
-    """Raise a ValueError unless all values are from low to high."""
-    cdef Py_ssize_t i
-    for i in range(values.shape[0]):
-        if not low <= values[i] <= high:
-            require(False, f"{name!r} holds {values[i]}, which is not from {low} to {high}")
+def array_of(state, name, dtype, shape, low=None, high=None):
+    """The array called `name`, of that type and shape, a None in which is any length; and, where
+    limits are given, with values from low to high."""
+    array = part(state, name)
+    require(isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == len(shape)
+            and all(n is None or n == found for n, found in zip(shape, array.shape)),
+            f"{name!r} is not an array of {np.dtype(dtype)} of shape "
+            + str(shape).replace("None", "any"))
+    if low is not None:
+        require_within(name, array, low, high)
+    return array
 
 
-def require_starts(name, const int64_t[::1] start, int64_t n):
+def length_of(state, name):
+    """Entries of the one-dimensional array called `name`."""
+    array = part(state, name)
+    require(isinstance(array, np.ndarray) and array.ndim == 1,
+            f"{name!r} is not an array of one dimension")
+    return len(array)
+
+
+def require_within(name, values, low, high):
+    """Raise a ValueError unless all values of an array are from low to high."""
+    values = np.asarray(values)
+    for value in (values.min().item(), values.max().item()) if values.size else ():
+        require(low <= value <= high,
+                f"{name!r} holds {value}, which is not from {low} to {high}")
+
+
+def require_starts(name, start, n):
     """Raise a ValueError unless n entries are cut into rows there, the last end included."""
-    cdef Py_ssize_t i, n_rows = start.shape[0] - 1
-    require(n_rows >= 0 and start[0] == 0 and start[n_rows] == n,
-            f"{name!r} does not lead from 0 to {n}")
-    for i in range(n_rows):
-        if start[i] > start[i + 1]:
-            require(False, f"{name!r} falls from {start[i]} to {start[i + 1]}")
+    require(start.dtype == np.int64 and start.ndim == 1 and len(start) > 0
+            and start[0] == 0 and start[-1] == n, f"{name!r} does not lead from 0 to {n}")
+    falls = np.flatnonzero(start[1:] < start[:-1])
+    if len(falls):
+        require(False, f"{name!r} falls from {start[falls[0]]} to {start[falls[0] + 1]}")
+
+
+def aligned(state):
+    """The state, with copies of arrays that lie where their type may not: what Dask receives lies
+    anywhere."""
+    if isinstance(state, dict):
+        return {name: aligned(value) for name, value in state.items()}
+    return np.require(state, requirements="A") if isinstance(state, np.ndarray) else state
+
+
+def writable(array):
+    """The array, or a copy where it is no plain memory that can be written to: out of a memory
+    map, say."""
+    return np.require(array, requirements="CAW")

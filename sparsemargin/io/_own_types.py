@@ -22,7 +22,7 @@ from sparsemargin._engine.matrix.dual_spaces import DualSpaces
 from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
 from sparsemargin._engine.matrix.label_spaces import LabelSpaces
 from sparsemargin._engine.matrix.second_order import SecondOrderSpace
-from sparsemargin._engine.state import array_of, flag, length_of, part, real, require, whole
+from sparsemargin._engine.state import array_of, fields, flag, optional, part, real, require, whole
 
 
 class ByCoordinate(NamedTuple):
@@ -105,31 +105,27 @@ def _outcome_state(outcome: Outcome) -> dict[str, Any]:
 
 
 def _restore_outcome(state: dict[str, Any]) -> Outcome:
-    margin, soft_margin = part(state, "margin"), part(state, "soft_margin")
-    if margin is not None:
-        array_of(state, "margin", np.float64, (len(margin),))
+    soft_margin = part(state, "soft_margin")
     require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
-    return Outcome(
-        n_iter=real(state, "n_iter", 0, np.inf), converged=flag(state, "converged"),
-        proven=flag(state, "proven"), interrupted=flag(state, "interrupted"),
-        margin=margin, soft_margin=soft_margin, history=_rows_of(part(state, "history")),
-    )  # fmt: skip
+    known = fields(state, {
+        "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
+        "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
+    })  # fmt: skip
+    return Outcome(soft_margin=soft_margin, history=_rows_of(part(state, "history")), **known)
 
 
 def _rows_of(history: dict[str, Any]) -> list[tuple]:
     shape = part(history, "margin").shape
-    n_iter, *columns = (
-        array_of(history, name, dtype, shape if i else shape[:1])
+    n_iter, *columns = fields(history, {
+        name: (array_of, dtype, shape if i else shape[:1])
         for i, (name, dtype) in enumerate(_HISTORY.items())
-    )
+    }).values()  # fmt: skip
     return list(zip(n_iter.tolist(), *columns, strict=True))
 
 
 def _restore_soft_margin(state: dict[str, Any]) -> SoftMargin:
-    shape = (length_of(state, "objective"),)
-    return SoftMargin(
-        *(array_of(state, name, np.float64, shape) for name in ("objective", "deviation"))
-    )
+    objective = array_of(state, "objective", np.float64, (None,))
+    return SoftMargin(objective, array_of(state, "deviation", np.float64, objective.shape))
 
 
 # -- random numbers -------------------------------------------------------------------------------
@@ -150,11 +146,11 @@ def _random_state(random: np.random.RandomState) -> dict[str, Any]:
 def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     random = np.random.RandomState(0)
     # Beyond the last of them numpy would read whatever lies there.
-    random.set_state((
-        _GENERATOR, array_of(state, "key", np.uint32, (_GENERATOR_LENGTH,)),
-        whole(state, "pos", 0, _GENERATOR_LENGTH), whole(state, "has_gauss", 0, 1),
-        real(state, "gauss", -np.inf, np.inf),
-    ))  # fmt: skip
+    known = fields(state, {
+        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (whole, 0, _GENERATOR_LENGTH),
+        "has_gauss": (whole, 0, 1), "gauss": (real, -np.inf, np.inf),
+    })  # fmt: skip
+    random.set_state((_GENERATOR, *known.values()))
     return random
 
 
