@@ -12,7 +12,7 @@ SHARED = "sparsemargin._engine._cyutility"
 # Modules without loops over entries or labels.
 COLD = {
     "first_order/joint", "first_order/labels", "first_order/rules", "first_order/storage",
-    "hypotheses/base", "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
+    "hypotheses/base", "hypotheses/log", "kernel/space", "state",
     "svmlight/text",
 }  # fmt: skip
 

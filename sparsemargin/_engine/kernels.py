@@ -16,9 +16,6 @@ from sparsemargin._engine.kernel.products import (
     sparse_products,
     square_sums,
 )
-from sparsemargin._engine.matrix.dual import own_products
-from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
-from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
 
 # Status codes, in the order of `Status` in _types.pxd.
 OK, NOT_FINITE, OUT_OF_RANGE, NOT_CANONICAL, TOO_WIDE, ALL_STOPPED = range(6)
@@ -34,18 +31,14 @@ INDEX_TYPES = tuple(_INTEGERS)
 # Looked up once per call: Cython's own dispatch costs more than learning from a row.
 _BY_ROWS = {
     (value, index): SimpleNamespace(
-        absorb_rows=absorb_rows[_FLOATS[value], _INTEGERS[index]],
         fill_dense=fill_dense[_FLOATS[value], _INTEGERS[index]],
         fill_gram=fill_gram[_FLOATS[value], _INTEGERS[index]],
-        learn_rows=learn_rows[_FLOATS[value], _INTEGERS[index]],
-        outputs_of_seen=outputs_of_seen[_FLOATS[value], _INTEGERS[index]],
         square_sums=square_sums[_FLOATS[value], _INTEGERS[index]],
     )
     for value, index in product(VALUE_TYPES, INDEX_TYPES)
 }
 _BY_VALUES = {
     value: SimpleNamespace(
-        own_products=own_products[_FLOATS[value]],
         raise_powers=raise_powers[_FLOATS[value]],
         sparse_products=sparse_products[_FLOATS[value]],
     )
