@@ -24,8 +24,7 @@ from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.kernels import BadRow
-from sparsemargin._engine.rows.csr import row_norms
+from sparsemargin._engine.rows.csr import BadRow, row_norms
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner

@@ -13,7 +13,7 @@ from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows
 )
 from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
-from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 
 
 cdef class Hypothesis:

@@ -16,12 +16,12 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.numerics.power cimport make_power
+from sparsemargin._engine.numerics.arithmetic cimport make_power
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
 )
-from sparsemargin._engine.rows.types cimport OK, index_t, value_t
+from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
 from sparsemargin._engine.state cimport as_array, doubles, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P

@@ -24,9 +24,9 @@ from sparsemargin._engine.matrix.base cimport (
     COST_OF_COLUMN, DualSpace, FeatureSpace, Record, Values, add_sparse, multiply_symmetric,
     sparse_dot, vector_field
 )
-from sparsemargin._engine.numerics.power cimport BLOCK, Power, link, make_power, raise_block
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_power, raise_block
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
-from sparsemargin._engine.rows.types cimport OK
+from sparsemargin._engine.rows.csr cimport OK
 
 from sparsemargin._engine.state import length_of, require
 

@@ -12,9 +12,9 @@ import numpy as np
 from sparsemargin._engine.kernel.functions import Kernel
 from sparsemargin._engine.kernel.states import (
     kernel_state,
-    support_state,
     restored_kernel,
     restored_support,
+    support_state,
 )
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.matrix.base import learn_rows, outputs
