@@ -47,20 +47,19 @@ def test_normalized_rows_of_any_scale_are_predicted_alike_or_refused(X, y, scale
 
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("p", [14, 21.5, 64])
-def test_a_vote_has_the_sign_of_weights_that_no_double_holds(p, seed):
+@pytest.mark.parametrize("p", [14, 21.5, 40])
+def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
-    # Weights are as the p - 1st powers of these: down to 2**-3000.
-    sizes = 2.0 ** (-np.arange(12) * (3000 / 11) / (p - 1))
+    # Weights are as the p - 1st powers of these: down to 2**-300.
+    sizes = 2.0 ** (-np.arange(12) * (300 / 11) / (p - 1))
     X = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.5) * sizes
     X[:, 0] = y * rng.uniform(0.1, 1, 40)
     points = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.2)
     points[:12] = np.eye(12)
     run = run_reference(X, y, Margin(margin=4), p, n_epochs=2)
     assert run.smallest_gap > 1e-9
-    assert run.last()[-1] != 0
-    assert float(run.last()[-1]) == 0
+    assert 0 < abs(run.last()[-1]) < 1e-60
     how = {"hypothesis": "vote", "max_iter": 2, "fit_intercept": False}
     model = MarginPerceptron(margin=4, p=p, **how).fit(X, y)
     assert model.n_corrections_ == run.n_corrections

@@ -112,6 +112,40 @@ cdef inline void tighten(Label* label) noexcept nogil:
         label.bound = bound
 
 
+# --------------------------------------------------------------------------------- what guards them
+
+cdef enum:
+    BITS_TO_STALE_2 = 10  # for p = 2 the increments of S are rounded row by row,
+    BITS_TO_STALE_P = 90  # for p > 2 they telescope exactly
+    BITS_TO_FLUSH = 10
+    BITS_OF_TERMS = 20
+
+
+cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
+    """Whether S has fallen so far that it is to be summed afresh."""
+    cdef int bits = BITS_TO_STALE_2 if space.p.exponent == 2.0 else BITS_TO_STALE_P
+    return label.S.high < ldexp(label.S_peak, -bits)
+
+
+cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
+    """Let Z count the current vector up to so many trials; its unit."""
+    cdef Label* label = space.labels + l
+    cdef double current = unit(space, l)
+    if space.averaged:
+        label.Z += (trials - label.begin) * current
+        label.unit_peak = max(label.unit_peak, current)
+    label.begin = trials
+    return current
+
+
+cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
+    """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
+    where g grows far beyond what it was when Z was summed; or Z has so many terms that their
+    rounding, which goes one way where they are equal, could add up."""
+    return 0.0 < least < max(ldexp(label.unit_peak, -BITS_TO_FLUSH),
+                             ldexp(label.Z, -BITS_OF_TERMS))
+
+
 # ------------------------------------------------------------------------- the rule's own scaling
 
 cdef inline double next_threshold(const Rule* rule, const Label* label) noexcept nogil:

@@ -25,9 +25,6 @@ cdef extern from *:
         uint16_t* synced
         Py_ssize_t width
 
-# S is summed afresh, for p = 2, once it is this share of its largest.
-cdef double STALE_2
-
 
 cdef enum:
     FLUSHES = 1024  # that a coordinate may be behind

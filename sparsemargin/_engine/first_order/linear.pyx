@@ -27,7 +27,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.first_order.labels cimport (
-    Label, Space, p_root, refit, tighten, total_S, unit
+    Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine.first_order.rules cimport FREE, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
@@ -39,12 +39,6 @@ from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, state_t
 cdef int WIDEST_SHIFT = 500
 # Sigma's range: scores of rows that the space can take then fit a double.
 cdef double LEAST_SIGMA = ldexp(1.0, -1000)
-cdef double FLUSH = ldexp(1.0, -10)
-# What a sum of equal terms rounds off goes one way: after so many Z is flushed, too.
-cdef double MOST_TERMS = ldexp(1.0, 20)
-# For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
-cdef double STALE_2 = ldexp(1.0, -10)
-cdef double STALE_P = ldexp(1.0, -90)
 
 
 # ------------------------------------------------------------------ sweeps over all coordinates
@@ -153,11 +147,10 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """After a correction: S exact again if it fell far, and within the range of its type."""
     cdef Label* label = space.labels + l
-    cdef double stale = STALE_2 if space.p.exponent == 2.0 else STALE_P
     cdef double total, largest
     if label.nonzero == 0:
         return
-    if label.S.high < stale * label.S_peak:
+    if is_stale(space, label):
         sum_afresh(space, at, l)
         refit(space, l, FREE)
     total = total_S(label)
@@ -280,11 +273,9 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
                             const Instance* x, double before) noexcept nogil:
     """Keep in acc what the row's coordinates were worth while the unit was `before` and earlier."""
     cdef Label* label = space.labels + l
-    cdef double least = min(before, unit(space, l))
     cdef Py_ssize_t i, j
     catch_up(space, at, l, x)
-    # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
-    if 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS):
+    if must_flush(label, min(before, unit(space, l))):
         flush(space, at, l)
         catch_up(space, at, l, x)
     for j in range(x.n):
@@ -300,13 +291,9 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     its range.
     """
     cdef Label* label = space.labels + l
-    cdef double size, before = unit(space, l)
+    cdef double size, before = count_current(space, l, trials)
     cdef bint restarts = step.keep == 0.0 and label.started
     cdef int64_t shift = label.shift
-    if space.averaged:
-        label.Z += (trials - label.begin) * before
-        label.unit_peak = max(label.unit_peak, before)
-    label.begin = trials
     if open_scale(space, at, l, x.scale.smallest, step, &size) != OK:
         return TOO_WIDE
     done.coefficient = size

@@ -24,6 +24,7 @@ from sparsemargin._engine.numerics.power cimport link
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Rows, RowScale
 )
+from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
 
 from sparsemargin._engine.state import (
@@ -345,12 +346,20 @@ cdef class LinearSpace(FirstOrderSpace):
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.sigma * self.c.slack))
 
-    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers):
-        """t of label l gains the rows times their multipliers, for p = 2; S summed afresh."""
+    def clear(self, Py_ssize_t l):
+        """Let nothing be left of the vector of label l, whose scalars tell so already."""
+        self.t[:, l] = self.g[:, l] = 0
+        if self.row_slack is not None:
+            self.row_slack[:, l] = 0.0
+
+    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers,
+                 double[::1] scores):
+        """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh;
+        and the rows' scores by it, soft-margin coordinates included."""
         if self.is_single:
-            add_rows[float](self, self.singles, rows, l, multipliers)
+            add_rows[float](self, self.singles, rows, l, multipliers, scores)
         else:
-            add_rows[double](self, self.doubles, rows, l, multipliers)
+            add_rows[double](self, self.doubles, rows, l, multipliers, scores)
 
 
 cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
@@ -376,23 +385,38 @@ cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, :
 
 
 cdef add_rows(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
-              const double[::1] multipliers):
+              const double[::1] multipliers, double[::1] scores):
     cdef Space* c = &space.c
-    cdef Py_ssize_t i
-    cdef double before = slack_squares(c, l)
     with nogil:
         if rows.types == FLOAT_INT32:
-            add_multiples(c, at, rows.float_int32, l, &multipliers[0])
+            add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
         elif rows.types == FLOAT_INT64:
-            add_multiples(c, at, rows.float_int64[0], l, &multipliers[0])
+            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
         elif rows.types == DOUBLE_INT32:
-            add_multiples(c, at, rows.double_int32[0], l, &multipliers[0])
+            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
         else:
-            add_multiples(c, at, rows.double_int64[0], l, &multipliers[0])
-        sum_afresh(c, at, l)
-        c.labels[l].S_slack += slack_squares(c, l) - before
-        refit(c, l, FREE)
-        keep_in_window(c, at, l)
+            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
+
+
+cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers, double* scores) noexcept nogil:
+    cdef double before = slack_squares(space, l)
+    cdef Weights[state_t] weights = weights_of(
+        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
+    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
+    cdef Py_ssize_t i
+    add_multiples(space, at, rows, l, multipliers)
+    sum_afresh(space, at, l)
+    space.labels[l].S_slack += slack_squares(space, l) - before
+    refit(space, l, FREE)
+    keep_in_window(space, at, l)
+    for i in range(rows.n):
+        score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
+        if space.bias:
+            scores[i] += space.bias * of_bias[0]
+        if space.slack:
+            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
 
 
 cdef void add_multiples(Space* space, const Coordinates[state_t]& at,

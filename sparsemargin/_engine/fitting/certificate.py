@@ -254,8 +254,8 @@ class KernelCertificate(Certificate):
         super()._refuse(margin, bound)
 
     def _own_slack(self):
-        space, place = self.space, self.loop.place
-        t = np.where(place >= 0, space.t[:, place], 0.0)
+        space, slots = self.space, self.loop.slots
+        t = np.where(slots >= 0, space.t[:, slots], 0.0)
         return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
 
     def _signed_outputs(self):

@@ -185,11 +185,9 @@ class _Fit:
         stop = min(self.n_active, self.trials_left)
         n_passes = self._passes_per_call()
         seed = self._shuffle()
-        if self.gram is not None and stop == self.n_rows:
-            learning, passes, converged = self.gram.run(self.order, seed, n_passes)
-        else:
-            check = self.task.check and self.epochs == 0
-            learning, passes, converged = self.loop.run(self.order, seed, stop, n_passes, check)
+        check = self.task.check and self.epochs == 0
+        loop = self.gram if self.gram is not None and stop == self.n_rows else self.loop
+        learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += int(passes)
         self.epochs += passes * stop / self.n_rows
         if converged and self.n_active < self.n_rows:
