@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
@@ -159,6 +160,7 @@ OWN_TYPES = {
     own.kind.__name__: own
     for own in (
         OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+        OwnType(LabelBlocks, LabelBlocks.__getstate__, partial(_restore, LabelBlocks)),
         OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
         OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
         OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
