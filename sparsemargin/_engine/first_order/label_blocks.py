@@ -59,25 +59,33 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, columns, t, g, acc):
-        """Pack arrays of shape (n_columns, n_labels)."""
-        bits = _nonzero(t) if acc is None else _nonzero(t) | _nonzero(acc)
-        kept = bits.any(axis=1)
-        bits = bits[kept]
-        numbers = (None if array is None else array[kept][bits] for array in (t, g, acc))
-        return cls(columns[kept], np.packbits(bits, axis=1), *numbers)
+        """Take what is not 0 out of arrays of shape (n_columns, n_labels), and leave zeros."""
+        bits = _nonzero(t)
+        if acc is not None:
+            bits |= _nonzero(acc)
+        kept = np.flatnonzero(bits.any(axis=1))
+        bits, taken = bits[kept], []
+        for array in (t, g, acc):
+            taken.append(None if array is None else array[kept][bits])
+            if array is not None:
+                array[kept] = 0
+        return cls(columns[kept], np.packbits(bits, axis=1), *taken)
 
-    def lay_out(self, wanted, columns, *arrays):
-        """Put t, g and acc into such arrays, full of zeros, over the `columns` that are `wanted`;
-        others are left out."""
+    def lay_out(self, wanted, columns, pairs):
+        """Put numbers, one for each of t, into an array full of zeros over the `columns`, which
+        are those `wanted`, pair by pair; others are left out."""
         there = wanted[self.columns]
-        bits = np.unpackbits(self.bits, axis=1, count=arrays[0].shape[1]).view(bool)
+        bits = np.unpackbits(self.bits, axis=1, count=pairs[0][0].shape[1]).view(bool)
         chosen = np.repeat(there, np.count_nonzero(bits, axis=1))
         places, bits = np.searchsorted(columns, self.columns[there]), bits[there]
-        for array, numbers in zip(arrays, (self.t, self.g, self.acc), strict=True):
-            if numbers is not None:
-                rows = np.zeros(bits.shape, array.dtype)
-                rows[bits] = numbers[chosen]
-                array[places] = rows
+        for array, numbers in pairs:
+            rows = np.zeros(bits.shape, array.dtype)
+            rows[bits] = numbers[chosen]
+            array[places] = rows
+
+    def labels(self, n_labels):
+        """That of each number, among those that are held together."""
+        return np.nonzero(np.unpackbits(self.bits, axis=1, count=n_labels))[1]
 
     def matrix(self, numbers, n_labels, n_coordinates):
         """CSR of such numbers, one for each of t, shape (n_labels, n_coordinates)."""
@@ -177,9 +185,13 @@ class LabelBlocks(LinearSpace):
         """First and last label of those held together."""
         return [(l, min(l + GROUP, last)) for l in range(first, last, GROUP)]
 
-    def blocks(self, n_columns):
-        """First and last label of those whose dense state over so many coordinates fits."""
-        itemsize = sum(array.itemsize for array in self.like.values() if array is not None)
+    @property
+    def itemsize(self):
+        """Bytes of a number of the dense state."""
+        return sum(array.itemsize for array in self.like.values() if array is not None)
+
+    def blocks(self, n_columns, itemsize):
+        """First and last label of those of which so many coordinates fit, at such bytes a number."""
         size = labels_at_once(n_columns, self.n_labels, itemsize)
         starts = range(0, self.n_labels, size)
         return [(first, min(first + size, self.n_labels)) for first in starts]
@@ -195,26 +207,29 @@ class LabelBlocks(LinearSpace):
             wanted[held.columns] = True
         return wanted
 
-    def dense(self, wanted, first, last):
-        """The labels from first to before last as a space over the coordinates that are wanted."""
-        columns = np.flatnonzero(wanted)
-        space = LinearSpace(
-            len(columns) - (1 if self.bias else 0), last - first, self.p, self.t.dtype,
-            bias=self.bias, slack=self.slack, averaged=self.averages, normalized=self.normalizes,
-            log=None,
+    def empty(self, n_columns, n_labels):
+        """A space of so many of the labels over so many coordinates, for `learning`."""
+        return LinearSpace(
+            n_columns - (1 if self.bias else 0), n_labels, self.p, self.t.dtype, bias=self.bias,
+            slack=self.slack, averaged=self.averages, normalized=self.normalizes, log=None,
         )  # fmt: skip
-        for mine, its in self.scalars(space, first, last):
-            its[...] = mine
-        space.count_trials(self.trials)
-        for a, b in self.groups(first, last):
-            arrays = (array[:, a - first : b - first] for array in (space.t, space.g, space.acc))
-            self.held[a // GROUP].lay_out(wanted, columns, *arrays)
-        return space
 
     @contextmanager
-    def learning(self, wanted, first, last, n_rows):
-        """The same, to learn with; what it has learned is taken over."""
-        space = self.dense(wanted, first, last)
+    def learning(self, space, wanted, first, n_rows):
+        """Let an empty space over the coordinates that are wanted be that of the labels from
+        `first` on; what it has learned is taken over, and it is empty again."""
+        columns, last = np.flatnonzero(wanted), first + space.n_labels
+        for mine, its in self.scalars(space, first, last):
+            its[...] = mine
+        space.begin_after(self.trials)
+        for a, b in self.groups(first, last):
+            held = self.held[a // GROUP]
+            pairs = [
+                (getattr(space, name)[:, a - first : b - first], getattr(held, name))
+                for name, array in self.like.items()
+                if array is not None
+            ]
+            held.lay_out(wanted, columns, pairs)
         of_rows = self.row_slack, self.multipliers
         kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
         space.open_rows(n_rows, kept, self.multipliers is not None)
@@ -224,10 +239,11 @@ class LabelBlocks(LinearSpace):
             for mine, its in zip(kept, space.close_rows(), strict=True):
                 if mine is not None:
                     mine[...] = its
-            self.take_from(space, np.flatnonzero(wanted), first)
+            self.take_from(space, columns, first)
 
     def take_from(self, space, columns, first):
-        """Take over what the labels from `first` on have learned in a dense space over these."""
+        """Take over what the labels from `first` on have learned in a dense space over these
+        columns, and leave it empty."""
         last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             mine[...] = its
@@ -270,18 +286,36 @@ class LabelBlocks(LinearSpace):
 
     # ------------------------------------------------------------------------------- the weights
 
+    @np.errstate(over="ignore")
+    def hypothesis(self, held, a, b):
+        """What is held of the weights, which a and b are the mixture of; infinite where they exceed
+        their type."""
+        weights = (held.t if held.g is None else held.g) * a
+        if held.acc is not None:
+            weights += held.acc * b
+        return weights.astype(self.t.dtype, copy=False)
+
+    def outputs(self, rows, wanted, first, last, n_threads):
+        """Those of rows over the wanted coordinates, for the labels from first to before last."""
+        columns, (a, b) = np.flatnonzero(wanted), self.mixture()
+        # The hypothesis as the vectors of a Perceptron: outputs are products with these.
+        space = LinearSpace(
+            rows.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
+            averaged=False, normalized=False, log=None,
+        )  # fmt: skip
+        space.sigma[...] = 1.0 if self.averages else a[first:last]
+        for start, end in self.groups(first, last):
+            held = self.held[start // GROUP]
+            numbers = held.t if held.g is None else held.g
+            if self.averages:
+                label = start + held.labels(end - start)
+                numbers = self.hypothesis(held, a[label], b[label])
+            held.lay_out(wanted, columns, [(space.t[:, start - first : end - first], numbers)])
+        return LinearOutputs(space, rows).all(n_threads)
+
     def weights(self):
         """The hypothesis as CSR, shape (n_labels, n_coordinates)."""
-        factors = self.mixture()
-
-        def weighed(held, a, b):
-            weights = (held.t if held.g is None else held.g) * a
-            if held.acc is not None:
-                weights += held.acc * b
-            return weights.astype(self.t.dtype, copy=False)
-
-        with np.errstate(over="ignore"):
-            weights = self.stacked(weighed, *factors)
+        weights = self.stacked(self.hypothesis, *self.mixture())
         if not np.isfinite(weights.data).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return weights
@@ -296,8 +330,8 @@ class LabelBlocks(LinearSpace):
 
         blocks = []
         for held, (first, last) in zip(self.held, self.groups(0, self.n_labels), strict=True):
-            label = np.nonzero(np.unpackbits(held.bits, axis=1, count=last - first))[1]
-            made = numbers(held, *(factor[first:last][label] for factor in factors))
+            label = first + held.labels(last - first)
+            made = numbers(held, *(factor[label] for factor in factors))
             blocks.append(held.matrix(made, last - first, self.n_coordinates))
             blocks[-1].eliminate_zeros()
         return vstack(blocks, format="csr")
@@ -361,13 +395,16 @@ class BlockLoop(LinearLoop):
         return [(0, stop)]
 
     def _call(self, order, seed, start, stop, n_passes, check):
-        ends, n_rows = [], len(self.task.codes)
+        ends, n_rows, n_columns = [], len(self.task.codes), np.count_nonzero(self.wanted)
+        dense = None
         with uninterrupted():
-            for first, last in self.space.blocks(np.count_nonzero(self.wanted)):
+            for first, last in self.space.blocks(n_columns, self.space.itemsize):
+                if dense is None or dense.n_labels != last - first:
+                    dense = self.space.empty(n_columns, last - first)
                 task = task_of(self.task, self.rows, first, last)
-                with self.space.learning(self.wanted, first, last, n_rows) as space:
-                    ended = LinearLoop(space, self.rule, task).run(order, seed, stop, 1, False)
-                    ends.append((*ended, space.trials))
+                with self.space.learning(dense, self.wanted, first, n_rows):
+                    ended = LinearLoop(dense, self.rule, task).run(order, seed, stop, 1, False)
+                    ends.append((*ended, dense.trials))
             learning, passes, converged, trials = zip(*ends, strict=True)
             self.space.count_trials(max(trials))
             self.part = stop / n_rows
@@ -397,8 +434,7 @@ class BlockOutputs(LinearOutputs):
         wanted = space.wanted(self.rows, learns=False)
         rows = narrowed(self.rows, wanted, space.bias)
         out = np.empty((self.rows.n_rows, space.n_labels))
-        for first, last in space.blocks(np.count_nonzero(wanted)):
-            outputs = LinearOutputs(space.dense(wanted, first, last), rows)
-            out[:, first:last], sound = outputs.all(n_threads)
+        for first, last in space.blocks(np.count_nonzero(wanted), space.t.itemsize):
+            out[:, first:last], sound = space.outputs(rows, wanted, first, last, n_threads)
             finite = finite and sound
         return out, finite

@@ -261,6 +261,10 @@ cdef class LinearSpace(FirstOrderSpace):
         if self.c.averaged:
             self.of_labels(self.acc)[...] = sums
 
+    def begin_after(self, int64_t trials):
+        """Let so many trials have been counted."""
+        self.trials = trials
+
     # ----------------------------------------------------------------- what rows have besides
 
     def open_rows(self, Py_ssize_t n_rows, kept, bint keeps_multipliers):
