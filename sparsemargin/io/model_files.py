@@ -342,7 +342,9 @@ def _check(name: str, state: dict[str, Any]) -> None:
     if "_label_form" in state:
         form = state["_label_form"]
         require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
-        require(type(space) in (LinearSpace, LabelBlocks), "'_space' is of rows with one class each")
+        require(
+            type(space) in (LinearSpace, LabelBlocks), "'_space' is of rows with one class each"
+        )
     if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     _check_hypothesis(space, state["_structure"])

@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.label_blocks import (
-    BlockLoop, BlockOutputs, LabelBlocks, labels_at_once, resized
-)  # fmt: skip
+    BlockLoop,
+    BlockOutputs,
+    LabelBlocks,
+    labels_at_once,
+    resized,
+)
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_loop import LinearLoop, linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs

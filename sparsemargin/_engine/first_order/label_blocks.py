@@ -29,7 +29,13 @@ DENSE_BYTES = 1 << 29
 # Labels that are held together, and the fewest that are learned together.
 GROUP = 16
 
+# Coordinates that are looked through at once stay in a near cache.
+_ROWS_AT_ONCE = 1 << 14
+
 _MOST_FEATURES = 1 << 58
+
+# How many bits of a byte are set.
+_ONES = np.array([byte.bit_count() for byte in range(256)])
 
 
 def labels_at_once(n_coordinates, n_labels, itemsize):
@@ -60,28 +66,37 @@ class Held(NamedTuple):
     @classmethod
     def of(cls, columns, t, g, acc):
         """Take what is not 0 out of arrays of shape (n_columns, n_labels), and leave zeros."""
-        bits = _nonzero(t)
-        if acc is not None:
-            bits |= _nonzero(acc)
-        kept = np.flatnonzero(bits.any(axis=1))
-        bits, taken = bits[kept], []
+        found = [np.zeros(0, np.intp)]
+        for start in range(0, len(t), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            bits = _nonzero(t[some])
+            if acc is not None:
+                bits |= _nonzero(acc[some])
+            found.append(np.flatnonzero(bits) + start * t.shape[1])
+        at = np.divmod(np.concatenate(found), t.shape[1])
+        begins = np.diff(at[0], prepend=-1) > 0
+        kept = at[0][begins]
+        bits = np.zeros((len(kept), t.shape[1]), bool)
+        bits[np.cumsum(begins) - 1, at[1]] = True
+        taken = [None if array is None else array[at] for array in (t, g, acc)]
         for array in (t, g, acc):
-            taken.append(None if array is None else array[kept][bits])
             if array is not None:
-                array[kept] = 0
+                array[at] = 0
         return cls(columns[kept], np.packbits(bits, axis=1), *taken)
 
-    def lay_out(self, wanted, columns, pairs):
-        """Put numbers, one for each of t, into an array full of zeros over the `columns`, which
-        are those `wanted`, pair by pair; others are left out."""
+    def over(self, wanted):
+        """What is held of the coordinates that are wanted."""
         there = wanted[self.columns]
-        bits = np.unpackbits(self.bits, axis=1, count=pairs[0][0].shape[1]).view(bool)
-        chosen = np.repeat(there, np.count_nonzero(bits, axis=1))
-        places, bits = np.searchsorted(columns, self.columns[there]), bits[there]
-        for array, numbers in pairs:
-            rows = np.zeros(bits.shape, array.dtype)
-            rows[bits] = numbers[chosen]
-            array[places] = rows
+        chosen = np.repeat(there, sum(_ONES[byte] for byte in self.bits.T))
+        numbers = (None if each is None else each[chosen] for each in self[2:])
+        return Held(self.columns[there], self.bits[there], *numbers)
+
+    def lay_out(self, columns, array, numbers):
+        """Put numbers, one for each of t, into an array full of zeros over such columns."""
+        bits = np.unpackbits(self.bits, axis=1, count=array.shape[1]).view(bool)
+        rows = np.zeros(bits.shape, array.dtype)
+        rows[bits] = numbers
+        array[np.searchsorted(columns, self.columns)] = rows
 
     def labels(self, n_labels):
         """That of each number, among those that are held together."""
@@ -100,9 +115,8 @@ class Held(NamedTuple):
         """What `_asdict` gave, checked; `like` is what a block of the space has for its arrays."""
         n, n_bytes = length_of(state, "columns"), -(-n_labels // 8)
         columns = array_of(state, "columns", np.int64, (n,))
-        require(n == 0 or (0 <= columns[0] and columns[-1] < n_coordinates
-                           and (columns[1:] > columns[:-1]).all()),
-                f"'columns' do not rise from 0 to {n_coordinates - 1}")  # fmt: skip
+        rising = np.diff(columns, prepend=-1, append=n_coordinates) > 0
+        require(rising.all(), f"'columns' do not rise from 0 to {n_coordinates - 1}")
         bits = array_of(state, "bits", np.uint8, (n, n_bytes))
         unpacked = np.unpackbits(bits, axis=1)
         require(not unpacked[:, n_labels:].any(), f"'bits' are not of {n_labels} labels")
@@ -183,7 +197,7 @@ class LabelBlocks(LinearSpace):
 
     def groups(self, first, last):
         """First and last label of those held together."""
-        return [(l, min(l + GROUP, last)) for l in range(first, last, GROUP)]
+        return [(start, min(start + GROUP, last)) for start in range(first, last, GROUP)]
 
     @property
     def itemsize(self):
@@ -191,7 +205,7 @@ class LabelBlocks(LinearSpace):
         return sum(array.itemsize for array in self.like.values() if array is not None)
 
     def blocks(self, n_columns, itemsize):
-        """First and last label of those of which so many coordinates fit, at such bytes a number."""
+        """First and last label of those of which so many coordinates fit, at so many bytes each."""
         size = labels_at_once(n_columns, self.n_labels, itemsize)
         starts = range(0, self.n_labels, size)
         return [(first, min(first + size, self.n_labels)) for first in starts]
@@ -224,12 +238,10 @@ class LabelBlocks(LinearSpace):
         space.begin_after(self.trials)
         for a, b in self.groups(first, last):
             held = self.held[a // GROUP]
-            pairs = [
-                (getattr(space, name)[:, a - first : b - first], getattr(held, name))
-                for name, array in self.like.items()
-                if array is not None
-            ]
-            held.lay_out(wanted, columns, pairs)
+            for name, array in self.like.items():
+                if array is not None:
+                    its = getattr(space, name)[:, a - first : b - first]
+                    held.lay_out(columns, its, getattr(held, name))
         of_rows = self.row_slack, self.multipliers
         kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
         space.open_rows(n_rows, kept, self.multipliers is not None)
@@ -305,12 +317,12 @@ class LabelBlocks(LinearSpace):
         )  # fmt: skip
         space.sigma[...] = 1.0 if self.averages else a[first:last]
         for start, end in self.groups(first, last):
-            held = self.held[start // GROUP]
+            held = self.held[start // GROUP].over(wanted)
             numbers = held.t if held.g is None else held.g
             if self.averages:
                 label = start + held.labels(end - start)
                 numbers = self.hypothesis(held, a[label], b[label])
-            held.lay_out(wanted, columns, [(space.t[:, start - first : end - first], numbers)])
+            held.lay_out(columns, space.t[:, start - first : end - first], numbers)
         return LinearOutputs(space, rows).all(n_threads)
 
     def weights(self):

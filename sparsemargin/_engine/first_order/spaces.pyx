@@ -179,8 +179,12 @@ cdef class LinearSpace(FirstOrderSpace):
         array = array_of(state, name, dtype, (n_coordinates * n,))
         if width == n:
             return writable(array).reshape(n_coordinates, n)
-        numbers = zeros(n_coordinates, width, dtype)
-        numbers[:, :n] = array.reshape(n_coordinates, n)
+        numbers, array = zeros(n_coordinates, width, dtype), array.reshape(n_coordinates, n)
+        # What is not written to takes no memory.
+        for start in range(0, n_coordinates, 1 << 10):
+            some = slice(start, start + (1 << 10))
+            if array[some].view(f"i{array.itemsize}").any():
+                numbers[some, :n] = array[some]
         return numbers
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
