@@ -210,8 +210,12 @@ cdef class LinearSpace(FirstOrderSpace):
         array = array_of(state, name, dtype, (n_coordinates * n,))
         if width == n:
             return writable(array).reshape(n_coordinates, n)
-        numbers = zeros(n_coordinates, width, dtype)
-        numbers[:, :n] = array.reshape(n_coordinates, n)
+        numbers, array = zeros(n_coordinates, width, dtype), array.reshape(n_coordinates, n)
+        # What is not written to takes no memory.
+        for start in range(0, n_coordinates, 1 << 10):
+            some = slice(start, start + (1 << 10))
+            if array[some].view(f"i{array.itemsize}").any():
+                numbers[some, :n] = array[some]
         return numbers
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -246,24 +250,31 @@ cdef class LinearSpace(FirstOrderSpace):
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(self.of_labels(weights).T)
 
-    @np.errstate(over="ignore")
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        a, b = (np.pad(factor, (0, self.width - len(factor))) for factor in self.mixture())
+        labels = slice(0, self.width)
         if not self.c.averaged:
-            return np.multiply(self.g, a).astype(self.t.dtype, copy=False)
+            return self.mixed(self.g, None, None, labels)
         weights = np.empty_like(self.t)
         for start in range(0, len(weights), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            weights[some] = self.g[some] * a + self.counted(some) * b
+            weights[some] = self.mixed(self.g[some], self.acc[some], self.synced[some], labels)
         return weights
 
-    def counted(self, some):
-        """acc of some coordinates, and what is pending of it."""
+    @np.errstate(over="ignore")
+    def mixed(self, g, acc, synced, labels):
+        """The weights of some labels, padding among them, for coordinates of these numbers."""
+        a, b = (np.pad(each, (0, self.width - len(each)))[labels] for each in self.mixture())
+        if acc is None:
+            return np.multiply(g, a).astype(g.dtype, copy=False)
+        return (g * a + self.counted(g, acc, synced, labels) * b).astype(g.dtype, copy=False)
+
+    def counted(self, g, acc, synced, labels):
+        """acc, and what is pending of it."""
         if not self.labels["flushes"].any():
-            return self.acc[some]
-        pending = np.take_along_axis(self.pending.T, self.synced[some].astype(np.intp), axis=0)
-        return self.acc[some] + pending * self.g[some]
+            return acc
+        pending = np.take_along_axis(self.pending[labels].T, synced.astype(np.intp), axis=0)
+        return acc + pending * g
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
@@ -286,8 +297,8 @@ cdef class LinearSpace(FirstOrderSpace):
     def summed(self):
         """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
         times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        summed = self.of_labels(self.counted(slice(None)))
-        return times * self.of_labels(self.g) + summed
+        summed = self.counted(self.g, self.acc, self.synced, slice(0, self.width))
+        return times * self.of_labels(self.g) + self.of_labels(summed)
 
     def noted(self):
         """Where the sum of the hypotheses is no multiple of the weights: bool."""
@@ -303,6 +314,10 @@ cdef class LinearSpace(FirstOrderSpace):
             self.of_labels(self.acc)[...] = sums
             self.synced[...] = 0
             self.pending[...] = 0.0
+
+    def begin_after(self, int64_t trials):
+        """Let so many trials have been counted."""
+        self.trials = trials
 
     # ----------------------------------------------------------------- what rows have besides
 
