@@ -43,13 +43,15 @@ class StoredProducts:
     task : Task
     products : ndarray of shape (n_rows, n_rows)
         The soft margin's coordinates included.
+    norms : ndarray of shape (n_rows,)
+        Their square roots on the diagonal.
     rows : slice or ndarray
         Numbers of the rows in the task.
 
     Attributes
     ----------
-    norms, measured : ndarray of shape (n_rows,)
-        Their norms; the same where instances are divided by them, else ones.
+    measured : ndarray of shape (n_rows,)
+        The norms where instances are divided by them, else ones.
     slots : ndarray of shape (n_rows,), int64
         Where the rows' coefficients are; -1: there is no room for the row.
     n_slots : int
@@ -74,10 +76,9 @@ class StoredProducts:
     acc = outputs = joined = outside = multipliers = None
     slack = 0.0
 
-    def __init__(self, space, rule, task, products, rows):
+    def __init__(self, space, rule, task, products, norms, rows):
         self.space, self.rule, self.task = space, rule, task
-        self.products, self.rows = products, rows
-        self.norms = np.sqrt(products.diagonal())
+        self.products, self.norms, self.rows = products, norms, rows
         self.measured = self.norms if rule.measures_rows else np.ones(len(products))
 
     def signs_and_shares(self, label):
@@ -147,7 +148,8 @@ class GramLoop(StoredProducts):
     """
 
     def __init__(self, space, rule, task):
-        super().__init__(space, rule, task, _gram_matrix(space, task.rows), slice(None))
+        products = _gram_matrix(space, task.rows)
+        super().__init__(space, rule, task, products, np.sqrt(products.diagonal()), slice(None))
         shape = space.n_labels, len(task.codes)
         self.n_slots = len(task.codes)
         self.slots = np.arange(self.n_slots)
