@@ -11,8 +11,7 @@ SHARED = "sparsemargin._engine._cyutility"
 
 # Modules without loops over entries or labels.
 COLD = {
-    "first_order/joint", "first_order/labels", "first_order/rules", "first_order/storage",
-    "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
+    "first_order/labels", "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
 }  # fmt: skip
 
 # For whoever sets flags, as the sanitizers' build does, they stay.

@@ -212,7 +212,7 @@ CHANGES = [
     (average, (*LINEAR, "n_coordinates"), 26, "'t' is not an array"),
     (average, (*LINEAR, "n_coordinates"), 2**62, "'n_coordinates' is not a whole number"),
     (average, (*LINEAR, "p"), 3.0, "it has no 'g'|'g' is not an array"),
-    (average, (*LINEAR, "p"), 1.0, "'p' is not a number from 2 to 256"),
+    (average, (*LINEAR, "p"), 1.0, "'p' is not a number from 2 to 64"),
     (average, (*LINEAR, "p"), {"float": "nan"}, "'p' is not a number"),
     (average, (*LINEAR, "bias"), 1.0, "is not a whole number from 24 to 24"),
     (average, (*LINEAR, "trials"), -1, "'trials' is not a whole number"),

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, issparse, random
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
 from sparsemargin._engine.first_order import storage as _storage
-from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin.io.model_files import load_model, save_model
 
 # ROMMA says that it has not come to its aim.

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint_trials import train as train_joint
-from sparsemargin._engine.first_order.outputs import outputs
-from sparsemargin._engine.first_order.trials import train
 from sparsemargin._engine.matrix.dual import own_products
 from sparsemargin._engine.matrix.trials import absorb_rows, learn_rows
 from sparsemargin._engine.matrix.trials import outputs as outputs_of_seen
@@ -39,15 +36,6 @@ _BY_VALUES = {
     )
     for value in VALUE_TYPES
 }
-_BY_STATE = {
-    (value, index, state): SimpleNamespace(
-        train=train[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-        train_joint=train_joint[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-        outputs=outputs[_FLOATS[state], _FLOATS[value], _INTEGERS[index]],
-    )
-    for value, index, state in product(VALUE_TYPES, INDEX_TYPES, VALUE_TYPES)
-}
-
 
 class BadRow(Exception):
     """A kernel met a row it can't learn from."""
@@ -66,8 +54,3 @@ def for_rows(rows: Any) -> Any:
 def for_values(values: Any) -> Any:
     """Kernels that need an array of values alone."""
     return _BY_VALUES[values.dtype]
-
-
-def for_state(rows: Any, space: Any) -> Any:
-    """Kernels that need rows and the learned state."""
-    return _BY_STATE[rows.data.dtype, rows.indices.dtype, space.t.dtype]

@@ -115,12 +115,6 @@ class Opened:
         learner._coef = None
         if isinstance(learner, FirstOrderLearner):
             learner._outcome = learner._learned = None
-        if len(self.surveys) > 1 and getattr(learner._space, "is_tiled", False):
-            raise ValueError(
-                f"The weights of {n_labels} labels and {self.n_columns:,} features would be held "
-                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
-                "some of the labels at a time."
-            )
 
     @property
     def n_rows(self) -> int:

@@ -36,7 +36,7 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
 
     Parameters
     ----------
-    p : float from 2 to 256, or "log", default=2.0
+    p : float from 2 to 64, or "log", default=2.0
         Norm of the instances; weights are measured by the dual norm. ``"log"`` is
         ``max(2, 2 ln n_features)``.
     c : float in [0, 1), default=0.4

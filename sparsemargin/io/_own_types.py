@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint import JointSpace
-from sparsemargin._engine.first_order.linear import LinearSpace
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
-from sparsemargin._engine.fitting.epochs import Outcome
+from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.matrix.dual_spaces import DualSpaces
 from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
@@ -59,7 +58,7 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 
 #: What the entries of a state are called that may be saved by coordinate. Of others that a file
 #: had so, copies would be made that take all the memory that the zeros do not.
-BY_COORDINATE = "t", "g", "acc", "synced", "tiles", "place_of"
+BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
 
 
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -68,8 +67,6 @@ def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _linear_state(space: LinearSpace) -> dict[str, Any]:
-    if space.is_tiled:
-        return _by_coordinate(space.__getstate__(), "tiles")
     return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
 
 
@@ -94,24 +91,24 @@ _HISTORY = {
 }  # fmt: skip
 
 
-def _outcome_state(outcome: Outcome) -> dict[str, Any]:
+def _result_state(result: FitResult) -> dict[str, Any]:
     """The epochs' history as one array of each of its numbers."""
-    columns = zip(*outcome.history, strict=True) if outcome.history else ([],) * len(_HISTORY)
+    columns = zip(*result.history, strict=True) if result.history else ([],) * len(_HISTORY)
     history = {
         name: np.array(column, dtype)
         for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
     }
-    return {**vars(outcome), "history": history}
+    return {**vars(result), "history": history}
 
 
-def _restore_outcome(state: dict[str, Any]) -> Outcome:
+def _restore_result(state: dict[str, Any]) -> FitResult:
     soft_margin = part(state, "soft_margin")
     require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
     known = fields(state, {
         "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
         "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
     })  # fmt: skip
-    return Outcome(soft_margin=soft_margin, history=_rows_of(part(state, "history")), **known)
+    return FitResult(soft_margin=soft_margin, history=_rows_of(part(state, "history")), **known)
 
 
 def _rows_of(history: dict[str, Any]) -> list[tuple]:
@@ -154,17 +151,19 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     return random
 
 
+#: By the names that files give them.
 OWN_TYPES = {
-    own.kind.__name__: own
-    for own in (
-        OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
-        OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
-        OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
-        OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
-        OwnType(LabelSpaces, _spaces_state, _restore_spaces),
-        OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
-        OwnType(Outcome, _outcome_state, _restore_outcome),
-        OwnType(SoftMargin, vars, _restore_soft_margin),
-        OwnType(np.random.RandomState, _random_state, _restore_random),
-    )
+    "LinearSpace": OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+    "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
+    "KernelSpace": OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
+    "DualSpaces": OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
+    "LabelSpaces": OwnType(LabelSpaces, _spaces_state, _restore_spaces),
+    "FirstOrderRule": OwnType(
+        FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)
+    ),
+    "Outcome": OwnType(FitResult, _result_state, _restore_result),
+    "SoftMargin": OwnType(SoftMargin, vars, _restore_soft_margin),
+    "RandomState": OwnType(np.random.RandomState, _random_state, _restore_random),
 }
+
+NAMES = {own.kind: name for name, own in OWN_TYPES.items()}

@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint import JointSpace
-from sparsemargin._engine.first_order.labels import FirstOrderSpace
-from sparsemargin._engine.first_order.linear import LinearSpace
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.matrix.dual_spaces import DualSpaces
 from sparsemargin._engine.matrix.label_spaces import LabelSpaces

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.linear import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.io.labels import (
@@ -349,16 +348,10 @@ class _Stream:
     def _check_memory(self) -> None:
         """Refuse to let what corrections make take more memory than there is for it."""
         space = self.learner._space
-        if isinstance(space, KernelSpace):
-            what, smaller = f"The pool's {space.n_support:,} rows take", "max_support"
-        elif isinstance(space, LinearSpace) and space.is_tiled:
-            what, smaller = "The weights that are not 0, and the places of all, take", "hash_bits"
-        else:
-            return
-        if space.nbytes > self.memory_limit:
+        if isinstance(space, KernelSpace) and space.nbytes > self.memory_limit:
             raise ValueError(
-                f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
-                f"Raise it, or pass a smaller {smaller}."
+                f"The pool's {space.n_support:,} rows take {space.nbytes:,} bytes, more than "
+                f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller max_support."
             )
 
     def _moment(self, block: RowBlock) -> Moment:

@@ -13,13 +13,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine import kernels
-from sparsemargin._engine.first_order.linear import LinearSpace
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_loop import linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.rules import FirstOrderRule
-from sparsemargin._engine.first_order.storage import TILE_LABELS, are_tiled
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn
+from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
@@ -85,7 +83,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     _space: LinearSpace | KernelSpace
     _rule: FirstOrderRule
-    _outcome: Outcome | None
+    _outcome: FitResult | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
     # Of the last fit.
@@ -138,8 +136,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             self._open_fit(rows, X, weights)
             return self._learn_rows(rows, targets, weights, seed, check=as_used)
         except BadRow as bad:
-            if bad.status == kernels.NOT_CANONICAL:
-                return self._learn_afresh(border.canonical(X), targets, weights, seed)
             border.refuse_row(rows, bad.status, bad.row)
         except PoolFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
@@ -177,11 +173,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         provable = self._recall_rows(task)
         if isinstance(self._space, KernelSpace):
             pools.number(self._space, task)
-        aim = Aim(
+        stopping = StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable,
         )  # fmt: skip
-        self._outcome = learn(self._loop(task), aim, seed=seed, verbose=int(self.verbose))
+        self._outcome = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if self._learned is not None:
             self._learned = self._learned[0], task.kept
         self.n_iter_ = self._outcome.n_iter
@@ -234,12 +230,12 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _is_certified(self) -> bool:
         return self.hypothesis == "last" and (self._has_aim() or self.keep_history)
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
+    def _warn_of_shortfall(self, result: FitResult) -> None:
         """Say so where the fit did not come to its aim."""
-        if outcome.proven or not self._has_aim() or (self.tol is None and outcome.converged):
+        if result.proven or not self._has_aim() or (self.tol is None and result.converged):
             return
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
-        if outcome.converged and self.tol is not None:
+        if result.converged and self.tol is not None:
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
             message = (
                 f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "
@@ -321,42 +317,35 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         linked = self.p != 2
         kind = np.dtype(np.float64) if linked or self._is_certified() else dtype
         # theta, its link where that is another vector, the sum of the weights and its state.
-        types = {"t": kind, "g": kind} if linked else {"t": kind}
+        size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
-            types |= {"acc": kind, "synced": np.dtype(np.uint16)}
-        if are_tiled(n_features + self.fit_intercept, n_labels, types):
-            return np.dtype(np.int32).itemsize * -(-n_labels // TILE_LABELS)
-        return n_labels * sum(each.itemsize for each in types.values())
+            size += kind.itemsize + np.dtype(np.uint16).itemsize
+        return n_labels * size
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = self._space
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if self._structure["hypothesis"] == "vote":
-            return votes(self, rows), True
+            return votes(self, rows)
         if self._structure["hypothesis"] == "random":
-            outputs, exponents = random_outputs(self, rows)
-            outputs = outputs if relative else np.ldexp(outputs, exponents)
-            return outputs, bool(np.isfinite(outputs).all())
-        if isinstance(space, KernelSpace):
-            outputs = hypothesis_outputs(space, rows, self._n_threads())
-            return outputs, bool(np.isfinite(outputs).all())
-        return self._linear_outputs(rows, relative=relative).all(self._n_threads())
+            return random_outputs(self, rows)
+        if isinstance(self._space, KernelSpace):
+            return hypothesis_outputs(self._space, rows, self._n_threads())
+        return self._linear_outputs(rows).all(self._n_threads())[0]
 
     def _outputs_are_parts(self) -> bool:
         replayed = self._structure["hypothesis"] in ("vote", "random")
         return not replayed and not isinstance(self._space, KernelSpace)
 
-    def _output_parts(
-        self, rows: border.Rows, *, relative: bool
-    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
+    def _output_parts(self, rows: border.Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
         if not self._outputs_are_parts():
-            return super()._output_parts(rows, relative=relative)
-        outputs = self._linear_outputs(rows, relative=relative)
-        return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
+            return super()._output_parts(rows)
+        outputs = self._linear_outputs(rows)
+        step = max(1, _OUTPUTS_PER_PART // self._space.n_labels)
+        return lambda start, stop: outputs.part(start, stop)[0], step
 
-    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
-        return LinearOutputs(self._space, rows, relative=relative)
+    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
+        return LinearOutputs(self._space, rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
-from sparsemargin._engine.first_order.joint import JointSpace
-from sparsemargin._engine.first_order.joint_loop import joint_loop
-from sparsemargin._engine.first_order.linear import LinearSpace
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._first_order import FirstOrderLearner
 from sparsemargin.learners._limits import Limit, one_of
@@ -84,17 +80,12 @@ class JointLearner(FirstOrderLearner):
             return super()._bytes_per_feature(dtype, n_labels, n_features)
         return n_labels * super()._bytes_per_feature(dtype, 1, n_features)
 
-    def _loop(self, task: Task) -> AbstractContextManager:
-        if isinstance(self._space, JointSpace):
-            return joint_loop(self._space, self._rule, task)
-        return super()._loop(task)
-
     # ------------------------------------------------------------------------------ prediction
 
-    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
+    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
         if isinstance(self._space, JointSpace):
-            return LinearOutputs(self._space.side_by_side(), rows, relative=relative)
-        return super()._linear_outputs(rows, relative=relative)
+            return LinearOutputs(self._space.side_by_side(), rows)
+        return super()._linear_outputs(rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

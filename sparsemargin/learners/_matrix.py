@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn, learn_once
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import SeenSpace
 from sparsemargin._engine.matrix.dual import DualSpace
@@ -170,15 +170,16 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         check_steps(task)
         if isinstance(self._space, DualSpaces):
             duals.recall_rows(self, self._space, task)
-        outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
+        stopping = StoppingRule(self.max_iter)
+        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if isinstance(self._space, DualSpaces):
             duals.keep_rows(self, task)
-        self.n_iter_ = outcome.n_iter
-        self._warn_of_shortfall(outcome)
+        self.n_iter_ = result.n_iter
+        self._warn_of_shortfall(result)
         return self
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
-        if self.max_iter is None and not (outcome.converged or outcome.interrupted):
+    def _warn_of_shortfall(self, result: FitResult) -> None:
+        if self.max_iter is None and not (result.converged or result.interrupted):
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
@@ -212,27 +213,16 @@ class MatrixLearner(WeightedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if isinstance(self._space, DualSpaces):
-            return duals.outputs(self, self._space, rows), True
+            return duals.outputs(self, self._space, rows)
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return self._space.votes(self._points(rows)[0]), True
+            return self._space.votes(self._points(rows)[0])
         if hypothesis == "random":
-            X, exponent = self._points(rows)
-            out = self._space.random_outputs(X, self._slice_seed)
-            out = out if relative else np.ldexp(out, exponent)
-            return out, bool(np.isfinite(out).all())
-        return self._plain_outputs(rows, relative=relative)
-
-    def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = cast(LabelSpaces, self._space)
-        out, extreme = space.outputs(rows)
-        if extreme.any():
-            X, exponent = self._points(rows, extreme)
-            again = X @ space.weights().T
-            out[extreme] = again if relative else np.ldexp(again, exponent)
-        return out, bool(np.isfinite(out).all())
+            X, exponents = self._points(rows)
+            return np.ldexp(self._space.random_outputs(X, self._slice_seed), exponents)
+        return self._space.outputs(rows)[0]
 
     # ------------------------------------------------------------------------ fitted attributes
 

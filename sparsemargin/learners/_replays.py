@@ -31,20 +31,20 @@ def votes(learner: Any, rows: Rows) -> np.ndarray:
     return result
 
 
-def random_outputs(learner: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels), up to
-    powers of two; and these."""
+def random_outputs(learner: Any, rows: Rows) -> np.ndarray:
+    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
     space = learner._space
     X, exponents = learner._points(rows)
     slices = draw(learner, X, space.trials)
     normalized = int(space.normalizes)
     if not isinstance(space, KernelSpace):
-        return LinearReplay(space, X, counted=False).outputs_at(slices)[normalized], exponents
+        outputs = LinearReplay(space, X, counted=False).outputs_at(slices)[normalized]
+        return np.ldexp(outputs, exponents)
     result = np.empty((X.shape[0], space.n_labels))
     for which, products in pool_products(space, rows, learner._n_threads()):
         replay = KernelReplay(space, products, counted=False)
         result[which] = replay.outputs_at(slices[which])[normalized]
-    return result, np.zeros_like(exponents)
+    return result
 
 
 def outputs_by_moment(

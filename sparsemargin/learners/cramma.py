@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin.learners._cramma_rate import automatic_rate
 from sparsemargin.learners._first_order import FirstOrderLearner, Sample

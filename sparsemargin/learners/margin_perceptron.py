@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin.learners._first_order import FirstOrderLearner, Sample
 from sparsemargin.learners._learner import Hypothesis

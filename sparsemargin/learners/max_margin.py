@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from sparsemargin._engine.first_order.rules import FirstOrderRule
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin.learners._first_order import FirstOrderLearner, Sample
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit

@@ -1,80 +1,235 @@
-"""What every first-order space keeps of its labels, whatever their vectors are made of."""
+"""What every first-order space keeps of its labels, whatever their vectors are made of.
 
-from libc.math cimport pow, sqrt
+Beside the vector theta = scale * t of a label these are a few numbers: its norm, what the average
+has counted, the threshold of the next correction, and the certificate's bound. A rule speaks
+here, and only at corrections: `answer` asks it for a step, `settle` for the next threshold.
+"""
+
+from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
+from sparsemargin._engine.first_order.rules cimport (
+    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Projection, Rule, Step, Trial, respond,
+    threshold
+)
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.numerics.power cimport Power
-from sparsemargin._engine.rows.csr cimport RowScale
-from sparsemargin._engine.first_order.rules cimport Projection
-from sparsemargin._engine.first_order.storage cimport Places
 from sparsemargin._engine.numerics.sums cimport Sum
+from sparsemargin._engine.rows.csr cimport RowScale
 
-cdef struct Labels:
-    # One entry a label; theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
-    double* scale
-    double* sigma
-    double* norm  # ||theta||_p
-    Sum* S  # sum of |t|**p over the features
-    double* S_peak  # largest S since it was last summed afresh
-    double* S_slack  # the same sum over the soft-margin coordinates
-    double* Z  # sum of c_k unit_k since the last flush
-    double* unit_peak  # largest unit since the last flush
-    double* bar  # a trial corrects where y w.x <= bar (times the row's norm)
-    double* largest  # largest norm among the corrections
-    double* mass  # L: theta is a sum of y x with multipliers that add up to it
-    double* bound  # least ||theta||_p / L so far
-    int64_t* corrections
-    int64_t* begin  # trials before the one that made the current vector
-    int64_t* stopped  # trials when the label used up its corrections; -1: still learning
-    int64_t* idle  # trials that passed while it was stopped
-    int64_t* nonzero  # coordinates of t that are not zero
-    int64_t* passes  # sweeps over all coordinates so far
-    int64_t* shift  # power of two t has been rescaled by in all
-    int64_t* flushes  # since the last sweep that brought acc up to date
-    int64_t* started  # whether theta has left 0
-    int64_t* limit  # corrections after which the label stops; -1: none
-    int64_t* unmoved  # tests that fired and led to no step
+
+cdef struct Label:
+    # theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
+    double scale
+    double norm  # ||theta||_p
+    double S_peak  # largest S since it was last summed afresh
+    double S_slack  # the same sum over the soft-margin coordinates
+    double Z  # sum of c_k unit_k since the last flush
+    double unit_peak  # largest unit since the last flush
+    double largest  # largest norm among the corrections
+    double mass  # L: theta is a sum of y x with multipliers that add up to it
+    double bound  # least ||theta||_p / L so far
+    int64_t corrections
+    int64_t begin  # trials before the one that made the current vector
+    int64_t stopped  # trials when the label used up its corrections; -1: still learning
+    int64_t idle  # trials that passed while it was stopped
+    int64_t nonzero  # coordinates of t that are not zero
+    int64_t passes  # sweeps over all coordinates so far
+    int64_t shift  # power of two t has been rescaled by in all
+    int64_t flushes  # since the last sweep that brought acc up to date
+    int64_t started  # whether theta has left 0
+    int64_t limit  # corrections after which the label stops; -1: none
+    int64_t unmoved  # tests that fired and led to no step
+    Sum S  # sum of |t|**p over the features
+
 
 cdef struct Space:
-    Labels of
+    Label* labels
+    # Side by side, for trials to be tested by vectors.
+    double* sigma
+    double* threshold  # a trial corrects where y w.x <= threshold (times the row's norm)
     Power link  # p - 1
     Power p
     Py_ssize_t n_labels
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
-    Places at
     double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_labels, where the rule keeps them
-    RowScale* measured  # n_rows, along with them: what rows were measured to be, norm 0: not yet
+    RowScale* scales  # n_rows, along with them: what rows were measured to be, norm 0: not yet
     int window  # 2**-window < S < 2**window
     bint averaged
     bint normalized  # hypotheses count with norm 1
 
 
-cdef inline double total_S(const Space* space, Py_ssize_t l) noexcept nogil:
-    return space.of.S[l].high + space.of.S[l].low + space.of.S_slack[l]
+# ------------------------------------------------------------------------------- norms and units
+
+cdef inline double total_S(const Label* label) noexcept nogil:
+    return label.S.high + label.S.low + label.S_slack
 
 
 cdef inline double p_root(const Space* space, double total) noexcept nogil:
     return sqrt(total) if space.p.exponent == 2.0 else pow(total, 1.0 / space.p.exponent)
 
 
-cdef double unit(const Space* space, Py_ssize_t label) noexcept nogil
-cdef double counted(const Space* space, Py_ssize_t label, int64_t trials) noexcept nogil
-cdef void refit(Space* space, Py_ssize_t label, Projection projection) noexcept nogil
-cdef void tighten(Space* space, Py_ssize_t label) noexcept nogil
+cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
+    """What g is multiplied by when the current vector is counted as a hypothesis."""
+    cdef double norm = space.labels[l].norm
+    if space.normalized:
+        return space.sigma[l] / norm if norm > 0.0 else 0.0
+    return space.sigma[l]
+
+
+cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
+    """What g stands for in the sum of all hypotheses of so many trials, beside acc."""
+    return space.labels[l].Z + (trials - space.labels[l].begin) * unit(space, l)
+
+
+cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
+    """Project theta, and bring norm and sigma up to date."""
+    cdef Label* label = space.labels + l
+    cdef double root, total = total_S(label)
+    if total <= 0.0:
+        label.norm = space.sigma[l] = 0.0
+        return
+    root = p_root(space, total)
+    label.norm = label.scale * root
+    if projection == ONTO_SPHERE or (projection != FREE and label.norm > 1.0):
+        label.scale /= label.norm
+        label.mass /= label.norm
+        label.norm = 1.0
+    space.sigma[l] = label.scale
+    if space.p.exponent != 2.0:
+        space.sigma[l] *= root * root / total
+
+
+cdef inline void tighten(Label* label) noexcept nogil:
+    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
+    cdef double bound = label.norm / label.mass
+    if bound < label.bound and isfinite(label.mass):
+        label.bound = bound
+
+
+# --------------------------------------------------------------------------------- what guards them
+
+cdef enum:
+    BITS_TO_STALE_2 = 10  # for p = 2 the increments of S are rounded row by row,
+    BITS_TO_STALE_P = 90  # for p > 2 they telescope exactly
+    BITS_TO_FLUSH = 10
+    BITS_OF_TERMS = 20
+
+
+cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
+    """Whether S has fallen so far that it is to be summed afresh."""
+    cdef int bits = BITS_TO_STALE_2 if space.p.exponent == 2.0 else BITS_TO_STALE_P
+    return label.S.high < ldexp(label.S_peak, -bits)
+
+
+cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
+    """Let Z count the current vector up to so many trials; its unit."""
+    cdef Label* label = space.labels + l
+    cdef double current = unit(space, l)
+    if space.averaged:
+        label.Z += (trials - label.begin) * current
+        label.unit_peak = max(label.unit_peak, current)
+    label.begin = trials
+    return current
+
+
+cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
+    """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
+    where g grows far beyond what it was when Z was summed; or Z has so many terms that their
+    rounding, which goes one way where they are equal, could add up."""
+    return 0.0 < least < max(ldexp(label.unit_peak, -BITS_TO_FLUSH),
+                             ldexp(label.Z, -BITS_OF_TERMS))
+
+
+# ------------------------------------------------------------------------- the rule's own scaling
+
+cdef inline double next_threshold(const Rule* rule, const Label* label) noexcept nogil:
+    """That of the next correction."""
+    cdef double tau = threshold(rule, label.corrections + 1)
+    if rule.scaling == BY_RUNNING_MAX:
+        return tau * label.largest
+    if rule.scaling == BY_RADIUS:
+        return tau * rule.radius
+    return tau
+
+
+cdef inline double scaled_step(const Rule* rule, Label* label, double size,
+                               const RowScale* row) noexcept nogil:
+    """The step for the row times row.factor, instances divided as the rule says."""
+    if rule.scaling == BY_ROW:
+        return size / row.norm
+    if rule.scaling == BY_RUNNING_MAX:
+        label.largest = max(label.largest, ldexp(row.norm, row.exponent))
+        return ldexp(size, row.exponent) / label.largest
+    if rule.scaling == BY_RADIUS:
+        return ldexp(size, row.exponent) / rule.radius
+    return ldexp(size, row.exponent)
+
+
+cdef inline double multiplier(const Rule* rule, const Label* label, double size) noexcept nogil:
+    """What a step of that size adds to the row's multiplier: of the instance divided by its own
+    norm, or of the row as it is."""
+    if rule.scaling == BY_RUNNING_MAX:
+        return size / label.largest
+    if rule.scaling == BY_RADIUS:
+        return size / rule.radius
+    return size
+
+
+cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, double output,
+                           double norm, double of_row) noexcept nogil:
+    """What the rule is told of a trial: `output` is ``y w.x``, `of_row` the row's multiplier."""
+    if rule.scaling == BY_ROW:
+        return Trial(output / norm, space.labels[l].norm, 1.0, of_row)
+    return Trial(output, space.labels[l].norm, norm, of_row)
+
+
+cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, double share,
+                        const RowScale* row, Step* step, double* mass) noexcept nogil:
+    """The step for the row times row.factor, its label left out, and what the row's multiplier
+    gains; False if the rule makes none."""
+    cdef double size
+    step[0] = respond(rule, label.corrections + 1, trial)
+    if step.size == 0.0 and step.keep == 1.0:
+        label.unmoved += 1
+        return False
+    size = share * step.size
+    step.size = scaled_step(rule, label, size, row)
+    mass[0] = multiplier(rule, label, size)
+    return True
+
+
+cdef inline void settle(const Rule* rule, Space* space, Py_ssize_t l, double* of_row, double mass,
+                        int64_t trials) noexcept nogil:
+    """Count a correction; `of_row` is the row's multiplier, NULL where the rule keeps none, and
+    `trials` counts the one that made it."""
+    cdef Label* label = space.labels + l
+    if of_row != NULL:
+        of_row[0] += mass
+    label.corrections += 1
+    space.threshold[l] = next_threshold(rule, label)
+    if label.corrections == label.limit:
+        label.stopped = trials
+        space.threshold[l] = -INFINITY
+
+
+# ----------------------------------------------------------------------------------- from Python
+
+cdef class FirstOrderRule:
+    cdef Rule rule
+
 
 cdef class FirstOrderSpace:
     cdef Space c
     cdef readonly int64_t trials
-    cdef readonly object floats
-    cdef readonly object sums
-    cdef readonly object counts
+    cdef readonly object labels
+    cdef readonly object sigma
+    cdef readonly object threshold
     cdef readonly CorrectionLog log
-    cdef dict label_layout(self)
-    cdef bind_labels(self, double p, dict arrays)
-    cdef set_out(self)
+    cdef take_labels(self, double p, labels, sigma, threshold)
+    cdef open_labels(self, double p)

@@ -1,97 +1,141 @@
-"""What every first-order space keeps of its labels, whatever their vectors are made of.
+"""Rules and labels as Python sees them."""
 
-Beside the vector theta = scale * t of a label these are a few numbers: its norm, what the average
-has counted, the bar for the next correction, and the certificate's bound.
-"""
-
-from libc.math cimport isfinite
+from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int64_t
 
 import numpy as np
 
+from sparsemargin._engine.first_order.rules cimport (
+    ALMA, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, PERCEPTRON, ROMMA, UNSCALED,
+    keeps_multipliers
+)
 from sparsemargin._engine.numerics.power cimport make_power
-from sparsemargin._engine.first_order.rules cimport FREE, ONTO_SPHERE, Projection
-from sparsemargin._engine.numerics.sums cimport Sum
 
-# Named in the order of the pointers in `Labels`.
-FLOATS = ("scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "bar", "largest",
-          "mass", "bound")
-COUNTS = ("corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-          "started", "limit", "unmoved")
+from sparsemargin._engine.state import (
+    MAX_TRIALS, array_of, real, require_within, whole, writable
+)
 
+SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
 
-cdef double unit(const Space* space, Py_ssize_t l) noexcept nogil:
-    """What g is multiplied by when the current vector is counted as a hypothesis."""
-    if space.normalized:
-        return space.of.sigma[l] / space.of.norm[l] if space.of.norm[l] > 0.0 else 0.0
-    return space.of.sigma[l]
+cdef dict NOTHING_SET = dict.fromkeys(
+    ("p", "alpha", "B", "C", "radius", "margin", "rate", "epsilon"), 0.0
+)
 
 
-cdef double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
-    """What g stands for in the sum of all hypotheses of so many trials, beside acc."""
-    return space.of.Z[l] + (trials - space.of.begin[l]) * unit(space, l)
+cdef class FirstOrderRule:
+    """A rule with its parameters, ready for the loop; immutable."""
+
+    @staticmethod
+    def perceptron(double p, normalize, double margin=0.0, double eta=1.0):
+        return FirstOrderRule({"kind": PERCEPTRON, "scaling": SCALINGS[normalize], "p": p,
+                               "margin": margin, "rate": eta})
+
+    @staticmethod
+    def alma(double p, normalize, double alpha, double B, double C, double radius):
+        return FirstOrderRule({"kind": ALMA, "scaling": SCALINGS[normalize], "p": p,
+                               "alpha": alpha, "B": B, "C": C, "radius": radius})
+
+    @staticmethod
+    def cramma(double beta, double eta_eff, double epsilon, double radius):
+        return FirstOrderRule({"kind": CRAMMA, "scaling": UNSCALED, "p": 2.0,
+                               "margin": beta * radius, "rate": eta_eff / radius,
+                               "epsilon": epsilon})
+
+    @staticmethod
+    def romma(bint aggressive):
+        # Less than 1, as a bound that may be reached.
+        margin = 1.0 - ldexp(1.0, -53) if aggressive else 0.0
+        return FirstOrderRule({"kind": ROMMA, "scaling": UNSCALED, "p": 2.0, "margin": margin})
+
+    @staticmethod
+    def ascent(double p, normalize):
+        return FirstOrderRule({"kind": ASCENT, "scaling": SCALINGS[normalize], "p": p,
+                               "margin": 1.0})
+
+    def __init__(self, dict fields):
+        self.__setstate__({**NOTHING_SET, **fields})
+
+    def __getstate__(self):
+        return self.rule
+
+    def __setstate__(self, state):
+        numbers = {name: real(state, name, -INFINITY, INFINITY) for name in NOTHING_SET}
+        self.rule = {"kind": whole(state, "kind", PERCEPTRON, ASCENT),
+                     "scaling": whole(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
+
+    @property
+    def measures_rows(self):
+        """Whether margins are those of instances divided by their own norm."""
+        return self.rule.scaling == BY_ROW
+
+    @property
+    def keeps_multipliers(self):
+        """Whether each row's multiplier is kept, since it may fall."""
+        return keeps_multipliers(&self.rule)
 
 
-cdef void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
-    """Project theta, and bring norm and sigma up to date."""
-    cdef Labels* of = &space.of
-    cdef double root, total = total_S(space, l)
-    if total <= 0.0:
-        of.norm[l] = of.sigma[l] = 0.0
-        return
-    root = p_root(space, total)
-    of.norm[l] = of.scale[l] * root
-    if projection == ONTO_SPHERE or (projection != FREE and of.norm[l] > 1.0):
-        of.scale[l] /= of.norm[l]
-        of.mass[l] /= of.norm[l]
-        of.norm[l] = 1.0
-    of.sigma[l] = of.scale[l]
-    if space.p.exponent != 2.0:
-        of.sigma[l] *= root * root / total
+cdef object label_type():
+    cdef Label label
+    return np.asarray(<Label[:1]> &label).dtype
 
 
-cdef void tighten(Space* space, Py_ssize_t l) noexcept nogil:
-    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
-    cdef double bound = space.of.norm[l] / space.of.mass[l]
-    if bound < space.of.bound[l] and isfinite(space.of.mass[l]):
-        space.of.bound[l] = bound
+#: The fields of `Label`, laid out as the compiler does it.
+LABEL = label_type()
 
 
 cdef class FirstOrderSpace:
-    """Base of the spaces that a first-order rule learns in; not for use by itself."""
+    """Base of the spaces that a first-order rule learns in; not for use by itself.
 
-    cdef dict label_layout(self):
-        """Shape and type of the arrays of the labels' numbers."""
-        cdef Py_ssize_t n = self.c.n_labels
-        return {
-            "floats": ((len(FLOATS), n), np.float64),
-            "sums": ((n, sizeof(Sum) // sizeof(double)), np.float64),
-            "counts": ((len(COUNTS), n), np.int64),
-        }
+    Attributes
+    ----------
+    labels : ndarray of shape (n_labels,), LABEL
+        What is kept of each label.
+    sigma, threshold : ndarray of shape (n_labels,)
+        What turns sums into outputs, and what an output must exceed.
+    """
 
-    cdef bind_labels(self, double p, dict arrays):
+    cdef take_labels(self, double p, labels, sigma, threshold):
         """Take these arrays for the labels' numbers."""
-        self.floats, self.sums, self.counts = arrays["floats"], arrays["sums"], arrays["counts"]
-        self.c.p = make_power(p)
-        self.c.link = make_power(p - 1.0)
-        cdef double[:, ::1] floats = self.floats
-        cdef int64_t[:, ::1] counts = self.counts
-        cdef double[:, ::1] sums = self.sums
-        cdef Py_ssize_t n = self.c.n_labels
-        cdef double* real = &floats[0, 0]
-        cdef int64_t* whole = &counts[0, 0]
-        self.c.of = Labels(
-            real, real + n, real + 2 * n, <Sum*> &sums[0, 0], real + 3 * n, real + 4 * n,
-            real + 5 * n, real + 6 * n, real + 7 * n, real + 8 * n, real + 9 * n, real + 10 * n,
-            whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n, whole + 5 * n,
-            whole + 6 * n, whole + 7 * n, whole + 8 * n, whole + 9 * n, whole + 10 * n,
-        )
+        cdef Label[::1] of_labels = labels
+        cdef double[::1] of_sigma = sigma, of_threshold = threshold
+        self.labels, self.sigma, self.threshold = labels, sigma, threshold
+        self.c.p, self.c.link = make_power(p), make_power(p - 1.0)
+        self.c.labels, self.c.sigma = &of_labels[0], &of_sigma[0]
+        self.c.threshold = &of_threshold[0]
 
-    cdef set_out(self):
+    cdef open_labels(self, double p):
         """Give fresh labels the numbers they start with."""
-        self.counts[COUNTS.index("stopped")] = -1
-        self.floats[FLOATS.index("scale")] = 1.0
-        self.floats[FLOATS.index("bound")] = np.inf
+        labels = np.zeros(self.c.n_labels, LABEL)
+        labels["stopped"], labels["scale"], labels["bound"] = -1, 1.0, np.inf
+        self.take_labels(p, labels, np.zeros(self.c.n_labels), np.zeros(self.c.n_labels))
+
+    def labels_state(self):
+        """The labels' numbers, by name."""
+        fields = {name: np.ascontiguousarray(self.labels[name]) for name in LABEL.names}
+        fields["S"] = fields["S"].view(np.float64).reshape(-1, 3)
+        return {**fields, "sigma": self.sigma, "threshold": self.threshold}
+
+    def restore_labels(self, double p, state):
+        """Take what `labels_state` gave.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged.
+        """
+        cdef Py_ssize_t n = self.c.n_labels
+        labels = np.zeros(n, LABEL)
+        for name in LABEL.names:
+            if name == "S":
+                S = array_of(state, name, np.float64, (n, 3))
+                labels[name] = np.ascontiguousarray(S).view(LABEL[name])[:, 0]
+                continue
+            labels[name] = array_of(state, name, LABEL[name], (n,))
+            if LABEL[name] == np.int64:
+                require_within(name, np.ascontiguousarray(labels[name]), -MAX_TRIALS, MAX_TRIALS)
+        sigma, threshold = (writable(array_of(state, name, np.float64, (n,)))
+                            for name in ("sigma", "threshold"))
+        self.take_labels(p, labels, sigma, threshold)
 
     @property
     def n_labels(self):
@@ -119,15 +163,13 @@ cdef class FirstOrderSpace:
 
     def per_label(self, name):
         """The scalars called `name`, a view of shape (n_labels,)."""
-        if name in FLOATS:
-            return self.floats[FLOATS.index(name)]
-        return self.counts[COUNTS.index(name)]
+        return self.sigma if name == "sigma" else self.labels[name]
 
     @property
     def trials_per_label(self):
         """Trials each label took part in, shape (n_labels,)."""
-        stopped = self.per_label("stopped")
-        return np.where(stopped >= 0, stopped, self.trials) - self.per_label("idle")
+        stopped = self.labels["stopped"]
+        return np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]
 
     def count_trials(self, int64_t trials):
         """Let the trials go up to `trials` without a correction."""
@@ -136,18 +178,19 @@ cdef class FirstOrderSpace:
     def resume(self, max_corrections=None):
         """Let labels learn on, up to that many corrections since their first."""
         cdef Py_ssize_t l
-        cdef Labels* of = &self.c.of
+        cdef Label* label
         for l in range(self.c.n_labels):
-            of.limit[l] = -1 if max_corrections is None else max_corrections
-            if of.stopped[l] >= 0:
-                of.idle[l] += self.trials - of.stopped[l]
-                of.begin[l] += self.trials - of.stopped[l]
-                of.stopped[l] = -1
-            if 0 <= of.limit[l] <= of.corrections[l]:
-                of.stopped[l] = self.trials
+            label = self.c.labels + l
+            label.limit = -1 if max_corrections is None else max_corrections
+            if label.stopped >= 0:
+                label.idle += self.trials - label.stopped
+                label.begin += self.trials - label.stopped
+                label.stopped = -1
+            if 0 <= label.limit <= label.corrections:
+                label.stopped = self.trials
 
     def mixture(self):
-        """The hypothesis as ``a * g + b * acc``, acc with what it has not yet taken in.
+        """The hypothesis as ``a * g + b * acc``.
 
         Returns
         -------
@@ -156,14 +199,15 @@ cdef class FirstOrderSpace:
             Zero where the hypothesis is the last one.
         """
         cdef Py_ssize_t l
-        cdef Labels* of = &self.c.of
+        cdef Label* label
         cdef int64_t local, trials
         a_array, b_array = np.empty(self.c.n_labels), np.zeros(self.c.n_labels)
         cdef double[::1] a = a_array, b = b_array
         for l in range(self.c.n_labels):
+            label = self.c.labels + l
             if self.c.averaged:
-                local = of.stopped[l] if of.stopped[l] >= 0 else self.trials
-                trials = max(local - of.idle[l], <int64_t> 1)
+                local = label.stopped if label.stopped >= 0 else self.trials
+                trials = max(local - label.idle, <int64_t> 1)
                 a[l] = counted(&self.c, l, local) / trials
                 b[l] = 1.0 / trials
             else:
@@ -172,15 +216,20 @@ cdef class FirstOrderSpace:
 
     def theta_norm(self):
         """``||theta||_p`` of each label, soft-margin coordinates included."""
-        return self.per_label("norm").copy()
+        return self.labels["norm"].copy()
+
+    def visible_norm(self):
+        """``||theta||_p`` of each label without the soft-margin coordinates."""
+        S = self.labels["S"]
+        return self.labels["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
 
     def exhausted(self):
         """Whether each label has made all the corrections it was allowed."""
-        limit = self.per_label("limit")
-        return (limit >= 0) & (self.per_label("corrections") >= limit)
+        limit = self.labels["limit"]
+        return (limit >= 0) & (self.labels["corrections"] >= limit)
 
     def stop(self, which):
         """Let the labels for which the boolean array `which` holds learn no more."""
-        ending = which & (self.per_label("stopped") < 0)
-        self.per_label("stopped")[ending] = self.trials
-        self.per_label("bar")[ending] = -np.inf
+        ending = which & (self.labels["stopped"] < 0)
+        self.labels["stopped"][ending] = self.trials
+        self.threshold[ending] = -np.inf

@@ -7,51 +7,37 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.first_order.outputs import Hypothesis
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 
 
 class LinearOutputs:
     """Outputs of the last or averaged hypothesis for the rows at hand.
 
-    Averaged weights are made once for all of them, unless they have fewer entries than a label has
-    weights that are held; the outputs are the same to the bit.
-
     Parameters
     ----------
     space : LinearSpace
-    rows : Rows
+    rows : Csr
         Checked.
-    relative : bool
-        Whether the outputs of a row may be multiplied by a common power of two where they would
-        not fit a double.
     """
 
-    def __init__(self, space, rows, *, relative=False):
-        self.space, self.rows, self.relative = space, rows, relative
-        self.outputs = kernels.for_state(rows, space).outputs
-        bulk = space.averages and int(rows.indptr[-1]) >= space.n_held
-        self.weights = space.weighed() if bulk else None
-
-    def fill(self, out, start, stop):
-        """Outputs of the rows from start to before stop, shape (n_rows, n_labels); whether all of
-        them fit a double."""
-        rows = self.rows
-        return self.outputs(
-            self.space, self.space.t, self.weights, rows.data, rows.indices,
-            rows.indptr[start : stop + 1], self.relative, out,
-        )  # fmt: skip
+    def __init__(self, space, rows):
+        self.space, self.rows = space, rows
+        self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
 
     def part(self, start, stop):
-        """A fresh array of them, and whether all fit."""
+        """Those of the rows from start to before stop, shape (n_rows, n_labels), and whether all of
+        them are finite."""
         out = np.empty((stop - start, self.space.n_labels))
-        return out, self.fill(out, start, stop)
+        return out, self.hypothesis.fill(out, self.rows, start, stop)
 
     def all(self, n_threads):
         """Those of all rows."""
-        n_rows = len(self.rows.indptr) - 1
+        n_rows = self.rows.n_rows
         out = np.empty((n_rows, self.space.n_labels))
         n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_labels)
         cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
-        calls = [partial(self.fill, out[a:b], a, b) for a, b in pairwise(cuts)]
+        calls = [
+            partial(self.hypothesis.fill, out[a:b], self.rows, a, b) for a, b in pairwise(cuts)
+        ]
         return out, all(run_together(calls, n_threads))

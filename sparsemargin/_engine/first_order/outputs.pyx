@@ -1,135 +1,139 @@
-"""Outputs of the last and of the averaged hypothesis, without making its weights."""
+"""Outputs of the last and of the averaged hypothesis."""
 
-from libc.math cimport copysign, isfinite, ldexp
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport Space
-from sparsemargin._engine.rows.csr cimport RowScale, is_safe, measure, as_row
-from sparsemargin._engine.rows.scores cimport label_scores, scores
-from sparsemargin._engine.first_order.linear cimport (
-    FLUSHES, LinearSpace, coordinate, entry, mixed, n_entries
+from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates
+from sparsemargin._engine.first_order.spaces cimport LinearSpace
+from sparsemargin._engine.rows.csr cimport (
+    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows
 )
-from sparsemargin._engine.first_order.storage cimport Block, Places, Storage, block_of
+from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
 
 
-cdef double scaled_output(const Space* space, const state_t* like, Py_ssize_t l, double a,
-                          double b, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                          const RowScale* row) noexcept nogil:
-    """``w.x`` times row.factor, of a row whose plain output may have lost terms."""
-    cdef Py_ssize_t j, i
-    cdef double x, g, acc, total = 0.0
-    cdef const Block* block = space.at.blocks + block_of(&space.at, l)
-    for j in range(n_entries(space, nnz)):
-        x = entry(space, values, nnz, row, j)
-        i = coordinate(space, columns, nnz, j, l)
-        g = (<const state_t*> block.g)[i]
-        if space.averaged:
-            acc = (<const state_t*> block.acc)[i]
-            acc += space.pending[l * (FLUSHES + 1) + block.synced[i]] * g
-            total += x * mixed(g, acc, a, b)
-        else:
-            total += x * g
-    return total if space.averaged else a * total
+cdef class Hypothesis:
+    """The hypothesis of a linear space, ready for rows.
 
-
-cdef void weigh_row(state_t* weights, const Space* space, const double* a, const double* b,
-                    const index_t* columns, Py_ssize_t nnz) noexcept nogil:
-    """The weights of all labels for the entries of an augmented row, entry by entry."""
-    cdef Py_ssize_t j, l, i, K = space.n_labels
-    cdef const Block* block
-    cdef double g, acc
-    for j in range(n_entries(space, nnz)):
-        for l in range(K):
-            i = coordinate(space, columns, nnz, j, l)
-            block = space.at.blocks + block_of(&space.at, l)
-            g = (<const state_t*> block.g)[i]
-            acc = (<const state_t*> block.acc)[i]
-            acc += space.pending[l * (FLUSHES + 1) + block.synced[i]] * g
-            weights[j * K + l] = <state_t> mixed(g, acc, a[l], b[l])
-
-
-cdef inline double shrunk(double output, int exponent) noexcept nogil:
-    """The output times 2**-exponent, which keeps its sign if nothing else."""
-    cdef double result = ldexp(output, -exponent)
-    return result if result != 0.0 else copysign(ldexp(1.0, -1074), output)
-
-
-def outputs(LinearSpace space, const state_t[::1] like, Storage weights,
-            const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
-            bint relative, double[:, ::1] out):
-    """``w.x`` of every row for every label.
+    Averaged weights are made once for all rows, unless these have fewer entries than a label has
+    weights: then they are weighed entry by entry. The outputs are the same to the bit.
 
     Parameters
     ----------
-    like : ndarray
-        Of the type of the coordinates of `space`.
-    weights : Storage or None
-        Of the averaged hypothesis; None: weighed for the entries of each row.
-    relative : bool
-        Whether the outputs of a row may be multiplied by a common power of two where they
-        would not fit a double; signs and the order of the labels are then kept.
-    out : ndarray of shape (n_rows, n_labels)
-        Takes the outputs.
-
-    Returns
-    -------
-    bool
-        Whether all of them fit a double.
+    space : LinearSpace
+    n_entries : int
+        Of the rows to come.
     """
-    cdef const Space* c = &space.c
-    cdef const state_t* kind = &like[0]
-    cdef Py_ssize_t r, j, l, nnz, next_nnz, K = c.n_labels, n_rows = indptr.shape[0] - 1
-    cdef Py_ssize_t longest
-    cdef const value_t* values
-    cdef const index_t* columns
-    cdef RowScale row
-    cdef double output
-    cdef bint extreme, finite = True, weighed = not c.averaged
-    a_array, b_array = space.mixture()
-    cdef const double[::1] a = a_array, b = b_array
-    cdef Places at = c.at
-    if weights is not None:
-        weighed, at = True, weights.places
-    cdef vector[double] parts, of_row
-    cdef vector[int64_t] places
-    parts.resize(max(at.n_blocks * at.width, K))
-    cdef double* part = parts.data()
-    if not weighed:
-        longest = int(np.diff(indptr).max(initial=0)) + 1
-        of_row.resize(longest * K)
-        places.resize(longest)
-        for j in range(longest):
-            places[j] = j
-    with nogil:
-        for r in range(n_rows):
-            values = &data[0] + indptr[r]
-            columns = &indices[0] + indptr[r]
-            nnz = indptr[r + 1] - indptr[r]
-            if weighed:
-                next_nnz = indptr[min(r + 2, n_rows)] - indptr[r + 1]
-                label_scores(part, kind, &at, K, 0, K, values, columns, nnz, c.bias,
-                             c.n_coordinates - 1, columns + nnz, next_nnz)
+
+    cdef LinearSpace space
+    cdef object weights  # where they have been made
+    cdef const double[::1] a
+    cdef const double[::1] b
+
+    def __init__(self, LinearSpace space, int64_t n_entries):
+        self.space = space
+        self.a, self.b = space.mixture()
+        if space.c.averaged and n_entries >= space.c.n_coordinates:
+            self.weights = space.weighed()
+
+    def fill(self, double[:, ::1] out, Csr rows, Py_ssize_t start, Py_ssize_t stop):
+        """``w.x`` of the rows from start to before stop for every label, shape (n_rows, n_labels).
+
+        Returns
+        -------
+        bool
+            Whether all of them are finite.
+        """
+        cdef bint finite
+        cdef float[:, ::1] singles
+        cdef double[:, ::1] doubles
+        cdef Coordinates[float] in_float = self.space.singles
+        cdef Coordinates[double] in_double = self.space.doubles
+        if stop == start:
+            return True
+        if self.weights is not None and self.space.is_single:
+            singles = self.weights
+            in_float.g = &singles[0, 0]
+        elif self.weights is not None:
+            doubles = self.weights
+            in_double.g = &doubles[0, 0]
+        with nogil:
+            if self.space.is_single:
+                finite = fill_by_types(self, &out[0, 0], in_float, rows, start, stop)
             else:
-                weigh_row(<state_t*> of_row.data(), c, &a[0], &b[0], columns, nnz)
-                scores(part, <const state_t*> of_row.data(), K, 0, K, values,
-                       <const int64_t*> places.data(), nnz, c.bias, nnz)
-            extreme = False
-            for l in range(K):
-                extreme |= not is_safe(part[l])
-            extreme = extreme and measure(&row, &c.p, as_row(values, columns, nnz), c.bias, 0.0)
-            for l in range(K):
-                if extreme and not is_safe(part[l]):
-                    output = scaled_output(c, kind, l, a[l], b[l], values, columns, nnz, &row)
-                    if not relative:
-                        output = ldexp(output, row.exponent)
-                else:
-                    output = part[l] if c.averaged else a[l] * part[l]
-                    if extreme and relative and output != 0.0:
-                        output = shrunk(output, row.exponent)
-                out[r, l] = output
-                finite &= isfinite(output)
+                finite = fill_by_types(self, &out[0, 0], in_double, rows, start, stop)
+        return finite
+
+
+cdef bint fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& at, Csr rows,
+                        Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
+    if rows.types == FLOAT_INT32:
+        return fill(of, out, at, rows.float_int32, start, stop)
+    if rows.types == FLOAT_INT64:
+        return fill(of, out, at, rows.float_int64[0], start, stop)
+    if rows.types == DOUBLE_INT32:
+        return fill(of, out, at, rows.double_int32[0], start, stop)
+    return fill(of, out, at, rows.double_int64[0], start, stop)
+
+
+cdef bint fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
+               const Rows[value_t, index_t]& rows, Py_ssize_t start,
+               Py_ssize_t stop) except -1 nogil:
+    cdef const Space* c = &of.space.c
+    cdef Py_ssize_t r, l, K = c.n_labels, n = c.n_coordinates
+    cdef Weights[state_t] weights = weights_of(
+        <const state_t*> at.g, at.width, n, 0, K, True)
+    cdef bint by_row = c.averaged and of.weights is None, finite = True
+    cdef const state_t* of_bias = at.g + (n - 1) * at.width
+    cdef vector[double] scores
+    cdef vector[double] made  # as wide as either type needs
+    cdef vector[int64_t] places
+    cdef Row[value_t, index_t] row
+    scores.resize(at.width)
+    for r in range(start, stop):
+        row = rows.at(r)
+        if by_row:
+            made.resize((row.nnz + 1) * K)
+            of_bias = weigh_row(<state_t*> made.data(), of, at, row)
+            score_weighed(scores.data(), <const state_t*> made.data(), K, row, places)
+        else:
+            score(scores.data(), weights, row, rows.at(min(r + 1, rows.n - 1)))
+        for l in range(K):
+            if c.bias:
+                scores[l] += c.bias * of_bias[l]
+            out[l] = scores[l] if c.averaged else of.a[l] * scores[l]
+            finite &= isfinite(out[l])
+        out += K
     return finite
+
+
+cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[state_t]& at,
+                              const Row[value_t, index_t]& row) noexcept nogil:
+    """The weights of all labels for the entries of a row, entry by entry; the intercept's, where
+    they are given back, come last."""
+    cdef Py_ssize_t j, l, i, K = of.space.c.n_labels
+    cdef const Space* c = &of.space.c
+    cdef double g, acc
+    for j in range(row.nnz + (1 if c.bias else 0)):
+        i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.width
+        for l in range(K):
+            g, acc = at.g[i + l], at.acc[i + l]
+            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
+            made[j * K + l] = <state_t> (g * of.a[l] + acc * of.b[l])
+    return made + row.nnz * K
+
+
+cdef int score_weighed(double* scores, const state_t* made, Py_ssize_t K,
+                       const Row[value_t, index_t]& row,
+                       vector[int64_t]& places) except -1 nogil:
+    """Scores of a row by the weights of its own entries."""
+    cdef Row[value_t, int64_t] own
+    while <Py_ssize_t> places.size() < row.nnz:
+        places.push_back(places.size())
+    own.values, own.columns, own.nnz = row.values, places.data(), row.nnz
+    score(scores, weights_of(made, K, row.nnz, 0, K, True), own, own)
+    return 0

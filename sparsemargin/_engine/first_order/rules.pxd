@@ -1,5 +1,10 @@
-"""First-order rules: what a correction does, and when the next one is due."""
+"""First-order rules.
 
+A rule speaks only at corrections. For correction number k (from 1) it gives the step, and the
+threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
+"""
+
+from libc.math cimport INFINITY, pow, sqrt
 from libc.stdint cimport int64_t
 
 cdef enum Kind:
@@ -43,10 +48,90 @@ cdef struct Step:  # theta' = keep * theta + size * y * x; keep 1 and size 0: no
     double size
     Projection projection
 
-cdef Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil
-cdef double threshold(const Rule* rule, int64_t k) noexcept nogil
-cdef bint starts_from_first_row(const Rule* rule) noexcept nogil
-cdef bint keeps_multipliers(const Rule* rule) noexcept nogil
 
-cdef class FirstOrderRule:
-    cdef Rule rule
+# The p-norm Perceptron, with or without a margin: correct by the instance itself.
+
+cdef inline Step perceptron_step(const Rule* rule) noexcept nogil:
+    return Step(1.0, rule.rate, FREE)
+
+
+# ALMA_p(alpha; B, C), Gentile (2001), Figure 1.
+
+cdef inline Step alma_step(const Rule* rule, int64_t k) noexcept nogil:
+    return Step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL)
+
+
+cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
+    return (1.0 - rule.alpha) * rule.B * sqrt(rule.p - 1.0) / sqrt(<double> k)
+
+
+# CRAMMA^epsilon, Tsampouka & Shawe-Taylor (2006), section 3; t = k, since the start is t = 1.
+
+cdef inline Step cramma_step(const Rule* rule) noexcept nogil:
+    return Step(1.0, rule.rate, ONTO_SPHERE)
+
+
+cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
+    if rule.epsilon == 0.5:
+        return rule.margin / sqrt(<double> k)
+    return rule.margin / pow(<double> k, rule.epsilon)
+
+
+# ROMMA, Li & Long (2002): the shortest w with y w.x >= 1 in the half-space {v: v.w >= ||w||^2}.
+
+cdef inline Step romma_step(const Trial* trial) noexcept nogil:
+    cdef double cosine, relaxed, across, parallel = 1.0 / (1 << 20) / (1 << 20)
+    cdef Step restart = Step(0.0, 1.0 / trial.norm / trial.norm, FREE)
+    if trial.length == 0.0:
+        return restart
+    relaxed = 1.0 / (trial.norm * trial.length)
+    # Below 2**-40, w and x point the same way, or opposite ways, as far as rounding lets one tell.
+    if relaxed <= parallel:  # ||w|| never exceeds 1 / gamma*: no margin that rounding can tell
+        return restart
+    cosine = trial.output * relaxed
+    across = 1.0 - cosine * cosine
+    if across <= parallel:
+        return Step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
+    if cosine * relaxed >= 1.0:  # the half-space takes no part
+        return restart
+    return Step((1.0 - cosine * relaxed) / across,
+                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
+
+
+# Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
+# lambda >= 0. ||.||_p^2 / 2 curves by no more than (p - 1) ||x||_p^2 along x; for p = 2 by that.
+
+cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
+    cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
+    if size == 0.0 and trial.output != 1.0:  # it underflowed: no step is small enough
+        size = INFINITY
+    return Step(1.0, max(size, -trial.multiplier), FREE)
+
+
+cdef inline Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:
+    if rule.kind == ALMA:
+        return alma_step(rule, k)
+    if rule.kind == CRAMMA:
+        return cramma_step(rule)
+    if rule.kind == ROMMA:
+        return romma_step(trial)
+    if rule.kind == ASCENT:
+        return ascent_step(rule, trial)
+    return perceptron_step(rule)
+
+
+cdef inline double threshold(const Rule* rule, int64_t k) noexcept nogil:
+    if rule.kind == ALMA:
+        return alma_threshold(rule, k)
+    if rule.kind == CRAMMA:
+        return cramma_threshold(rule, k)
+    return rule.margin
+
+
+cdef inline bint starts_from_first_row(const Rule* rule) noexcept nogil:
+    return rule.kind == CRAMMA
+
+
+cdef inline bint keeps_multipliers(const Rule* rule) noexcept nogil:
+    """Whether a step may take back what the row has added, so that each row's sum is kept."""
+    return rule.kind == ASCENT

@@ -1,416 +1,574 @@
-"""The loop: trials over rows, for any rule.
+"""The loop: trials over rows, for any rule, of labels side by side or of a joint machine.
 
-A trial knows no algorithm. It tests ``y w.x <= bar`` for every label (times ``||x||_p`` where
-instances are measured by their own norm), and speaks to the rule only where the test fires.
+A trial knows no algorithm. It tests ``y w.x <= threshold`` (times ``||x||_p`` where instances are
+measured by their own norm), and speaks to the rule only where the test fires. Labels are tested
+each for itself. A joint machine is tested once a row, by the output of its class less that of the
+strongest other one: ``W.Phi``, Phi being the row in the place of its class and its opposite in
+that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two classes move.
 """
 
-from libc.math cimport INFINITY, ldexp, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, Labels, Space, unit
-from sparsemargin._engine.hypotheses.log cimport FORGET, Correction
+import numpy as np
+
+from sparsemargin._engine.first_order.labels cimport (
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, settle, trial_of, unit
+)
+from sparsemargin._engine.first_order.instance cimport (
+    Instance, Workspace, make_instance, make_pair
+)
+from sparsemargin._engine.first_order.linear cimport Coordinates, Move, take_step
+from sparsemargin._engine.first_order.rules cimport (
+    BY_ROW, ONTO_SPHERE, Rule, Step, Trial, keeps_multipliers, starts_from_first_row, threshold
+)
+from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
+from sparsemargin._engine.hypotheses.log cimport Correction
 from sparsemargin._engine.numerics.power cimport link
 from sparsemargin._engine.numerics.random cimport shuffle_rows
-from sparsemargin._engine.rows.csr cimport (
-    AHEAD, RowScale, bound_of_norm, check_row, has_repeats, is_safe, measure, prefetch,
-    prefetch_span, as_row
-)
-from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row,
-    threshold
-)
-from sparsemargin._engine.rows.scores cimport label_scores, score_alone
-from sparsemargin._engine.first_order.linear cimport LinearSpace, add_row, rescued_output
-from sparsemargin._engine.first_order.storage cimport Block, block_of
-from sparsemargin._engine.rows.types cimport (
-    ALL_STOPPED, NOT_CANONICAL, OK, TOO_WIDE, index_t, state_t, value_t
-)
-from sparsemargin._engine.first_order.scaling cimport answer, raise_bar, settle
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
+from sparsemargin._engine.rows.csr cimport (
+    AHEAD, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale,
+    bound_of_norm, check_row, has_repeats, measure, prefetch, send_for_row
+)
+from sparsemargin._engine.rows.scores cimport (
+    BAD_COLUMN, BAD_VALUE, Weights, score, score_alone, weights_of
+)
+from sparsemargin._engine.rows.types cimport (
+    ALL_STOPPED, NOT_FINITE, OK, OUT_OF_RANGE, TOO_WIDE, index_t, state_t, value_t
+)
 
 cdef enum:
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
 
+# The smallest size of outputs that are told from 0.
+cdef double LEAST = ldexp(1.0, -900)
 
-cdef inline bint fires(const Rule* rule, const Space* space, const state_t* like, Py_ssize_t l,
-                       double y, double dot, const value_t* values, const index_t* columns,
-                       Py_ssize_t nnz, const RowScale* row,
-                       const double* slack_t) noexcept nogil:
-    """The exact test, for trials that the quick one could not pass."""
-    cdef double bar = space.of.bar[l]
-    cdef double measured = row.norm if rule.scaling == BY_ROW else row.factor
-    if bar == -INFINITY:
-        return False
-    # Both factors may be in range and their product not.
-    if is_safe(dot) and is_safe(space.of.sigma[l] * dot):
-        if rule.scaling == BY_ROW:
-            return y * space.of.sigma[l] * dot <= bar * ldexp(row.norm, row.exponent)
-        return y * space.of.sigma[l] * dot <= bar
-    cdef const state_t* t = <const state_t*> space.at.blocks[block_of(&space.at, l)].t
-    return y * rescued_output(space, t, l, values, columns, nnz, row, slack_t) <= bar * measured
+cdef enum Repeats:  # of columns in a row
+    UNKNOWN
+    NONE
+    SOME
 
 
-cdef int move(LinearSpace whole, const state_t* like, Py_ssize_t l, const Step* step, double mass,
-              int64_t trials, const value_t* values, const index_t* columns, Py_ssize_t nnz,
-              const RowScale* row, double* slack_t, vector[double]& scratch,
-              int64_t* place) except -1 nogil:
-    """Let the space take the step, and log how it did."""
-    cdef Space* space = &whole.c
-    cdef Correction entry
-    cdef int64_t shift = space.of.shift[l]
-    cdef Block* block = space.at.blocks + block_of(&space.at, l)
-    if <Py_ssize_t> scratch.size() <= nnz:
-        scratch.resize(2 * nnz + 1)
-    if space.at.tiles != NULL:
-        whole.storage.open_tiles(l, columns, nnz, space.bias != 0.0)
-    if add_row(space, <state_t*> block.t, <state_t*> block.g, <state_t*> block.acc, l, trials,
-               values, columns, nnz, row, slack_t, step, mass, scratch.data(),
-               &entry.coefficient, &entry.shift_before) != OK:
-        return TOO_WIDE
-    if place == NULL:
-        return OK
-    if place[0] < 0:
-        place[0] = whole.log.add_row(values, columns, nnz, space.bias, space.n_coordinates - 1,
-                                     row.factor)
-    entry.row = place[0]
-    entry.label = <int32_t> l
-    entry.start = trials - space.of.idle[l]
-    entry.unit = unit(space, l)
-    entry.norm = space.of.norm[l]
-    entry.shift_after = <int32_t> (space.of.shift[l] - shift)
-    if entry.shift_before != FORGET:
-        entry.shift_after -= entry.shift_before
-    whole.log.corrections.push_back(entry)
-    return OK
-
-
-cdef inline int read_row(double* out, const state_t* like, const Space* space,
-                         Py_ssize_t first_label, Py_ssize_t last_label, const value_t* values,
-                         const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, bint check,
-                         const index_t* next_columns, Py_ssize_t next_nnz,
-                         const value_t* later_values, const index_t* later_columns,
-                         Py_ssize_t later_nnz) noexcept nogil:
-    """Check the row and score it, and send for a later one, and for the weights of the next."""
-    cdef int status = OK
-    if space.n_labels == 1:
-        return score_alone(out, <const state_t*> space.at.blocks[0].g, values, columns, nnz,
-                           n_features, space.bias, check, later_values, later_columns, later_nnz)
-    prefetch_span(later_values, later_values + later_nnz)
-    prefetch_span(later_columns, later_columns + later_nnz)
-    if check:
-        status = check_row(as_row(values, columns, nnz), n_features)
-    if status == OK:
-        label_scores(out, like, &space.at, space.n_labels, first_label, last_label, values,
-                     columns, nnz, space.bias, n_features, next_columns, next_nnz)
-    return status
-
-
-cdef inline void add_slack(double* out, const Space* space, const double* slack_t,
-                           Py_ssize_t first_label, Py_ssize_t last_label) noexcept nogil:
-    """The part of the scores that the row's soft-margin coordinate has."""
-    cdef Py_ssize_t l
-    for l in range(first_label, last_label):
-        out[l] += link(&space.link, slack_t[l]) * space.slack
-
-
-cdef inline Py_ssize_t next_firing(const Space* space, const double* out, const double* signs,
-                                   double bound, const double* multipliers, Py_ssize_t l,
-                                   Py_ssize_t last_label) noexcept nogil:
-    """The next label from l to look at closely: whose quick test fires, or whose multiplier may
-    fall."""
-    cdef const Labels* of = &space.of
-    if multipliers == NULL and last_label - l >= FEWEST_AT_ONCE:
-        return first_firing(out, signs, of.sigma, of.bar, bound, l, last_label)
-    while l < last_label and not (is_kept(space, multipliers, l)
-                                  or may_fire(out, signs, of.sigma, of.bar, bound, l)):
-        l += 1
-    return l
-
-
-cdef inline bint is_kept(const Space* space, const double* multipliers,
-                         Py_ssize_t l) noexcept nogil:
-    return multipliers != NULL and multipliers[l] > 0.0 and space.of.stopped[l] < 0
-
-
-cdef int decide(const Rule* rule, LinearSpace whole, const state_t* like, double* out,
-                const double* signs, double bound, double of_repeats, Py_ssize_t first_label,
-                Py_ssize_t last_label,
-                double weight, const double[:, ::1] class_weight, int64_t trials,
-                const value_t* values, const index_t* columns, Py_ssize_t nnz, double* slack_t,
-                double* multipliers, RowScale* known, vector[double]& scratch,
-                int64_t* place, unsigned char* distinct, vector[uint32_t]& marks) except -1 nogil:
-    """The trial of one row: test every label, correct those whose test fires.
-
-    What a row comes to as a vector matters only now, and only now columns may not stand twice:
-    until that is known its norm is at most `of_repeats` times the bound.
-    """
-    cdef Space* space = &whole.c
-    cdef Py_ssize_t l = first_label - 1
-    cdef RowScale row
-    cdef Step step
-    cdef Trial trial
-    cdef bint measured = False
-    cdef double y, share, mass, reach = bound
-    cdef bint kept
-    if distinct != NULL and not distinct[0]:
-        reach *= of_repeats
-    while True:
-        l = next_firing(space, out, signs, reach, multipliers, l + 1, last_label)
-        if l == last_label:
-            break
-        if distinct != NULL and not distinct[0]:
-            if has_repeats(as_row(values, columns, nnz), marks):
-                return NOT_CANONICAL
-            distinct[0] = True
-            reach = bound
-            l -= 1
-            continue
-        y = signs[l]
-        kept = is_kept(space, multipliers, l)
-        if not measured:
-            if known != NULL and known.norm > 0.0:
-                row = known[0]
-            elif not measure(&row, &space.p, as_row(values, columns, nnz), space.bias, space.slack):
-                return OK  # a zero row never corrects
-            elif known != NULL:
-                known[0] = row
-            measured = True
-        if starts_from_first_row(rule) and not space.of.started[l]:
-            step = Step(0.0, y / row.norm, ONTO_SPHERE)
-            mass = 1.0 / ldexp(row.norm, row.exponent)
-            if move(whole, like, l, &step, mass, trials, values, columns, nnz, &row, slack_t,
-                    scratch, place) != OK:
-                return TOO_WIDE
-            out[l] = y * ldexp(row.norm, row.exponent) / space.of.sigma[l]
-        share = weight * class_weight[y > 0.0, l]
-        if share == 0.0 or not (kept or fires(rule, space, like, l, y, out[l], values, columns,
-                                              nnz, &row, slack_t)):
-            continue
-        trial = Trial(y * space.of.sigma[l] * out[l], space.of.norm[l],
-                      ldexp(row.norm, row.exponent), multipliers[l] if kept else 0.0)
-        if rule.scaling == BY_ROW:
-            trial.output /= trial.norm
-            trial.norm = 1.0
-        if not answer(rule, space, l, &trial, share, &row, &step, &mass):
-            continue
-        step.size *= y
-        if move(whole, like, l, &step, mass, trials, values, columns, nnz, &row, slack_t, scratch,
-                place) != OK:
-            return TOO_WIDE
-        settle(rule, space, l, multipliers + l if multipliers != NULL else NULL, mass, trials + 1)
-    return OK
-
-
-cdef inline bint errs(const Space* space, const double* out, int64_t positive_label,
-                      double* units) noexcept nogil:
-    """Whether the last vectors, as they are before the trial, predict another class; `units` is
-    scratch."""
-    cdef Py_ssize_t l
-    if space.n_labels == 1:
-        return (out[0] >= 0.0) != (positive_label == 0)
-    if not space.normalized:
-        return is_outscored(out, space.of.sigma, positive_label, space.n_labels)
-    for l in range(space.n_labels):
-        units[l] = unit(space, l)
-    return is_outscored(out, units, positive_label, space.n_labels)
-
-
-cdef inline int64_t corrections_of(const Space* space, Py_ssize_t first_label,
-                                   Py_ssize_t last_label) noexcept nogil:
-    cdef Py_ssize_t l
-    cdef int64_t total = 0
-    for l in range(first_label, last_label):
-        total += space.of.corrections[l]
-    return total
-
-
-cdef inline bint any_learning(const Space* space, Py_ssize_t first_label,
-                              Py_ssize_t last_label) noexcept nogil:
-    cdef Py_ssize_t l
-    for l in range(first_label, last_label):
-        if space.of.stopped[l] < 0:
-            return True
-    return False
-
-
-def set_bars(FirstOrderSpace space, FirstOrderRule rule):
-    """Put the rule's threshold before every label that is still learning."""
-    cdef Py_ssize_t l
-    for l in range(space.c.n_labels):
-        space.c.of.bar[l] = -INFINITY
-        if space.c.of.stopped[l] < 0:
-            space.c.of.bar[l] = raise_bar(&rule.rule, &space.c, l)
-
-
-cdef struct Own:  # labels of a row
-    const int64_t* labels
-    Py_ssize_t n
-    int64_t single
-
-
-cdef inline void find_own(Own* own, Py_ssize_t row, Py_ssize_t n_labels, const int64_t* codes,
-                          const int64_t* starts, const int64_t* labels) noexcept nogil:
-    if starts != NULL:
-        own.labels, own.n = labels + starts[row], starts[row + 1] - starts[row]
-        return
-    own.single = codes[row] - (1 if n_labels == 1 else 0)
-    own.labels, own.n = &own.single, 1 if own.single >= 0 else 0
-
-
-cdef inline void set_signs(double* signs, double sign, const Own* own) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(own.n):
-        signs[own.labels[i]] = sign
-
-
-def train(LinearSpace space, FirstOrderRule rule, const state_t[::1] like,
-          const value_t[::1] data, const index_t[::1] indices,
-          const index_t[::1] indptr, const int64_t[::1] codes, const int64_t[::1] starts,
-          const int64_t[::1] labels, const double[::1] weights,
-          const double[:, ::1] class_weight, int64_t[::1] order, uint64_t seed,
-          bint shuffles, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_passes,
-          Py_ssize_t first_label, Py_ssize_t last_label, int64_t trials, bint check,
-          unsigned char[::1] distinct, int64_t[::1] place):
-    """Trials ``start`` to ``stop - 1`` of some passes, for labels first_label..last_label-1.
+cdef class Trials:
+    """What trials of a task need, as typed pointers.
 
     Parameters
     ----------
-    like : ndarray
-        Of the type of the coordinates of `space`.
-    codes : ndarray of shape (n_rows,)
-        Class of each row; label l is +1 where it equals l (where it is 1, for a lone label).
-    starts, labels : ndarray of shape (n_rows + 1,) and (n_positives,), or None
-        Instead of the codes: label l is +1 where it is among the row's.
-    weights : ndarray of shape (n_rows,) or None
-        Multiply the step; 0: the row is no trial.
-    class_weight : ndarray of shape (2, n_labels)
-        Multiplies the step of each label's negative and positive rows.
-    order : ndarray of shape (n_trials,) or None
-        Row of each trial; None: as they come.
-    seed, shuffles : int, bool
-        Whether the order is shuffled before every pass but the first, with the seed plus the
-        number of passes before it.
-    n_passes : int
-        How many to make, unless one of them makes no correction.
-    trials : int
-        ``space.trials`` before the call. Calls for other labels may be under way, and the one
-        for label 0 brings ``space.trials`` up to date.
-    check : bool
-        Whether rows are checked before they are used.
-    distinct : ndarray of shape (n_rows,), bool, or None
-        Whether no column is known to stand twice in a row; None: in none of them.
-    place : ndarray of shape (n_rows,) or None
-        Where each row stands in the log's pool, -1: nowhere yet; None: nothing is logged.
+    space : LinearSpace or JointSpace
+    rule : FirstOrderRule
+    rows : Csr
+    task : Task
+        Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
+        `positives`: where it is among the row's. Its `weights` multiply the step; 0: the row is no
+        trial. Its `class_weight` multiplies the step of each label's negative and positive rows.
+    distinct : bool
+        Whether no row has a column twice.
+    """
 
-    Returns
-    -------
+    cdef LinearSpace space
+    cdef FirstOrderRule rule
+    cdef readonly Csr rows
+    cdef object arrays  # that pointers lead to
+    cdef bint is_joint
+    cdef Py_ssize_t n_scores  # outputs of a row
+    cdef Py_ssize_t width  # numbers from a coordinate's first to the next one's, to score
+    cdef double bias
+    cdef double stretch  # ||Phi||_p / ||x||_p
+    cdef bint normed  # instances are measured by their own norm
+    cdef const int64_t* codes
+    cdef const int64_t* starts  # NULL: rows have a class
+    cdef const int64_t* labels
+    cdef const double* weights  # NULL: all 1
+    cdef const double* class_weight
+    cdef uint8_t* repeats  # of each row; NULL: none
+    cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
+
+    def __init__(self, LinearSpace space, FirstOrderRule rule, Csr rows, task, bint distinct):
+        cdef JointSpace joint
+        cdef const int64_t[::1] codes = task.codes, starts, labels
+        cdef const double[::1] weights
+        cdef const double[:, ::1] class_weight = task.class_weight
+        cdef uint8_t[::1] repeats = np.full(len(codes), UNKNOWN, np.uint8)
+        cdef int64_t[::1] logged = np.full(len(codes), -1, np.int64)
+        self.space, self.rule, self.rows = space, rule, rows
+        self.is_joint = isinstance(space, JointSpace)
+        self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
+        self.stretch = 1.0
+        if self.is_joint:
+            joint = space
+            self.n_scores = self.width = joint.n_classes
+            self.bias, self.stretch = joint.rho, pow(2.0, 1.0 / space.c.p.exponent)
+        self.normed = rule.rule.scaling == BY_ROW and threshold(&rule.rule, 1) > 0.0
+        self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
+        if task.positives is not None:
+            starts, labels = task.positives
+            self.starts, self.labels = &starts[0], &labels[0]
+        if task.weights is not None:
+            weights = task.weights
+            self.weights = &weights[0]
+        if not distinct:
+            self.repeats = &repeats[0]
+        if space.log is not None:
+            self.logged = &logged[0]
+        self.arrays = task, repeats, logged
+
+    def run(self, order, seed, span, Py_ssize_t n_passes, labels, int64_t trials, bint check):
+        """Make some passes.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_trials,) or None
+            Row of each trial; None: as they come.
+        seed : int or None
+            Plus the number of passes before it, of the shuffling of the order before every pass
+            but the first; None: it stays.
+        span : tuple of int
+            The first trial of a pass, and the first after its last.
+        n_passes : int
+            How many to make, unless one of them makes no correction.
+        labels : tuple of int
+            The first label that learns, and the first after the last. Calls for others may be
+            under way; the one for label 0 brings ``space.trials`` up to date.
+        trials : int
+            ``space.trials`` before the call.
+        check : bool
+            Whether rows are checked before they are used.
+
+        Returns
+        -------
+        Call
+            How it ended.
+        """
+        cdef Call call = Call(self, order, seed, span, n_passes, labels, trials, check)
+        with nogil:
+            if self.space.is_single:
+                learn_by_types(self, call, self.space.singles)
+            else:
+                learn_by_types(self, call, self.space.doubles)
+        if call.first == 0:
+            self.space.trials = call.trials
+        return call
+
+
+cdef class Call:
+    """A call of the loop.
+
+    Attributes
+    ----------
     status : int
     row : int
-        The row that stopped the loop, or -1.
+        The row that stopped it, where the status is an error.
     trials : int
-        How many trials there were in all by then.
+        How many there were in all by then.
     passes : int
-        Passes completed.
+        Completed.
     converged : bool
         Whether the last of them made no correction.
     mistakes : int
         Rows whose class the vectors, as they were before the trial, predicted wrongly; counted
         where all labels are learned in one call, and rows have a class.
     """
-    cdef Space* c = &space.c
-    cdef const Rule* r = &rule.rule
-    cdef Py_ssize_t K = c.n_labels, n_features = space.n_features
-    cdef Py_ssize_t i, j, row = -1, next_row, later_row, passes = 0
-    cdef int64_t before
+
+    cdef readonly int status
+    cdef readonly Py_ssize_t row
+    cdef readonly Py_ssize_t passes
+    cdef readonly int64_t trials
+    cdef readonly int64_t mistakes
+    cdef readonly bint converged
+    cdef Py_ssize_t start, stop, n_passes, first, last
+    cdef bint check, counts, limited, shuffles
+    cdef int64_t[::1] by_trial
+    cdef int64_t* order
+    cdef uint64_t seed
+    # Of the row at hand.
+    cdef vector[double] scores, signs, units
+    cdef Workspace work
+
+    def __init__(self, Trials task, order, seed, span, n_passes, labels, trials, check):
+        self.start, self.stop = span
+        self.first, self.last = labels
+        self.n_passes, self.trials, self.check = n_passes, trials, check
+        if order is not None:
+            self.by_trial = order
+            self.order = &self.by_trial[0]
+        self.shuffles = seed is not None
+        self.seed = seed or 0
+        self.counts = task.starts == NULL and self.last - self.first == task.space.c.n_labels
+        self.limited = task.space.c.labels[self.first].limit >= 0
+        self.scores.resize(task.width)
+        self.signs.assign(task.n_scores, -1.0)
+        self.units.resize(task.n_scores)
+
+
+# ----------------------------------------------------------------------------------- the passes
+
+cdef int learn_by_types(Trials task, Call call, const Coordinates[state_t]& at) except -1 nogil:
+    if task.rows.types == FLOAT_INT32:
+        call.status = make_passes(task, call, at, task.rows.float_int32)
+    elif task.rows.types == FLOAT_INT64:
+        call.status = make_passes(task, call, at, task.rows.float_int64[0])
+    elif task.rows.types == DOUBLE_INT32:
+        call.status = make_passes(task, call, at, task.rows.double_int32[0])
+    else:
+        call.status = make_passes(task, call, at, task.rows.double_int64[0])
+    return 0
+
+
+cdef int make_passes(Trials task, Call call, const Coordinates[state_t]& at,
+                     const Rows[value_t, index_t]& rows) except -1 nogil:
     cdef int status = OK
-    cdef int64_t mistakes = 0
-    cdef bint counts = last_label - first_label == K and starts is None
-    cdef bint limited = c.of.limit[first_label] >= 0
-    cdef bint converged = False, normed = r.scaling == BY_ROW and threshold(r, 1) > 0.0
-    cdef double bound = 1.0, of_repeats = 1.0
-    cdef int64_t* rows = &order[0] if order is not None else NULL
-    cdef const double* row_weight = &weights[0] if weights is not None else NULL
+    cdef int64_t before
+    while call.passes < call.n_passes and not call.converged and status == OK:
+        if call.passes > 0 and call.shuffles:
+            shuffle_rows(call.order, call.by_trial.shape[0], call.seed + call.passes)
+        before = corrections_of(task, call)
+        status = make_pass(task, call, at, rows)
+        if status == OK:
+            call.passes += 1
+            call.converged = corrections_of(task, call) == before
+    return status
+
+
+cdef int make_pass(Trials task, Call call, const Coordinates[state_t]& at,
+                   const Rows[value_t, index_t]& rows) except -1 nogil:
+    cdef Py_ssize_t i, next_row, later_row
+    cdef int status = OK
+    cdef Row[value_t, index_t] row
+    for i in range(call.start, call.stop):
+        if call.limited and not is_learning(task, call):
+            return ALL_STOPPED
+        call.row = call.order[i] if call.order != NULL else i
+        next_row, later_row = min(i + 1, call.stop - 1), min(i + AHEAD, call.stop - 1)
+        if call.order != NULL:
+            prefetch(rows.indptr + call.order[min(i + 2 * AHEAD, call.stop - 1)])
+            next_row, later_row = call.order[next_row], call.order[later_row]
+        send_for_labels(task, next_row, later_row)
+        row = rows.at(call.row)
+        status = read_row(task, call, at, row, rows.at(next_row), rows.at(later_row))
+        if status != OK:
+            return status
+        if task.weights != NULL and task.weights[call.row] == 0.0:
+            continue
+        if task.is_joint:
+            status = try_classes(task, call, at, row)
+        else:
+            status = try_labels(task, call, at, row)
+        if status != OK:
+            return status
+        call.trials += 1
+    return OK
+
+
+cdef inline void send_for_labels(Trials task, Py_ssize_t next_row,
+                                 Py_ssize_t later_row) noexcept nogil:
+    """Send for what rows to come have besides their entries."""
+    cdef const Space* c = &task.space.c
+    if task.starts != NULL:
+        prefetch(task.starts + later_row)
+        prefetch(task.labels + task.starts[next_row])
+    else:
+        prefetch(task.codes + later_row)
+    if task.weights != NULL:
+        prefetch(task.weights + later_row)
+    if c.slack_t != NULL:
+        prefetch(c.slack_t + later_row * c.n_labels)
+    if c.multipliers != NULL:
+        prefetch(c.multipliers + later_row * c.n_labels)
+        prefetch(c.scales + later_row)
+
+
+cdef inline int read_row(Trials task, Call call, const Coordinates[state_t]& at,
+                         const Row[value_t, index_t]& row, const Row[value_t, index_t]& next,
+                         const Row[value_t, index_t]& later) noexcept nogil:
+    """Check the row and score it, and send for a later one, and for the weights of the next."""
+    cdef Py_ssize_t l, n_features = task.rows.n_features
+    cdef Py_ssize_t first = call.first, last = call.last
+    cdef double* scores = call.scores.data()
+    cdef int status
+    cdef const state_t* of_bias = at.g + n_features * task.width
+    cdef Weights[state_t] weights
+    if task.is_joint:
+        first, last = 0, task.n_scores
+    weights = weights_of(<const state_t*> at.g, task.width, n_features, first, last,
+                         last == task.n_scores)
+    if task.n_scores == 1:
+        status = score_alone(scores, weights, n_features, call.check, row, later)
+        if status != OK:
+            return OUT_OF_RANGE if status == BAD_COLUMN else NOT_FINITE
+    else:
+        send_for_row(later)
+        if call.check:
+            status = check_row(row, n_features)
+            if status != OK:
+                return status
+        score(scores + first, weights, row, next)
+    if task.bias:
+        for l in range(first, last):
+            scores[l] += task.bias * of_bias[l]
+    return OK
+
+
+cdef inline int64_t corrections_of(Trials task, Call call) noexcept nogil:
+    cdef Py_ssize_t l
+    cdef int64_t total = 0
+    for l in range(call.first, call.last):
+        total += task.space.c.labels[l].corrections
+    return total
+
+
+cdef inline bint is_learning(Trials task, Call call) noexcept nogil:
+    cdef Py_ssize_t l
+    for l in range(call.first, call.last):
+        if task.space.c.labels[l].stopped < 0:
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------- the trial of one row
+
+cdef inline double reach_of(Trials task, Call call, const Row[value_t, index_t]& row) noexcept nogil:
+    """Not less than the norm that the row is measured by; known without a power."""
+    cdef double bound
+    if not task.normed:
+        return 1.0
+    bound = bound_of_norm(row, task.bias, task.space.c.slack)
+    if task.is_joint:
+        # The p-norm of Phi is that of the row times 2**(1/p), which is at most this.
+        bound *= sqrt(2.0)
+    if task.repeats != NULL and task.repeats[call.row] != NONE:
+        # Added up, entries come to their 1-norm at most.
+        bound *= sqrt(<double> (row.nnz + 2))
+    return bound
+
+
+cdef inline bint is_kept(Trials task, const double* multipliers, Py_ssize_t l) noexcept nogil:
+    """Whether the row's multiplier may fall, whatever its output."""
+    return (multipliers != NULL and multipliers[l] > 0.0
+            and task.space.c.labels[l].stopped < 0)
+
+
+cdef inline Py_ssize_t next_firing(Trials task, Call call, double reach,
+                                   const double* multipliers, Py_ssize_t l) noexcept nogil:
+    """The next label from l to look at closely."""
+    cdef const Space* c = &task.space.c
+    if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
+        return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
+                            call.last)
+    while l < call.last and not (is_kept(task, multipliers, l) or may_fire(
+            call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l)):
+        l += 1
+    return l
+
+
+cdef inline void set_signs(Trials task, Call call, double sign) noexcept nogil:
+    """Of the labels of the row at hand."""
+    cdef int64_t j, code
+    if task.starts != NULL:
+        for j in range(task.starts[call.row], task.starts[call.row + 1]):
+            call.signs[task.labels[j]] = sign
+        return
+    code = task.codes[call.row] - (1 if task.n_scores == 1 else 0)
+    if code >= 0:
+        call.signs[code] = sign
+
+
+cdef inline bint errs(Trials task, Call call) noexcept nogil:
+    """Whether the last vectors, as they are before the trial, predict another class."""
+    cdef const Space* c = &task.space.c
+    cdef Py_ssize_t l
+    cdef int64_t code = task.codes[call.row]
+    if task.n_scores == 1:
+        return (call.scores[0] >= 0.0) != (code == 1)
+    if not c.normalized:
+        return is_outscored(call.scores.data(), c.sigma, code, task.n_scores)
+    for l in range(task.n_scores):
+        call.units[l] = unit(c, l)
+    return is_outscored(call.scores.data(), call.units.data(), code, task.n_scores)
+
+
+cdef int try_labels(Trials task, Call call, const Coordinates[state_t]& at,
+                    const Row[value_t, index_t]& row) except -1 nogil:
+    """Test every label, correct those whose test fires."""
+    cdef Space* c = &task.space.c
+    cdef Py_ssize_t l
     cdef double* slack_t = NULL
-    cdef const state_t* kind = &like[0]
-    cdef const int64_t* start_of = &starts[0] if starts is not None else NULL
-    cdef const int64_t* label_of = &labels[0] if starts is not None else NULL
-    cdef unsigned char* known_distinct = NULL
-    cdef Own own
-    cdef vector[double] out, signs, units, scratch
-    cdef vector[uint32_t] marks
-    out.resize(space.c.at.n_blocks * space.c.at.width)
-    signs.assign(K, -1.0)
-    units.resize(K)
-    with nogil:
-        while passes < n_passes and not converged and status == OK:
-            if passes > 0 and shuffles:
-                shuffle_rows(rows, order.shape[0], seed + passes)
-            before = corrections_of(c, first_label, last_label)
-            for i in range(start, stop):
-                if limited and not any_learning(c, first_label, last_label):
-                    status = ALL_STOPPED
-                    break
-                row = rows[i] if rows != NULL else i
-                next_row, later_row = min(i + 1, stop - 1), min(i + AHEAD, stop - 1)
-                if rows != NULL:
-                    prefetch(&indptr[0] + rows[min(i + 2 * AHEAD, stop - 1)])
-                    next_row, later_row = rows[next_row], rows[later_row]
-                prefetch(start_of + later_row if start_of != NULL else &codes[0] + later_row)
-                if start_of != NULL:
-                    prefetch(label_of + start_of[next_row])
-                if row_weight != NULL:
-                    prefetch(row_weight + later_row)
-                if c.slack:
-                    prefetch(c.slack_t + later_row * K)
-                if c.multipliers != NULL:
-                    prefetch(c.multipliers + later_row * K)
-                    prefetch(c.measured + later_row)
-                j = indptr[row]
-                status = read_row(
-                    out.data(), kind, c, first_label, last_label, &data[0] + j, &indices[0] + j,
-                    indptr[row + 1] - j, n_features, check,
-                    &indices[0] + indptr[next_row], indptr[next_row + 1] - indptr[next_row],
-                    &data[0] + indptr[later_row], &indices[0] + indptr[later_row],
-                    indptr[later_row + 1] - indptr[later_row],
-                )
-                if status != OK:
-                    break
-                if row_weight != NULL and row_weight[row] == 0.0:
-                    continue
-                if c.slack:
-                    slack_t = c.slack_t + row * K
-                    add_slack(out.data(), c, slack_t, first_label, last_label)
-                find_own(&own, row, K, &codes[0], start_of, label_of)
-                if counts:
-                    mistakes += errs(c, out.data(), own.single, units.data())
-                if distinct is not None:
-                    known_distinct = &distinct[row]
-                if normed:
-                    bound = bound_of_norm(as_row(&data[0] + j, &indices[0] + j, indptr[row + 1] - j), c.bias, c.slack)
-                    # Added up, entries come to their 1-norm at most.
-                    of_repeats = sqrt(<double> (indptr[row + 1] - j + 2))
-                set_signs(signs.data(), 1.0, &own)
-                status = decide(
-                    r, space, kind, out.data(), signs.data(), bound, of_repeats, first_label,
-                    last_label,
-                    row_weight[row] if row_weight != NULL else 1.0, class_weight, trials,
-                    &data[0] + j, &indices[0] + j, indptr[row + 1] - j, slack_t,
-                    c.multipliers + row * K if c.multipliers != NULL else NULL,
-                    c.measured + row if c.measured != NULL else NULL, scratch,
-                    &place[row] if place is not None else NULL, known_distinct, marks,
-                )
-                set_signs(signs.data(), -1.0, &own)
-                if status != OK:
-                    break
-                trials += 1
-            if status == OK:
-                passes += 1
-                converged = corrections_of(c, first_label, last_label) == before
-    if first_label == 0:
-        space.trials = trials
-    bad_row = row if status not in (OK, ALL_STOPPED) else -1
-    return status, bad_row, trials, passes, converged, mistakes
+    cdef int status
+    if c.slack_t != NULL:
+        slack_t = c.slack_t + call.row * c.n_labels
+        for l in range(call.first, call.last):
+            call.scores[l] += link(&c.link, slack_t[l]) * c.slack
+    if call.counts:
+        call.mistakes += errs(task, call)
+    set_signs(task, call, 1.0)
+    status = correct_labels(task, call, at, row, slack_t)
+    set_signs(task, call, -1.0)
+    return status
+
+
+cdef int correct_labels(Trials task, Call call, const Coordinates[state_t]& at,
+                        const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
+    """What a row comes to as a vector matters only where a test fires, and only then columns may
+    not stand twice."""
+    cdef Space* c = &task.space.c
+    cdef Py_ssize_t l = call.first - 1
+    cdef double* multipliers = NULL
+    cdef double y, share, reach = reach_of(task, call, row)
+    cdef Instance x
+    cdef int status
+    x.n = 0
+    x.slack_t = slack_t
+    if c.multipliers != NULL:
+        multipliers = c.multipliers + call.row * c.n_labels
+    while True:
+        l = next_firing(task, call, reach, multipliers, l + 1)
+        if l == call.last:
+            return OK
+        if find_repeats(task, call, row):
+            reach = reach_of(task, call, row)
+            l -= 1
+            continue
+        if x.n == 0 and not open_instance(task, call, row, &x):
+            return OK  # a zero row never corrects
+        y = call.signs[l]
+        share = task.class_weight[(c.n_labels if y > 0.0 else 0) + l]
+        if task.weights != NULL:
+            share *= task.weights[call.row]
+        status = start(task, call, at, l, y, &x)
+        if status == OK and share != 0.0:
+            status = correct(task, call, at, l, y * call.scores[l], y, share, &x)
+        if status != OK:
+            return status
+
+
+cdef int try_classes(Trials task, Call call, const Coordinates[state_t]& at,
+                     const Row[value_t, index_t]& row) except -1 nogil:
+    """The true class against its strongest rival."""
+    cdef Space* c = &task.space.c
+    cdef int64_t code = task.codes[call.row]
+    cdef Py_ssize_t k, rival = 1 if code == 0 else 0
+    cdef double share = task.class_weight[task.n_scores + code]
+    cdef double lead
+    cdef Instance x
+    for k in range(task.n_scores):
+        if call.scores[k] > call.scores[rival] and k != code:
+            rival = k
+    lead = call.scores[code] - call.scores[rival]
+    call.mistakes += lead < 0.0 or (lead == 0.0 and rival < code)
+    if c.sigma[0] * lead > c.threshold[0] * reach_of(task, call, row):
+        return OK
+    if task.weights != NULL:
+        share *= task.weights[call.row]
+    find_repeats(task, call, row)
+    x.slack_t = NULL
+    if share == 0.0 or not open_instance(task, call, row, &x):
+        return OK
+    make_pair(call.work, &x, task.n_scores, code, rival)
+    x.scale.norm *= task.stretch
+    return correct(task, call, at, 0, lead, 1.0, share, &x)
+
+
+# -------------------------------------------------------------------------------- the correction
+
+cdef inline bint find_repeats(Trials task, Call call,
+                              const Row[value_t, index_t]& row) except -1 nogil:
+    """See whether a column of the row stands twice, if that is not yet known."""
+    if task.repeats == NULL or task.repeats[call.row] != UNKNOWN:
+        return False
+    task.repeats[call.row] = SOME if has_repeats(row, call.work.marks) else NONE
+    return True
+
+
+cdef inline bint open_instance(Trials task, Call call, const Row[value_t, index_t]& row,
+                               Instance* x) except -1 nogil:
+    """The row as a correction takes it; False where it is zero."""
+    cdef Space* c = &task.space.c
+    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
+    cdef bint repeats = task.repeats != NULL and task.repeats[call.row] == SOME
+    x.bias, x.slack = task.bias, c.slack
+    x.bias_column = task.rows.n_features
+    return make_instance(call.work, x, &c.p, row, known, repeats)
+
+
+cdef inline int start(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
+                      double y, const Instance* x) except -1 nogil:
+    """The first row that is not 0 gives the direction to start from, where the rule has one."""
+    cdef Space* c = &task.space.c
+    cdef Step step
+    cdef double norm
+    if not starts_from_first_row(&task.rule.rule) or c.labels[l].started:
+        return OK
+    norm = ldexp(x.scale.norm, x.scale.exponent)
+    step = Step(0.0, y / x.scale.norm, ONTO_SPHERE)
+    if move(task, call, at, l, x, &step, 1.0 / norm) != OK:
+        return TOO_WIDE
+    call.scores[l] = y * norm / c.sigma[l]
+    return OK
+
+
+cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
+                 double y, double share, const Instance* x) except -1 nogil:
+    """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
+    cdef const Rule* rule = &task.rule.rule
+    cdef Space* c = &task.space.c
+    cdef double* of_row = NULL
+    cdef double mass, reach, norm = ldexp(x.scale.norm, x.scale.exponent)
+    cdef double output = c.sigma[l] * score
+    cdef bint kept = False
+    cdef Step step
+    cdef Trial trial
+    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
+    reach = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < reach < 1.0 / LEAST):
+        return TOO_WIDE
+    if c.multipliers != NULL:
+        of_row = c.multipliers + call.row * c.n_labels + l
+        kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
+    if not kept and not output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
+        return OK
+    trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
+    if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
+        return OK
+    step.size *= y
+    if move(task, call, at, l, x, &step, mass) != OK:
+        return TOO_WIDE
+    settle(rule, c, l, of_row, mass, call.trials + 1)
+    return OK
+
+
+cdef int move(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
+              const Instance* x, const Step* step, double mass) except -1 nogil:
+    """Let the space take the step, and log how it did."""
+    cdef Space* c = &task.space.c
+    cdef Move done
+    cdef Correction entry
+    if take_step(c, at, l, call.trials, x, step, mass, &done) != OK:
+        return TOO_WIDE
+    if task.logged == NULL:
+        return OK
+    if task.logged[call.row] < 0:
+        task.logged[call.row] = task.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
+    entry.row = task.logged[call.row]
+    entry.label = <int> l
+    entry.start = call.trials - c.labels[l].idle
+    entry.coefficient = done.coefficient
+    entry.unit = unit(c, l)
+    entry.norm = c.labels[l].norm
+    entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
+    task.space.log.corrections.push_back(entry)
+    return OK
+
+
+# ----------------------------------------------------------------------------------- from Python
+
+def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
+    """Put the rule's threshold before every label that is still learning."""
+    cdef Py_ssize_t l
+    for l in range(space.c.n_labels):
+        space.c.threshold[l] = -INFINITY
+        if space.c.labels[l].stopped < 0:
+            space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)
 
 
 def shuffle(int64_t[::1] order, uint64_t seed):

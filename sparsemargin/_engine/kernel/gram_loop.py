@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin._engine import kernels
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import sparse_dot, widened
-from sparsemargin._engine.kernel.products import add_pending, learn_label
+from sparsemargin._engine.kernel.products import learn_label
 from sparsemargin._engine.kernel.support import take_rows
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
@@ -163,7 +163,7 @@ class GramLoop(StoredProducts):
         """Whether the task can be learned this way at all."""
         m = len(task.codes)
         return (
-            space.p == 2.0 and space.log is None and not space.averages and not space.is_tiled
+            space.p == 2.0 and space.log is None and not space.averages
             and 8 * m * m <= MEMORY
             and (task.weights is None or task.weights.all())
             and _within_range(task.rows.data)
@@ -183,8 +183,10 @@ class GramLoop(StoredProducts):
     def refresh(self, label):
         """Add what is pending to the vector, and take the scores from it."""
         space, sweeps = self.space, self.space.per_label("passes")
-        forgets = bool(sweeps[label] > self.sweeps[label])
-        add_pending(space, space.t, self.task.rows, label, self.t, self.scores, forgets)
+        if sweeps[label] > self.sweeps[label]:
+            space.clear(label)
+        space.add_rows(self.task.rows, label, self.t[label], self.scores[label])
+        self.t[label] = 0.0
         self.sweeps[label] = sweeps[label]
 
     def learn(self, label, order, seed, n_passes):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.trials import set_bars
+from sparsemargin._engine.first_order.trials import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import uninterrupted
@@ -344,7 +344,7 @@ def _blocks(rows) -> Iterator[np.ndarray]:
 def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[KernelLoop]:
     """The loop over a task: every label learns."""
     space.resume(task.max_corrections)
-    set_bars(space, rule)
+    set_thresholds(space, rule)
     try:
         with single_blas():
             loop = KernelLoop(space, rule, task, skips=skips)

@@ -14,13 +14,12 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderSpace, Labels, Space, refit, tighten, total_S, unit
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, must_flush, refit,
+    settle, tighten, total_S, trial_of, unit
 )
-from sparsemargin._engine.first_order.linear cimport LinearSpace, take_over
 from sparsemargin._engine.first_order.rules cimport (
-    ONTO_SPHERE, FirstOrderRule, Rule, Step, Trial, starts_from_first_row
+    ONTO_SPHERE, Rule, Step, Trial, starts_from_first_row
 )
-from sparsemargin._engine.first_order.scaling cimport answer, settle
 from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine.numerics.random cimport shuffle_rows
 from sparsemargin._engine.numerics.sums cimport Sum, add, tidy
@@ -28,8 +27,7 @@ from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
 )
-from sparsemargin._engine.rows.scores cimport scores
-from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, index_t, state_t, value_t
+from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, index_t, value_t
 
 cdef extern from *:
     """
@@ -191,10 +189,6 @@ cdef void meet(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16
 
-# S is worked out afresh once it is this share of its largest.
-cdef double STALE = ldexp(1.0, -10)
-# Z is flushed before units have fallen so far that it and acc would cancel.
-cdef double FLUSH = ldexp(1.0, -10)
 
 cdef struct Block:
     # Rows, and what the trials of one label on them change: see `StoredProducts`.
@@ -251,87 +245,77 @@ cdef Block bind(of, Py_ssize_t label, const double[::1] signs, const double[::1]
     return block
 
 
-cdef void flush(const Block* block, Space* space) noexcept nogil:
-    cdef Py_ssize_t l = block.label
-    add_multiple(block.acc, block.t, space.of.Z[l], block.n_slots)
-    space.of.Z[l] = space.of.unit_peak[l] = 0.0
+cdef void flush(const Block* block, Label* label) noexcept nogil:
+    add_multiple(block.acc, block.t, label.Z, block.n_slots)
+    label.Z = label.unit_peak = 0.0
 
 
-cdef void forget(const Block* block, Space* space) noexcept nogil:
+cdef void forget(const Block* block, Label* label) noexcept nogil:
     """theta <- 0; what the average has counted stays."""
-    cdef Py_ssize_t i, l = block.label
+    cdef Py_ssize_t i
     if block.acc != NULL:
-        flush(block, space)
+        flush(block, label)
     for i in range(block.n_slots):
         block.t[i] = 0.0
     for i in range(block.n_rows):
         block.scores[i] = 0.0
     for i in range(block.n_outside):
         block.outside[i] = 0.0
-    space.of.S[l] = Sum(0.0, 0.0, 0.0)
-    space.of.S_peak[l] = space.of.S_slack[l] = space.of.mass[l] = 0.0
-    space.of.passes[l] += 1
+    label.S = Sum(0.0, 0.0, 0.0)
+    label.S_peak = label.S_slack = label.mass = 0.0
+    label.passes += 1
 
 
-cdef double open_scale(const Block* block, Space* space, const Step* step) noexcept nogil:
+cdef double open_scale(const Block* block, Label* label, const Step* step) noexcept nogil:
     """theta <- keep * theta; the step's size at the scale of t, which may be out of range."""
-    cdef Py_ssize_t l = block.label
-    cdef bint restarts = step.keep == 0.0 and space.of.started[l]
+    cdef bint restarts = step.keep == 0.0 and label.started
     if restarts:
-        forget(block, space)
-    if restarts or not space.of.started[l]:
-        space.of.scale[l] = ldexp(1.0, ilogb(step.size))
+        forget(block, label)
+    if restarts or not label.started:
+        label.scale = ldexp(1.0, ilogb(step.size))
     else:
-        space.of.scale[l] *= step.keep
-    return step.size / space.of.scale[l]
+        label.scale *= step.keep
+    return step.size / label.scale
 
 
-cdef void add_square(const Block* block, Space* space, Py_ssize_t j, double size,
-                     Step step) noexcept nogil:
-    """S, norm and bound once t has taken a step of that size."""
-    cdef Labels* of = &space.of
-    cdef Py_ssize_t l = block.label
+cdef void add_square(const Block* block, Label* label, Py_ssize_t j, double size) noexcept nogil:
+    """S once t has taken a step of that size."""
     cdef double norm2 = block.products[j * block.n_rows + j]
     cdef double total = size * (2.0 * block.scores[j] + size * norm2)
     cdef double of_slack = (block.slack * block.slack) * size * (
         2.0 * block.t[block.slots[j]] + size)
-    add(&of.S[l], total - of_slack)
-    tidy(&of.S[l])
-    of.S_slack[l] += of_slack
-    of.S_peak[l] = max(of.S_peak[l], of.S[l].high)
-    refit(space, l, step.projection)
-    tighten(space, l)
+    add(&label.S, total - of_slack)
+    tidy(&label.S)
+    label.S_slack += of_slack
+    label.S_peak = max(label.S_peak, label.S.high)
 
 
 cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double mass,
               int64_t trials, CorrectionLog log) except -1 nogil:
     """Let the vector take the step by row j, the old vector counted first."""
-    cdef Labels* of = &space.of
     cdef Py_ssize_t l = block.label, slot = block.slots[j]
-    cdef int32_t forgot = FORGET if step.keep == 0.0 and of.started[l] else 0
-    cdef double size, counted = unit(space, l)
-    if block.acc != NULL:
-        of.Z[l] += (trials - of.begin[l]) * counted
-        of.unit_peak[l] = max(of.unit_peak[l], counted)
-    of.begin[l] = trials
-    size = open_scale(block, space, step)
+    cdef Label* label = space.labels + l
+    cdef int32_t forgot = FORGET if step.keep == 0.0 and label.started else 0
+    cdef double before = count_current(space, l, trials)
+    cdef double size = open_scale(block, label, step)
     if size == 0.0 or not isfinite(size):
         return TOO_WIDE
-    of.started[l] = 1
-    of.mass[l] = step.keep * of.mass[l] + mass
-    add_square(block, space, j, size, step[0])
+    label.started = 1
+    label.mass = step.keep * label.mass + mass
+    add_square(block, label, j, size)
+    refit(space, l, step.projection)
+    tighten(label)
     if block.acc != NULL:
-        counted = min(counted, unit(space, l))
-        if 0.0 < counted < FLUSH * of.unit_peak[l]:
-            flush(block, space)
-        block.acc[slot] -= of.Z[l] * size
+        if must_flush(label, min(before, unit(space, l))):
+            flush(block, label)
+        block.acc[slot] -= label.Z * size
     block.t[slot] += size
     add_multiple(block.scores, block.products + j * block.n_rows, size, block.n_rows)
     if block.joined != NULL and block.joined[j] < 0:
         block.joined[j] = trials
     if log is not None:
         log.corrections.push_back(Correction(
-            slot, trials - of.idle[l], size, unit(space, l), of.norm[l], <int32_t> l, forgot, 0))
+            slot, trials - label.idle, size, unit(space, l), label.norm, <int32_t> l, forgot, 0))
     return OK
 
 
@@ -340,7 +324,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
     """The first row that is not 0 gives the direction to start from, where the rule has one."""
     cdef Py_ssize_t i, j
     cdef Step step
-    if not starts_from_first_row(rule) or space.of.started[block.label]:
+    if not starts_from_first_row(rule) or space.labels[block.label].started:
         return OK
     for i in range(n):
         j = order[i] if order != NULL else i
@@ -359,11 +343,10 @@ cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int
     cdef double* multiplier = NULL
     if block.multipliers != NULL:
         multiplier = block.multipliers + j * block.n_labels
-    cdef Trial trial = Trial(y * space.of.sigma[l] * block.scores[j] / block.measured[j],
-                             space.of.norm[l], row.norm / block.measured[j],
-                             multiplier[0] if multiplier != NULL else 0.0)
+    cdef Trial trial = trial_of(rule, space, l, y * space.sigma[l] * block.scores[j], row.norm,
+                                multiplier[0] if multiplier != NULL else 0.0)
     cdef Step step
-    if not answer(rule, space, l, &trial, block.shares[j], &row, &step, &mass):
+    if not answer(rule, space.labels + l, &trial, block.shares[j], &row, &step, &mass):
         return OK
     step.size *= y
     if move(block, space, j, &step, mass, trials, log) != OK:
@@ -377,7 +360,7 @@ cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const in
     """The next position from i whose row's test fires; n if there is none. Outputs are noted on
     the way."""
     cdef Py_ssize_t j, due
-    cdef double sigma = space.of.sigma[block.label], threshold = space.of.bar[block.label]
+    cdef double sigma = space.sigma[block.label], threshold = space.threshold[block.label]
     cdef double counted = unit(space, block.label)
     if order == NULL and block.multipliers == NULL:
         due = first_due(block.scores, block.signs, block.measured, sigma, threshold, i, n)
@@ -397,10 +380,11 @@ cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const in
     return n
 
 
-cdef inline bint is_stale(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
-    cdef double S = total_S(space, l), window = ldexp(1.0, space.window)
-    return (space.of.corrections[l] - since >= CORRECTIONS_PER_REFRESH
-            or S < STALE * space.of.S_peak[l] or (S > 0.0 and not 1.0 / window < S < window))
+cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
+    cdef const Label* label = space.labels + l
+    cdef double S = total_S(label), window = ldexp(1.0, space.window)
+    return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)
+            or (S > 0.0 and not 1.0 / window < S < window))
 
 
 def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
@@ -436,15 +420,15 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
     cdef Block block = bind(stored, label, signs, shares)
     cdef Space* c = &space.c
     cdef Py_ssize_t i, j = -1, passes = 0, n = block.n_rows if order is None else order.shape[0]
-    cdef int64_t before, refreshed = c.of.corrections[label], passed_over = 0
+    cdef int64_t before, refreshed = c.labels[label].corrections, passed_over = 0
     cdef int64_t* rows = &order[0] if order is not None else NULL
     cdef int status = OK
     cdef bint converged = False
     with nogil:
-        while passes < n_passes and not converged and status == OK and c.of.stopped[label] < 0:
+        while passes < n_passes and not converged and status == OK and c.labels[label].stopped < 0:
             if passes > 0 and rows != NULL:
                 shuffle_rows(rows, n, seed + passes)
-            before = c.of.corrections[label]
+            before = c.labels[label].corrections
             status = start(&block, &rule.rule, c, rows, n, space.trials, log)
             i = next_due(&block, c, rows, 0, n)
             while i < n and status == OK:
@@ -453,61 +437,13 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
                     passed_over += 1
                 elif block.shares[j] != 0.0:
                     status = correct(&block, &rule.rule, c, j, space.trials + passes * n + i, log)
-                    if status != OK or c.of.stopped[label] >= 0:
+                    if status != OK or c.labels[label].stopped >= 0:
                         break
-                    if is_stale(c, label, refreshed):
+                    if must_refresh(c, label, refreshed):
                         with gil:
                             stored.refresh(label)
-                        refreshed = c.of.corrections[label]
+                        refreshed = c.labels[label].corrections
                 i = next_due(&block, c, rows, i + 1, n)
             passes += 1
-            converged = c.of.corrections[label] == before
+            converged = c.labels[label].corrections == before
     return status, (j if status != OK else -1), passes, converged, passed_over
-
-
-def add_pending(LinearSpace space, state_t[::1] t, Csr rows, Py_ssize_t label,
-                double[:, ::1] pending, double[:, ::1] out, bint forgets):
-    """Add to a label's vector what is pending of the rows, and take their scores from it.
-
-    Parameters
-    ----------
-    space : LinearSpace
-    t : ndarray
-        ``space.t``.
-    rows : Csr
-    label : int
-    pending, out : ndarray of shape (n_labels, n_rows)
-        What the rows are multiplied by, 0 thereafter; and where the scores go.
-    forgets : bool
-        Whether nothing of the vector before is left.
-    """
-    cdef Space* c = &space.c
-    cdef Py_ssize_t i
-    if forgets:
-        for i in range(c.n_coordinates):
-            t[i * c.at.width + label] = 0
-        for i in range(c.n_slack):
-            c.slack_t[i * c.n_labels + label] = 0.0
-    with nogil:
-        if rows.types == FLOAT_INT32:
-            add_rows(c, &t[0], rows.float_int32, label, &pending[label, 0], &out[label, 0])
-        elif rows.types == FLOAT_INT64:
-            add_rows(c, &t[0], rows.float_int64[0], label, &pending[label, 0], &out[label, 0])
-        elif rows.types == DOUBLE_INT32:
-            add_rows(c, &t[0], rows.double_int32[0], label, &pending[label, 0], &out[label, 0])
-        else:
-            add_rows(c, &t[0], rows.double_int64[0], label, &pending[label, 0], &out[label, 0])
-
-
-cdef void add_rows(Space* space, state_t* t, const Rows[value_t, index_t]& rows, Py_ssize_t l,
-                   double* pending, double* out) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef Row[value_t, index_t] row
-    take_over(space, t, l, rows.n, pending, rows.data, rows.indices, rows.indptr)
-    for i in range(rows.n):
-        row = rows.at(i)
-        pending[i] = 0.0
-        scores(out + i, t + l, space.at.width, 0, 1, row.values, row.columns, row.nnz, space.bias,
-               space.n_coordinates - 1)
-        if space.slack:
-            out[i] += space.slack_t[i * space.n_labels + l] * space.slack

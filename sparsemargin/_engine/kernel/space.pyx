@@ -74,9 +74,7 @@ cdef class KernelSpace(FirstOrderSpace):
         self.passed_over = np.zeros(n_labels, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
         self.t = self.acc = np.zeros((n_labels, 0))
-        self.bind_labels(2.0, {name: np.zeros(*layout)
-                               for name, layout in self.label_layout().items()})
-        self.set_out()
+        self.open_labels(2.0)
 
     cdef take_settings(self, found):
         self.c.window = WINDOW
@@ -88,8 +86,7 @@ cdef class KernelSpace(FirstOrderSpace):
 
     def __getstate__(self):
         n = self.n_support
-        labels = {name: getattr(self, name) for name in self.label_layout()}
-        return {**labels, "t": self.t[:, :n], "acc": self.acc[:, :n],
+        return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
                 "kernel": kernel_state(self.kernel), "pool": support_state(self.pool),
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
@@ -107,16 +104,13 @@ cdef class KernelSpace(FirstOrderSpace):
         self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         arrays = fields(state, {
-            **{name: (array_of, kind, shape)
-               for name, (shape, kind) in self.label_layout().items()},
             "t": (array_of, np.float64, (k, n)),
             "acc": (array_of, np.float64, (k, n if self.c.averaged else 0)),
             "origin": (array_of, np.int64, (n,)),
             "passed_over": (array_of, np.int64, (k,), 0, MAX_TRIALS),
         })
-        require_within("counts", arrays["counts"], -MAX_TRIALS, MAX_TRIALS)
         arrays = {name: writable(array) for name, array in arrays.items()}
-        self.bind_labels(2.0, arrays)
+        self.restore_labels(2.0, part(state, "labels"))
         self.t, self.acc = arrays["t"], arrays["acc"]
         self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
         self.log = None if part(state, "log") is None else CorrectionLog()
@@ -199,13 +193,13 @@ cdef class KernelSpace(FirstOrderSpace):
     def save(self):
         """What a block changes of the labels, for `restore`."""
         n_logged = 0 if self.log is None else self.log.corrections.size()
-        arrays = self.floats, self.sums, self.counts, self.t, self.acc
+        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
         return n_logged, [array.copy() for array in arrays]
 
     def restore(self, saved):
         """Take back what has happened since `save`."""
         n_logged, copies = saved
-        arrays = self.floats, self.sums, self.counts, self.t, self.acc
+        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
         for array, copied in zip(arrays, copies, strict=True):
             array[...] = copied
         if self.log is not None:
@@ -213,7 +207,7 @@ cdef class KernelSpace(FirstOrderSpace):
 
     def set_square(self, Py_ssize_t label, double square):
         """Take ``|sum_i t_i phi(x_i)|^2``, worked out afresh."""
-        self.sums[label] = square, 0.0, 0.0
+        self.labels["S"][label] = square, 0.0, 0.0
         self.per_label("S_peak")[label] = square
         squares = self.t[label] @ self.t[label]
         self.per_label("S_slack")[label] = self.c.slack * self.c.slack * squares
@@ -251,7 +245,3 @@ cdef class KernelSpace(FirstOrderSpace):
         entries = self.log.entries()
         pairs = np.unique(np.stack([entries["label"], entries["row"]]), axis=1)
         return np.bincount(pairs[0], minlength=self.c.n_labels)
-
-    def visible_norm(self):
-        """``||theta||`` of each label without the soft-margin coordinates."""
-        return self.per_label("scale") * np.sqrt(self.sums[:, :2].sum(axis=1))

@@ -21,7 +21,7 @@ from sparsemargin._engine.state cimport as_array, doubles, take
 from sparsemargin._engine.rows.types cimport OK, index_t, value_t
 from sparsemargin._engine.numerics.vectors cimport add_multiple
 
-from sparsemargin._engine.first_order.linear import MAX_P
+from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, length_of, part, real, require, require_starts,
     require_within, whole, writable

@@ -10,8 +10,10 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define SM_ALWAYS_INLINE inline __attribute__((always_inline, unused))
+#define SM_INLINE_LAMBDA __attribute__((always_inline))
 #define SM_PREFETCH(p) __builtin_prefetch(p)
 #else
+#define SM_INLINE_LAMBDA
 #define SM_ALWAYS_INLINE inline
 #define SM_PREFETCH(p) ((void)0)
 #endif

@@ -1,7 +1,13 @@
-// Rows of a CSR matrix, as typed pointers.
+// Rows of a CSR matrix as typed pointers, and what is asked of their bits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "../numerics/widths.hpp"
 
 namespace sparsemargin {
 
@@ -21,8 +27,75 @@ struct Rows {
     int64_t n_features;
 
     Row<V, I> at(int64_t r) const {
-        return {data + indptr[r], indices + indptr[r], static_cast<int64_t>(indptr[r + 1] - indptr[r])};
+        return {data + indptr[r], indices + indptr[r], int64_t{indptr[r + 1]} - indptr[r]};
     }
 };
+
+template <class V, class I>
+SM_INLINE void send_for_row(const Row<V, I> &row) {
+    sm_prefetch_span(row.values, row.values + row.nnz);
+    sm_prefetch_span(row.columns, row.columns + row.nnz);
+}
+
+// What is wrong with one entry leaves a sign bit in a sum over all: integer operations without
+// branches let the compiler use vector instructions.
+template <class U>
+SM_INLINE bool sign(U bits) {
+    return bits >> (8 * sizeof(U) - 1);
+}
+
+template <class I>
+SM_INLINE bool in_range(const I *columns, int64_t nnz, int64_t n_features) {
+    // A column below 0 has the sign bit, and what it is short of the last one has it beyond that.
+    using U = std::make_unsigned_t<I>;
+    const U last = static_cast<U>(std::min(n_features - 1, int64_t{std::numeric_limits<I>::max()}));
+    U wrong = 0;
+    for (int64_t j = 0; j < nnz; ++j) wrong |= U(columns[j]) | (last - U(columns[j]));
+    return !sign(wrong);
+}
+
+template <class I>
+SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
+    using U = std::make_unsigned_t<I>;
+    U falling = 0;
+    for (int64_t j = 0; j + 1 < nnz; ++j) falling |= U(columns[j + 1]) - U(columns[j]) - 1;
+    return !sign(falling);
+}
+
+template <class V>
+using Bits = std::conditional_t<std::is_same_v<V, float>, uint32_t, uint64_t>;
+template <class V>
+constexpr int MANTISSA = std::is_same_v<V, float> ? 23 : 52;
+
+template <class V>
+SM_INLINE Bits<V> bits_of(V value) {
+    Bits<V> bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+template <class V>
+SM_INLINE bool all_finite(const V *values, int64_t nnz) {
+    // Adding one to an exponent field of all ones carries into the sign bit.
+    constexpr Bits<V> one = Bits<V>{1} << MANTISSA<V>;
+    constexpr Bits<V> field = ~Bits<V>{0} / 2 / one * one;
+    Bits<V> carry = 0;
+    for (int64_t j = 0; j < nnz; ++j) carry |= (bits_of(values[j]) & field) + one;
+    return !sign(carry);
+}
+
+// How many values are not 0, where all of these are from 2**-plain to 2**plain; else -1.
+template <class V>
+SM_INLINE int64_t count_plain(const V *values, int64_t nnz, int plain) {
+    constexpr Bits<V> middle = std::is_same_v<V, float> ? 127 : 1023, most = ~Bits<V>{0} / 2;
+    Bits<V> wide = 0, count = 0;
+    for (int64_t j = 0; j < nnz; ++j) {
+        Bits<V> bits = bits_of(values[j]) & most, exponent = bits >> MANTISSA<V>;
+        Bits<V> some = bits + most;  // the sign bit: it is not 0
+        wide |= ((exponent - (middle - plain)) | (middle + plain - exponent)) & some;
+        count += sign(some);
+    }
+    return sign(wide) ? -1 : static_cast<int64_t>(count);
+}
 
 }  // namespace sparsemargin

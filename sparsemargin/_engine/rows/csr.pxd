@@ -20,6 +20,12 @@ cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
         Py_ssize_t n_features
         Row[V, I] at(Py_ssize_t)
 
+    void send_for_row[V, I](const Row[V, I]& row)
+    bint in_range[I](const I* columns, int64_t nnz, int64_t n_features)
+    bint is_rising[I](const I* columns, int64_t nnz)
+    bint all_finite[V](const V* values, int64_t nnz)
+    int64_t count_plain[V](const V* values, int64_t nnz, int plain)
+
 cdef extern from "numerics/widths.hpp":
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
@@ -69,7 +75,6 @@ cdef inline bint is_safe(double dot) noexcept nogil:
     return 1e-270 < dot < 1e270 or -1e270 < dot < -1e-270
 
 
-cdef bint in_range(const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features) noexcept nogil
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil
 cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,

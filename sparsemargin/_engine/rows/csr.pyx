@@ -1,14 +1,12 @@
 """Row access over CSR: checks and norms. Nothing here writes to a row."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
 import numpy as np
-
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 
 from sparsemargin._engine.numerics.power cimport BLOCK, Power, make_power, raise_block, raised
 from sparsemargin._engine.rows.types cimport (
@@ -30,61 +28,13 @@ cdef enum:
 cdef double LEAST_PLAIN = ldexp(1.0, -PLAIN)
 
 
-cdef inline bint all_finite(const value_t* values, Py_ssize_t nnz) noexcept nogil:
-    # Adding one to an exponent field of all ones carries into the sign bit; integer
-    # operations without branches let the compiler use vector instructions.
-    cdef Py_ssize_t j
-    cdef uint64_t bits64, carry64 = 0
-    cdef uint32_t bits32, carry32 = 0
-    if value_t is double:
-        for j in range(nnz):
-            memcpy(&bits64, values + j, 8)
-            carry64 |= (bits64 & 0x7FF0000000000000u) + 0x0010000000000000u
-        return (carry64 >> 63) == 0
-    else:
-        for j in range(nnz):
-            memcpy(&bits32, values + j, 4)
-            carry32 |= (bits32 & 0x7F800000u) + 0x00800000u
-        return (carry32 >> 31) == 0
-
-
-cdef inline bint in_range(const index_t* columns, Py_ssize_t nnz,
-                          Py_ssize_t n_features) noexcept nogil:
-    # A column below 0 has the sign bit, and what it is short of the last one has it beyond that.
-    cdef Py_ssize_t j
-    cdef uint64_t wrong64 = 0, last64
-    cdef uint32_t wrong32 = 0, last32
-    if index_t is int64_t:
-        last64 = <uint64_t> n_features - 1
-        for j in range(nnz):
-            wrong64 |= <uint64_t> columns[j] | (last64 - <uint64_t> columns[j])
-        return (wrong64 >> 63) == 0
-    else:
-        last32 = <uint32_t> min(n_features, <Py_ssize_t> 0x80000000u) - 1
-        for j in range(nnz):
-            wrong32 |= <uint32_t> columns[j] | (last32 - <uint32_t> columns[j])
-        return (wrong32 >> 31) == 0
-
-
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil:
     """OK, or the worst that is wrong with the row."""
-    if not in_range(row.columns, row.nnz, n_features):
+    cdef const index_t* columns = row.columns
+    cdef const value_t* values = row.values
+    if not in_range(columns, row.nnz, n_features):
         return OUT_OF_RANGE
-    return OK if all_finite(row.values, row.nnz) else NOT_FINITE
-
-
-cdef inline bint is_rising(const index_t* columns, Py_ssize_t nnz) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef uint64_t falling64 = 0
-    cdef uint32_t falling32 = 0
-    if index_t is int64_t:
-        for j in range(nnz - 1):
-            falling64 |= <uint64_t> columns[j + 1] - <uint64_t> columns[j] - 1
-        return (falling64 >> 63) == 0
-    else:
-        for j in range(nnz - 1):
-            falling32 |= <uint32_t> columns[j + 1] - <uint32_t> columns[j] - 1
-        return (falling32 >> 31) == 0
+    return OK if all_finite(values, row.nnz) else NOT_FINITE
 
 
 cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil:
@@ -142,35 +92,8 @@ cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
     return bound if bound > 1e-140 else INFINITY
 
 
-cdef inline Py_ssize_t count_plain(const value_t* values, Py_ssize_t nnz) noexcept nogil:
-    """How many values are not 0, where all of these are so near 1 in magnitude that their squares
-    add up with nothing lost; else -1."""
-    # Exponent fields out of range leave a sign bit in a difference, and so does what is not 0.
-    cdef Py_ssize_t j
-    cdef uint64_t bits64, field64, some64, wide64 = 0, count64 = 0
-    cdef uint32_t bits32, field32, some32, wide32 = 0, count32 = 0
-    if value_t is double:
-        for j in range(nnz):
-            memcpy(&bits64, values + j, 8)
-            bits64 &= 0x7FFFFFFFFFFFFFFFu
-            field64 = bits64 >> 52
-            some64 = bits64 + 0x7FFFFFFFFFFFFFFFu
-            wide64 |= ((field64 - (1023 - PLAIN)) | (1023 + PLAIN - field64)) & some64
-            count64 += some64 >> 63
-        return -1 if wide64 >> 63 else <Py_ssize_t> count64
-    else:
-        for j in range(nnz):
-            memcpy(&bits32, values + j, 4)
-            bits32 &= 0x7FFFFFFFu
-            field32 = bits32 >> 23
-            some32 = bits32 + 0x7FFFFFFFu
-            wide32 |= ((field32 - (127 - PLAIN)) | (127 + PLAIN - field32)) & some32
-            count32 += some32 >> 31
-        return -1 if wide32 >> 31 else <Py_ssize_t> count32
-
-
 cdef inline bint is_plain(double value) noexcept nogil:
-    return count_plain(&value, 1) >= 0
+    return count_plain(&value, 1, PLAIN) >= 0
 
 
 cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor, double bias,
@@ -233,7 +156,7 @@ cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& 
     cdef const value_t* values = row.values
     cdef Py_ssize_t n_nonzero = -1, nnz = row.nnz
     if p.exponent == 2.0 and is_plain(bias) and is_plain(slack):
-        n_nonzero = count_plain(values, nnz)
+        n_nonzero = count_plain(values, nnz, PLAIN)
     if n_nonzero >= 0:
         scale.exponent = 0
         scale.factor = 1.0
@@ -344,6 +267,21 @@ def first_bad_row(Csr rows, bint repeats_allowed):
         else:
             status = look_at(rows.double_int64[0], repeats_allowed, &row)
     return status, row
+
+
+def any_repeats(rows):
+    """Whether the first of the rows that can't be used as it stands has a column twice."""
+    return first_bad_row(rows, False)[0] == NOT_CANONICAL
+
+
+def summed(rows):
+    """A copy of the rows, repeated columns summed."""
+    from scipy.sparse import csr_matrix
+
+    shape = rows.n_rows, rows.n_features
+    fresh = csr_matrix(tuple(array.copy() for array in rows.arrays), shape=shape)
+    fresh.sum_duplicates()
+    return Csr(fresh.data, fresh.indices, fresh.indptr, rows.n_features)
 
 
 cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,

@@ -1,17 +1,42 @@
-"""Dot products of a row with the weights of labels, one or many side by side."""
+"""Dot products of a row with the weights of labels, one or many side by side; see scores.hpp."""
 
-from sparsemargin._engine.first_order.storage cimport Places
+from libc.stdint cimport int64_t
+from libcpp cimport bool as cpp_bool
+
+from sparsemargin._engine.rows.csr cimport Row
 from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
 
-cdef int score_alone(double* out, const state_t* weights, const value_t* values,
-                     const index_t* columns, Py_ssize_t nnz, Py_ssize_t n_features, double bias,
-                     bint check, const value_t* next_values, const index_t* next_columns,
-                     Py_ssize_t next_nnz) noexcept nogil
-cdef void scores(double* out, const state_t* weights, Py_ssize_t width, Py_ssize_t first,
-                 Py_ssize_t last, const value_t* values, const index_t* columns,
-                 Py_ssize_t nnz, double bias, Py_ssize_t bias_column) noexcept nogil
-cdef void label_scores(double* out, const state_t* like, const Places* at,
-                       Py_ssize_t n_labels, Py_ssize_t first, Py_ssize_t last,
-                       const value_t* values, const index_t* columns, Py_ssize_t nnz,
-                       double bias, Py_ssize_t bias_column, const index_t* next_columns,
-                       Py_ssize_t next_nnz) noexcept nogil
+cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
+    cdef cppclass Weights[S]:
+        const S* first
+        int64_t width
+        int64_t n_labels
+        int64_t n_summed
+        cpp_bool far
+
+    enum Finding:
+        SOUND
+        BAD_VALUE
+        BAD_COLUMN
+
+    void score[S, V, I](double* out, const Weights[S]& weights, const Row[V, I]& row,
+                        const Row[V, I]& next)
+    Finding score_alone[S, V, I](double* out, const Weights[S]& weights, int64_t n_features,
+                                 cpp_bool check, const Row[V, I]& row, const Row[V, I]& later)
+
+cdef enum:
+    NEAR_CACHE = 1 << 20  # bytes
+
+
+cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t width,
+                                        Py_ssize_t n_coordinates, Py_ssize_t first,
+                                        Py_ssize_t last, bint to_the_end) noexcept nogil:
+    """Of labels first..last-1; padding is summed along with the last of them, since whole vectors
+    are faster than their parts."""
+    cdef Weights[state_t] weights
+    weights.first = numbers + first
+    weights.width = width
+    weights.n_labels = last - first
+    weights.n_summed = width - first if to_the_end else last - first
+    weights.far = n_coordinates * width * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE
+    return weights

@@ -1,0 +1,24 @@
+"""What is learned by first-order rules: the spaces as Python sees them."""
+
+from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
+from sparsemargin._engine.first_order.linear cimport Coordinates
+
+cdef class LinearSpace(FirstOrderSpace):
+    cdef readonly object t
+    cdef readonly object g
+    cdef readonly object acc
+    cdef readonly object synced
+    cdef readonly object pending
+    cdef readonly Py_ssize_t width
+    cdef readonly object row_slack
+    cdef readonly object multipliers
+    cdef object scales
+    cdef bint is_single
+    cdef Coordinates[float] singles
+    cdef Coordinates[double] doubles
+    cdef take_coordinates(self, t, g, acc, synced, pending)
+    cdef point(self)
+
+cdef class JointSpace(LinearSpace):
+    cdef Py_ssize_t n_classes
+    cdef double rho

@@ -1,0 +1,525 @@
+"""What is learned by first-order rules: the spaces as Python sees them.
+
+A space holds numbers and hands them out; how they change is told in `linear`, which trials they
+change by in `trials`.
+"""
+
+from libc.math cimport INFINITY, fabs, ilogb, ldexp
+from libc.stdint cimport int32_t, int64_t, uint16_t
+
+import copyreg
+import sys
+
+import numpy as np
+
+from sparsemargin._engine.first_order.labels cimport (
+    FirstOrderSpace, Label, Space, counted, refit
+)
+from sparsemargin._engine.first_order.linear cimport (
+    FLUSHES, Coordinates, keep_in_window, sum_afresh
+)
+from sparsemargin._engine.first_order.rules cimport FREE
+from sparsemargin._engine.hypotheses.log cimport CorrectionLog
+from sparsemargin._engine.numerics.power cimport link
+from sparsemargin._engine.rows.csr cimport (
+    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Rows, RowScale
+)
+from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
+from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
+
+from sparsemargin._engine.state import (
+    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable
+)
+
+#: Largest p: p > 2 ln n gains nothing (Gentile 2001, Remark 6), and powers beyond it leave the
+#: range of a double.
+MAX_P = 64.0
+
+# Coordinates whose weights are made at once.
+AT_ONCE = 1 << 16
+
+# In one array: their bytes can still be counted.
+MOST_NUMBERS = sys.maxsize // 8
+
+# Bytes of a cache line; from so many labels on, those of a coordinate fill whole ones.
+cdef enum:
+    LINE = 64
+    LABELS_OF_A_LINE = 16
+    FEWEST_PADDED = 64
+
+
+cdef void* address(array) except? NULL:
+    return <void*> <size_t> array.ctypes.data
+
+
+def padded(n_labels):
+    """Numbers from a coordinate's first to the next one's."""
+    if n_labels < FEWEST_PADDED:
+        return n_labels
+    return -(-n_labels // LABELS_OF_A_LINE) * LABELS_OF_A_LINE
+
+
+def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
+    """Zeros that begin at a cache line, shape (n_coordinates, width)."""
+    dtype = np.dtype(dtype)
+    raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
+    start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
+    return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
+
+
+cdef class LinearSpace(FirstOrderSpace):
+    """The learned state of all labels, feature by feature.
+
+    Parameters
+    ----------
+    n_features : int
+    n_labels : int
+        Vectors learned side by side: 1 for two classes.
+    p : float
+        Norm of the instances, from 2 to `MAX_P`.
+    dtype : {numpy.float32, numpy.float64}
+        Type of the coordinates; p > 2 always takes float64.
+    bias, slack : float
+        Values of the intercept's and of the soft margin's coordinates; 0 for none.
+    averaged, normalized : bool
+        Whether the sum of the hypotheses is kept; whether they count with norm 1.
+    log : CorrectionLog or None
+        Where the corrections are logged.
+
+    Attributes
+    ----------
+    t, g, acc, synced : ndarray of shape (n_coordinates, width)
+        See `linear`; the labels come first, padding after them. The last two are empty without an
+        average.
+    pending : ndarray of shape (width, FLUSHES + 1)
+    """
+
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
+                 double bias, double slack, bint averaged, bint normalized, log):
+        dtype = np.dtype(dtype if p == 2.0 else np.float64)
+        self.c.n_labels = n_labels
+        self.c.n_coordinates = n_features + (1 if bias else 0)
+        self.c.bias, self.c.slack = bias, slack
+        self.c.averaged, self.c.normalized = averaged, normalized
+        width = padded(n_labels)
+        if self.c.n_coordinates > MOST_NUMBERS // width:
+            raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
+        n = self.c.n_coordinates
+        t = zeros(n, width, dtype)
+        n_counted = n if averaged else 0
+        self.take_coordinates(
+            t, t if p == 2.0 else zeros(n, width, dtype), zeros(n_counted, width, dtype),
+            zeros(n_counted, width, np.uint16), np.zeros((width, FLUSHES + 1 if averaged else 0)))
+        self.log = log
+        self.open_labels(p)
+
+    cdef take_coordinates(self, t, g, acc, synced, pending):
+        """Take these arrays for the coordinates' numbers."""
+        cdef double[:, ::1] of_pending = pending
+        self.t, self.g, self.acc, self.synced, self.pending = t, g, acc, synced, pending
+        self.c.pending = &of_pending[0, 0]
+        self.c.n_coordinates, self.width = t.shape
+        self.is_single = t.dtype == np.float32
+        self.c.window = 100 if self.is_single else 600
+        self.point()
+
+    cdef point(self):
+        """Point to the numbers."""
+        cdef void* t = address(self.t)
+        cdef void* g = address(self.g)
+        cdef void* acc = address(self.acc)
+        self.singles.t, self.singles.g, self.singles.acc = <float*> t, <float*> g, <float*> acc
+        self.doubles.t, self.doubles.g, self.doubles.acc = <double*> t, <double*> g, <double*> acc
+        self.singles.synced = self.doubles.synced = <uint16_t*> address(self.synced)
+        self.singles.width = self.doubles.width = self.width
+
+    @property
+    def nbytes(self):
+        """Bytes that the coordinates take."""
+        return (self.t.nbytes + (0 if self.g is self.t else self.g.nbytes) + self.acc.nbytes
+                + self.synced.nbytes)
+
+    @property
+    def n_features(self):
+        return self.c.n_coordinates - (1 if self.c.bias else 0)
+
+    def of_labels(self, numbers):
+        """The numbers without what is padding."""
+        return numbers[:, :self.c.n_labels]
+
+    # --------------------------------------------------------------------------------- the state
+
+    def __getstate__(self):
+        g = None if self.g is self.t else self.of_labels(self.g).ravel()
+        return {"t": self.of_labels(self.t).ravel(), "g": g,
+                "acc": self.of_labels(self.acc).ravel() if self.c.averaged else None,
+                "synced": self.of_labels(self.synced).ravel() if self.c.averaged else None,
+                "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
+                "labels": self.labels_state(),
+                "log": None if self.log is None else self.log.__getstate__(),
+                "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
+                "n_coordinates": self.c.n_coordinates, "bias": self.c.bias,
+                "slack": self.c.slack, "averaged": self.c.averaged,
+                "normalized": self.c.normalized}
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
+
+    def __setstate__(self, state):
+        state = aligned(state)
+        p = real(state, "p", 2.0, MAX_P)
+        self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS // 2)
+        n = whole(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)
+        self.c.bias = real(state, "bias", 0.0, INFINITY)
+        self.c.slack = real(state, "slack", 0.0, INFINITY)
+        self.c.averaged = flag(state, "averaged")
+        self.c.normalized = flag(state, "normalized")
+        self.trials = whole(state, "trials", 0, MAX_TRIALS)
+        dtype = getattr(part(state, "t"), "dtype", None)
+        require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
+                "'t' is not of a type that coordinates have")
+        require(p != 2.0 or part(state, "g") is None, "'g' is not of a model like this")
+        for name in () if self.c.averaged else ("acc", "synced"):
+            require(part(state, name) is None, f"{name!r} is not of a model like this")
+        n_counted, width = n if self.c.averaged else 0, padded(self.c.n_labels)
+        t = self.laid_out(state, "t", dtype, n)
+        g = t if p == 2.0 else self.laid_out(state, "g", dtype, n)
+        self.restore_labels(p, part(state, "labels"))
+        flushes = self.labels["flushes"]
+        require_within("flushes", flushes, 0, FLUSHES if self.c.averaged else 0)
+        pending = np.zeros((width, FLUSHES + 1 if self.c.averaged else 0))
+        pending[:self.c.n_labels, :flushes.max()] = array_of(
+            state, "pending", np.float64, (self.c.n_labels, flushes.max()))
+        self.take_coordinates(t, g, self.laid_out(state, "acc", dtype, n_counted),
+                              self.laid_out(state, "synced", np.uint16, n_counted), pending)
+        most = self.of_labels(self.synced).max(axis=0, initial=0)
+        require((most <= flushes).all(),
+                f"'synced' holds {most.max(initial=0)}, more flushes than there were")
+        self.log = None if part(state, "log") is None else CorrectionLog()
+        if self.log is not None:
+            self.log.__setstate__(state["log"])
+            require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
+            require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
+
+    def laid_out(self, state, name, dtype, n_coordinates):
+        """The array called `name`, padded."""
+        n, width = self.c.n_labels, padded(self.c.n_labels)
+        if n_coordinates == 0:
+            return zeros(0, width, dtype)
+        array = array_of(state, name, dtype, (n_coordinates * n,))
+        if width == n:
+            return writable(array).reshape(n_coordinates, n)
+        numbers = zeros(n_coordinates, width, dtype)
+        numbers[:, :n] = array.reshape(n_coordinates, n)
+        return numbers
+
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
+
+        Those that go must weigh nothing either. -1: a new one comes before the others.
+        """
+        self.move_coordinates(n_features, self.n_features, first, 1 if self.c.bias else 0)
+
+    def move_coordinates(self, n, n_before, first, n_last):
+        """Keep the coordinates from `first` on, of n_before, and let them be n, the n_last behind
+        them staying the last."""
+        start, first = max(-first, 0), max(first, 0)
+        kept = min(n - start, n_before - first)
+
+        def moved(old):
+            new = zeros(n + n_last if len(old) else 0, old.shape[1], old.dtype)
+            new[start:start + kept] = old[first:first + kept]
+            new[len(new) - n_last:] = old[len(old) - n_last:]
+            return new
+
+        t = moved(self.t)
+        self.take_coordinates(t, t if self.g is self.t else moved(self.g), moved(self.acc),
+                              moved(self.synced), self.pending)
+
+    # ------------------------------------------------------------------------------ the weights
+
+    def weights(self):
+        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""
+        weights = self.weighed()
+        if not np.isfinite(weights).all():
+            raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
+        return np.ascontiguousarray(self.of_labels(weights).T)
+
+    @np.errstate(over="ignore")
+    def weighed(self):
+        """The same where the coordinates stand; infinite where they exceed their type."""
+        a, b = (np.pad(factor, (0, self.width - len(factor))) for factor in self.mixture())
+        if not self.c.averaged:
+            return np.multiply(self.g, a).astype(self.t.dtype, copy=False)
+        weights = np.empty_like(self.t)
+        for start in range(0, len(weights), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            weights[some] = self.g[some] * a + self.counted(some) * b
+        return weights
+
+    def counted(self, some):
+        """acc of some coordinates, and what is pending of it."""
+        if not self.labels["flushes"].any():
+            return self.acc[some]
+        pending = np.take_along_axis(self.pending.T, self.synced[some].astype(np.intp), axis=0)
+        return self.acc[some] + pending * self.g[some]
+
+    def theta(self):
+        """The dual vectors, shape (n_labels, n_coordinates)."""
+        return np.ascontiguousarray(self.dual().T)
+
+    # ------------------------------------------------------------------ epochs apart, and mixed
+
+    def dual(self):
+        """The dual vectors, float64, shape (n_coordinates, n_labels)."""
+        return self.of_labels(self.t) * self.labels["scale"]
+
+    def place_dual(self, theta):
+        """Let the dual vectors be these, of the type of the coordinates; what has been counted
+        stays as it is, and must be nothing or the average's own: see `take_sums`."""
+        if self.is_single:
+            place[float](self, self.singles, theta)
+        else:
+            place[double](self, self.doubles, theta)
+
+    def summed(self):
+        """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
+        times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
+        summed = self.of_labels(self.counted(slice(None)))
+        return times * self.of_labels(self.g) + summed
+
+    def noted(self):
+        """Where the sum of the hypotheses is no multiple of the weights: bool."""
+        return (self.of_labels(self.acc) != 0) | (self.of_labels(self.synced) != 0)
+
+    def take_sums(self, sums, int64_t trials):
+        """Let the average have counted hypotheses that come to these sums in so many trials."""
+        for name in ("Z", "unit_peak", "idle", "flushes"):
+            self.labels[name] = 0
+        self.labels["stopped"] = -1
+        self.labels["begin"] = self.trials = trials
+        if self.c.averaged:
+            self.of_labels(self.acc)[...] = sums
+            self.synced[...] = 0
+            self.pending[...] = 0.0
+
+    # ----------------------------------------------------------------- what rows have besides
+
+    def open_rows(self, Py_ssize_t n_rows, kept, bint keeps_multipliers):
+        """Give each of the next n_rows rows a soft-margin coordinate and a multiplier of its own,
+        where there are such, or let the same rows have those again that `close_rows` gave."""
+        cdef double[:, ::1] numbers
+        cdef unsigned char[::1] raw
+        slack, multipliers = kept or (None, None)
+        if self.c.slack:
+            self.row_slack = numbers = self.one_a_row(n_rows, slack)
+            self.c.n_slack, self.c.slack_t = n_rows, &numbers[0, 0] if n_rows else NULL
+        if keeps_multipliers:
+            self.multipliers = numbers = self.one_a_row(n_rows, multipliers)
+            self.scales = raw = np.zeros(max(n_rows, 1) * sizeof(RowScale), dtype=np.uint8)
+            self.c.multipliers = &numbers[0, 0] if n_rows else NULL
+            # Labels that threads share would write it at once.
+            self.c.scales = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
+
+    def close_rows(self):
+        """Give the rows' coordinates and multipliers back, None where there are none; what they
+        have added to theta and its norm stays."""
+        kept = self.row_slack, self.multipliers
+        self.c.n_slack = 0
+        self.c.slack_t = self.c.multipliers = NULL
+        self.c.scales = NULL
+        self.row_slack = self.multipliers = self.scales = None
+        return kept
+
+    def one_a_row(self, Py_ssize_t n_rows, kept):
+        """A number for each row and label, 0 to begin with, or the kept ones."""
+        shape = n_rows, self.c.n_labels
+        if kept is None:
+            return np.zeros(shape)
+        return writable(array_of({"kept": kept}, "kept", np.float64, shape))
+
+    def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
+        """What their soft-margin coordinates add to ``y w.x`` of the rows start..stop-1 of the
+        task at hand, shape (n_rows, n_labels); 0 without a soft margin."""
+        if not self.c.slack:
+            return 0.0
+        return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
+                * (self.sigma * self.c.slack))
+
+    def clear(self, Py_ssize_t l):
+        """Let nothing be left of the vector of label l, whose scalars tell so already."""
+        self.t[:, l] = self.g[:, l] = 0
+        if self.row_slack is not None:
+            self.row_slack[:, l] = 0.0
+
+    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers,
+                 double[::1] scores):
+        """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh;
+        and the rows' scores by it, soft-margin coordinates included."""
+        if self.is_single:
+            add_rows[float](self, self.singles, rows, l, multipliers, scores)
+        else:
+            add_rows[double](self, self.doubles, rows, l, multipliers, scores)
+
+
+cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
+    """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
+    cdef Space* c = &space.c
+    cdef Label* label
+    cdef Py_ssize_t i, j, l
+    cdef double peak
+    for l in range(c.n_labels):
+        label = c.labels + l
+        peak = 0.0
+        for j in range(c.n_coordinates):
+            peak = max(peak, fabs(<double> theta[j, l]))
+        label.started = peak > 0.0
+        label.scale = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
+        for j in range(c.n_coordinates):
+            i = j * at.width + l
+            at.t[i] = <state_t> (theta[j, l] / label.scale)
+            if c.p.exponent != 2.0:
+                at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
+        sum_afresh(c, at, l)
+        refit(c, l, FREE)
+
+
+cdef add_rows(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
+              const double[::1] multipliers, double[::1] scores):
+    cdef Space* c = &space.c
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
+        elif rows.types == FLOAT_INT64:
+            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
+        elif rows.types == DOUBLE_INT32:
+            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
+        else:
+            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
+
+
+cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers, double* scores) noexcept nogil:
+    cdef double before = slack_squares(space, l)
+    cdef Weights[state_t] weights = weights_of(
+        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
+    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
+    cdef Py_ssize_t i
+    add_multiples(space, at, rows, l, multipliers)
+    sum_afresh(space, at, l)
+    space.labels[l].S_slack += slack_squares(space, l) - before
+    refit(space, l, FREE)
+    keep_in_window(space, at, l)
+    for i in range(rows.n):
+        score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
+        if space.bias:
+            scores[i] += space.bias * of_bias[0]
+        if space.slack:
+            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
+
+
+cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers) noexcept nogil:
+    cdef Py_ssize_t i, a
+    cdef state_t* t = at.t + l
+    for i in range(rows.n):
+        if multipliers[i] == 0.0:
+            continue
+        for a in range(rows.indptr[i], rows.indptr[i + 1]):
+            t[rows.indices[a] * at.width] += <state_t> (multipliers[i] * rows.data[a])
+        if space.bias:
+            t[(space.n_coordinates - 1) * at.width] += <state_t> (multipliers[i] * space.bias)
+        if space.slack:
+            space.slack_t[i * space.n_labels + l] += multipliers[i] * space.slack
+
+
+cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double of_row, total = 0.0
+    for j in range(space.n_slack):
+        of_row = space.slack_t[j * space.n_labels + l]
+        total += of_row * of_row
+    return total
+
+
+cdef class JointSpace(LinearSpace):
+    """The learned state of a joint machine: a linear space whose one label is all classes.
+
+    Theta = (theta_1, ..., theta_K) is one dual vector, its coordinates feature by feature and, for
+    each feature, class by class: coordinate ``column * K + class``. K labels learned side by side
+    lie in memory in the same way, so that their scores, outputs and weights are had alike.
+
+    Parameters
+    ----------
+    n_features : int
+    n_classes : int
+        From 3: two classes need no more than the one vector that tells them apart.
+    p, dtype, averaged, normalized
+        As those of `LinearSpace`.
+    bias : float
+        Value of the intercept's coordinate of each class; 0 for none.
+    """
+
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_classes, double p, dtype, *,
+                 double bias, bint averaged, bint normalized):
+        cdef Py_ssize_t n_columns = n_features + (1 if bias else 0)
+        if n_columns > MOST_NUMBERS // n_classes:
+            raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
+        LinearSpace.__init__(self, n_columns * n_classes, 1, p, dtype, bias=0.0, slack=0.0,
+                             averaged=averaged, normalized=normalized, log=None)
+        self.n_classes, self.rho = n_classes, bias
+
+    def __getstate__(self):
+        return {**LinearSpace.__getstate__(self), "n_classes": self.n_classes, "rho": self.rho}
+
+    def __setstate__(self, state):
+        LinearSpace.__setstate__(self, state)
+        require(self.c.n_labels == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
+                and part(state, "log") is None, "it is not of a joint machine")
+        self.n_classes = whole(state, "n_classes", 3, self.c.n_coordinates)
+        self.rho = real(state, "rho", 0.0, INFINITY)
+        require(self.c.n_coordinates % self.n_classes == 0,
+                "'n_coordinates' are not as many for each class")
+
+    @property
+    def n_labels(self):
+        """Outputs of a row: one for each class."""
+        return self.n_classes
+
+    @property
+    def n_features(self):
+        return self.c.n_coordinates // self.n_classes - (1 if self.rho else 0)
+
+    @property
+    def bias(self):
+        return self.rho
+
+    def side_by_side(self):
+        """A `LinearSpace` with a label for each class over the same coordinates, to read outputs
+        and weights off: every label has the scalars that the machine has now."""
+        cdef LinearSpace labels = LinearSpace.__new__(LinearSpace)
+        cdef Py_ssize_t K = self.n_classes
+        labels.c.n_labels, labels.c.bias, labels.trials = K, self.rho, self.trials
+        labels.c.averaged, labels.c.normalized = self.c.averaged, self.c.normalized
+        t = self.t.reshape(-1, K)
+        g = t if self.g is self.t else self.g.reshape(-1, K)
+        labels.take_coordinates(t, g, self.acc.reshape(-1, K), self.synced.reshape(-1, K),
+                                np.repeat(self.pending, K, axis=0))
+        labels.take_labels(self.p, np.repeat(self.labels, K), np.repeat(self.sigma, K),
+                           np.repeat(self.threshold, K))
+        return labels
+
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """As `LinearSpace.resize`."""
+        cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
+        self.move_coordinates(n_features * K, self.n_features * K, first * K, bias * K)
+
+    def weights(self):
+        """The hypothesis, shape (n_classes, n_coordinates), the intercept's coordinate last."""
+        return self.side_by_side().weights()
+
+    def theta(self):
+        """The dual vector, shape (n_classes, n_coordinates)."""
+        return self.side_by_side().theta()
