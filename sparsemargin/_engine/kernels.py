@@ -37,6 +37,7 @@ _BY_VALUES = {
     for value in VALUE_TYPES
 }
 
+
 class BadRow(Exception):
     """A kernel met a row it can't learn from."""
 

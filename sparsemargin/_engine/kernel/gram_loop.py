@@ -23,14 +23,14 @@ _WIDEST_NORM = 1e60
 
 
 class End(NamedTuple):
-    """What came of a label's passes: see `learn_label`; and the order of the last."""
+    """What came of a label's passes."""
 
     status: int
-    row: int
+    row: int  # of the block, that stopped them; -1: none did
     passes: int
     converged: bool
-    passed_over: int
-    order: np.ndarray | None
+    passed_over: int  # trials that would have corrected had there been room for the row
+    order: np.ndarray | None  # of the last
 
 
 class StoredProducts:
@@ -97,28 +97,14 @@ class StoredProducts:
         return End(*learn_label(self, label, order, seed or 0, n_passes), order)
 
     def make_passes(self, order, seed, n_passes, n_threads):
-        """Passes for all labels that are learning, until one makes no correction for any.
-
-        Returns
-        -------
-        dict of int to End
-            By label.
-        """
+        """Passes for all labels that are learning; an `End` of each."""
         labels = np.flatnonzero(self.space.per_label("stopped") < 0)
         calls = [partial(self.learn, label, order, seed, n_passes) for label in labels]
         return dict(zip(labels, run_together(calls, n_threads), strict=True))
 
     def conclude(self, ends, order, n_trials):
-        """Count the trials of passes of so many each, and bring the order to that of the last.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : int
-        converged : bool
-            Whether the last made no correction.
-        """
+        """Count the trials, so many in a pass, and bring the order to that of the last; what
+        `Loop.run` returns."""
         if not ends:
             return False, 0, False
         longest = max(ends.values(), key=lambda end: end.passes)

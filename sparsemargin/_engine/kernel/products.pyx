@@ -389,7 +389,7 @@ cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) n
 
 def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
                 Py_ssize_t n_passes):
-    """Passes over the rows of a block for one label.
+    """Passes over the rows of a block for one label, until one makes no correction.
 
     Parameters
     ----------
@@ -397,21 +397,15 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
         Counts no trials: ``stored.space.trials`` are those before the call.
     label : int
     order : ndarray of shape (n_trials,) or None
-        Row of each trial, shuffled where it lies; None: as they come.
+        Row of each trial, shuffled before every pass but the first; None: as they come.
     seed : int
-        Plus the number of passes before it, of the shuffling before every pass but the first.
+        Of the shuffling, the number of passes before it added.
     n_passes : int
-        How many to make, unless one of them makes no correction.
 
     Returns
     -------
-    status : int
-    row : int
-        The row of the block that stopped the passes, or -1.
-    passes : int
-    converged : bool
-    passed_over : int
-        Trials that would have corrected had there been room for the row.
+    tuple
+        As `End` has it.
     """
     cdef FirstOrderSpace space = stored.space
     cdef FirstOrderRule rule = stored.rule
