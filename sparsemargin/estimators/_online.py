@@ -115,12 +115,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         """Take the rows of X as the next trials, once, in the given order.
 
         Any split of the same rows into batches gives the same model to the bit, and the one of
-        a single epoch of `fit` with ``shuffle=False``: but for rounding where that works out
-        products with rows to come, as `HigherOrderPerceptron` does; and if the first batch has the
-        100 rows that ``intercept_scaling="auto"`` measures, or that is a number. With
-        `soft_margin`, every row of every call gets a new coordinate of its own. `max_iter`,
-        `max_corrections`, `tol` and `shuffle` do not apply; parameters changed since the first call
-        take effect with the next `fit`.
+        a single epoch of `fit` with ``shuffle=False``, if the first batch has the 100 rows that
+        ``intercept_scaling="auto"`` measures, or that is a number. With `soft_margin`, every row of
+        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol` and
+        `shuffle` do not apply; parameters changed since the first call take effect with the next
+        `fit`.
 
         Parameters
         ----------

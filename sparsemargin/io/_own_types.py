@@ -17,10 +17,7 @@ from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
-from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
-from sparsemargin._engine.matrix.label_spaces import LabelSpaces
-from sparsemargin._engine.matrix.second_order import SecondOrderSpace
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import array_of, fields, flag, optional, part, real, require, whole
 
 
@@ -70,18 +67,9 @@ def _linear_state(space: LinearSpace) -> dict[str, Any]:
     return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
 
 
-_LABEL_SPACES = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
-
-
 def _spaces_state(spaces: LabelSpaces) -> dict[str, Any]:
-    states = [_by_coordinate(space.__getstate__(), "place_of") for space in spaces.spaces]
-    return {"kind": type(spaces.spaces[0]).__name__, "spaces": states}
-
-
-def _restore_spaces(state: dict[str, Any]) -> LabelSpaces:
-    kind = part(state, "kind")
-    require(kind in _LABEL_SPACES, f"there is no space {kind!r}")
-    return LabelSpaces.restored(_LABEL_SPACES[kind], part(state, "spaces"))
+    state = spaces.__getstate__()
+    return {**state, "spaces": [_by_coordinate(each, "place_of") for each in state["spaces"]]}
 
 
 # -- what came of a fit ---------------------------------------------------------------------------
@@ -157,7 +145,7 @@ OWN_TYPES = {
     "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
     "KernelSpace": OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
     "DualSpaces": OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
-    "LabelSpaces": OwnType(LabelSpaces, _spaces_state, _restore_spaces),
+    "LabelSpaces": OwnType(LabelSpaces, _spaces_state, partial(_restore, LabelSpaces)),
     "FirstOrderRule": OwnType(
         FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)
     ),

@@ -24,8 +24,7 @@ from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.kernels import BadRow
-from sparsemargin._engine.rows.csr import row_norms
+from sparsemargin._engine.rows.csr import BadRow, row_norms
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
@@ -331,7 +330,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             return random_outputs(self, rows)
         if isinstance(self._space, KernelSpace):
             return hypothesis_outputs(self._space, rows, self._n_threads())
-        return self._linear_outputs(rows).all(self._n_threads())[0]
+        return self._linear_outputs(rows).all(self._n_threads())
 
     def _outputs_are_parts(self) -> bool:
         replayed = self._structure["hypothesis"] in ("vote", "random")
@@ -341,8 +340,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if not self._outputs_are_parts():
             return super()._output_parts(rows)
         outputs = self._linear_outputs(rows)
-        step = max(1, _OUTPUTS_PER_PART // self._space.n_labels)
-        return lambda start, stop: outputs.part(start, stop)[0], step
+        return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
 
     def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
         return LinearOutputs(self._space, rows)

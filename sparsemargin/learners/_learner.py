@@ -22,7 +22,7 @@ from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernels import BadRow
+from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.learners._defaults import intercept_scale
 from sparsemargin.learners._in_use import asks, refuse_while_learning
 from sparsemargin.learners._limits import (

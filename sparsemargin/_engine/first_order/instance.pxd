@@ -5,9 +5,9 @@ from libcpp.algorithm cimport sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.numerics.power cimport Power
+from sparsemargin._engine.numerics.arithmetic cimport Power
 from sparsemargin._engine.rows.csr cimport Row, RowScale, measure
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef extern from *:
     """

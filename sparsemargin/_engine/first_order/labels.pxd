@@ -13,8 +13,8 @@ from sparsemargin._engine.first_order.rules cimport (
     threshold
 )
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
-from sparsemargin._engine.numerics.power cimport Power
-from sparsemargin._engine.numerics.sums cimport Sum
+from sparsemargin._engine.numerics.arithmetic cimport Power
+from sparsemargin._engine.numerics.arithmetic cimport Sum
 from sparsemargin._engine.rows.csr cimport RowScale
 
 

@@ -31,9 +31,9 @@ from sparsemargin._engine.first_order.labels cimport (
 )
 from sparsemargin._engine.first_order.rules cimport FREE, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
-from sparsemargin._engine.numerics.power cimport BLOCK, link, raise_block, raised
-from sparsemargin._engine.numerics.sums cimport Sum, add, add_sum, tidy
-from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, state_t
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
+from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
 cdef int WIDEST_SHIFT = 500

@@ -8,14 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.spaces import JointSpace
 from sparsemargin._engine.first_order.trials import Trials, set_thresholds
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 from sparsemargin._engine.kernel.gram_loop import GramLoop
-from sparsemargin._engine.rows.csr import any_repeats, summed
+from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
 # Up to so many labels are scored one beside the other without vectors.
 FEW_LABELS = 16
@@ -97,9 +96,9 @@ class LinearLoop(Loop):
         self.n_mistakes += ends[0].mistakes
         # Of threads that stop at different rows, the one that stops first tells.
         for end in sorted(ends, key=lambda end: end.trials):
-            if end.status not in (kernels.OK, kernels.ALL_STOPPED):
-                raise kernels.BadRow(end.status, end.row)
-        learning = any(end.status == kernels.OK for end in ends)
+            if end.status not in (OK, ALL_STOPPED):
+                raise BadRow(end.status, end.row)
+        learning = any(end.status == OK for end in ends)
         return learning, max(end.passes for end in ends), all(end.converged for end in ends)
 
 

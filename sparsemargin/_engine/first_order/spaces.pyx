@@ -20,12 +20,12 @@ from sparsemargin._engine.first_order.linear cimport (
 )
 from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
-from sparsemargin._engine.numerics.power cimport link
+from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Rows, RowScale
 )
 from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
-from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable

@@ -25,8 +25,8 @@ from sparsemargin._engine.first_order.rules cimport (
 )
 from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
 from sparsemargin._engine.hypotheses.log cimport Correction
-from sparsemargin._engine.numerics.power cimport link
-from sparsemargin._engine.numerics.random cimport shuffle_rows
+from sparsemargin._engine.numerics.arithmetic cimport link
+from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale,
@@ -35,7 +35,7 @@ from sparsemargin._engine.rows.csr cimport (
 from sparsemargin._engine.rows.scores cimport (
     BAD_COLUMN, BAD_VALUE, Weights, score, score_alone, weights_of
 )
-from sparsemargin._engine.rows.types cimport (
+from sparsemargin._engine.rows.csr cimport (
     ALL_STOPPED, NOT_FINITE, OK, OUT_OF_RANGE, TOO_WIDE, index_t, state_t, value_t
 )
 

@@ -171,7 +171,7 @@ class LinearCertificate(Certificate):
         outputs = LinearOutputs(labels, self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
-            result, _ = outputs.part(block.start, block.stop)
+            result = outputs.part(block.start, block.stop)
             if labels.normalizes:
                 # Of hypotheses of norm 1, and margins are those of the vectors as they are.
                 result *= labels.theta_norm()

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef enum:
     FORGET = -(1 << 30)  # as `shift_before`: nothing of t is left

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from sparsemargin._engine.state cimport as_array, take
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, length_of, require_starts, require_within

@@ -15,9 +15,9 @@ import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
 from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog, unit_of
-from sparsemargin._engine.numerics.power cimport Power, link, make_power
-from sparsemargin._engine.numerics.random cimport mixed, stepped
-from sparsemargin._engine.numerics.sums cimport add_exactly
+from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
+from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
+from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.vectors cimport add_multiple
 from sparsemargin._engine.state cimport as_array
 

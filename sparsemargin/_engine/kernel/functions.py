@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.kernel.products import raise_powers, sparse_products, square_sums
 from sparsemargin._engine.kernel.support import Points, scaled_rows
-from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.csr import NO_LENGTH, BadRow, Csr
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
@@ -75,7 +74,7 @@ class Kernel:
 
         Raises
         ------
-        kernels.BadRow
+        BadRow
             If a row is too long, or too short to learn from without being 0.
         """
         with np.errstate(over="ignore", invalid="ignore"):
@@ -88,7 +87,7 @@ class Kernel:
         if not test:
             bad |= (lengths > 0) & (lengths < _SHORTEST)
         if bad.any():
-            raise kernels.BadRow(kernels.NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
+            raise BadRow(NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
         return points._replace(lengths=lengths)
 
     def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:

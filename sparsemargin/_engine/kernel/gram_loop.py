@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import sparse_dot, widened
 from sparsemargin._engine.kernel.products import learn_label
 from sparsemargin._engine.kernel.support import take_rows
+from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
 MEMORY = 1 << 26
@@ -113,9 +113,9 @@ class StoredProducts:
         trials = self.space.trials + longest.passes * n_trials
         self.space.count_trials(trials if learning else stopped.max())
         for end in ends.values():
-            if end.status != kernels.OK:
+            if end.status != OK:
                 row = np.arange(len(self.task.codes))[self.rows][end.row]
-                raise kernels.BadRow(end.status, int(row))
+                raise BadRow(end.status, int(row))
         if order is not None:
             order[:] = longest.order
         return learning, longest.passes, all(end.converged for end in ends.values())

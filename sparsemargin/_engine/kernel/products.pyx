@@ -21,13 +21,13 @@ from sparsemargin._engine.first_order.rules cimport (
     ONTO_SPHERE, Rule, Step, Trial, starts_from_first_row
 )
 from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
-from sparsemargin._engine.numerics.random cimport shuffle_rows
-from sparsemargin._engine.numerics.sums cimport Sum, add, tidy
+from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, tidy
 from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
 )
-from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, index_t, value_t
+from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, index_t, value_t
 
 cdef extern from *:
     """

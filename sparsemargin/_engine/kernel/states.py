@@ -20,7 +20,7 @@ from sparsemargin._engine.kernel.functions import (
     RBFKernel,
 )
 from sparsemargin._engine.kernel.support import SupportSet
-from sparsemargin._engine.kernels import VALUE_TYPES
+from sparsemargin._engine.rows.csr import VALUE_TYPES
 from sparsemargin._engine.state import (
     array_of,
     fields,

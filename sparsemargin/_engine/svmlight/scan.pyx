@@ -8,7 +8,7 @@ from libcpp.string cimport string
 
 import numpy as np
 
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef extern from "text.hpp" namespace "sparsemargin" nogil:
     const int64_t READABLE "sparsemargin::PADDING"
@@ -40,7 +40,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
         cpp_bool multilabel, query_id
         int hash_bits
 
-    cppclass Rows[Value, Column]:
+    cppclass ParsedRows[Value, Column]:
         Value* data
         Column* indices
         Column* ends
@@ -56,7 +56,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
     cppclass LineReader "sparsemargin::Scanner":
         LineReader(const Options&) except +
         const LabelTable& labels()
-        Outcome scan[Value, Column](const char*, int64_t, Rows[Value, Column]&) except +
+        Outcome scan[Value, Column](const char*, int64_t, ParsedRows[Value, Column]&) except +
 
     cppclass Counts:
         int64_t lines, colons
@@ -101,7 +101,7 @@ class ScanError(Exception):
 
 
 cdef class ScannedRows:
-    """Rows of one text: see `Scanner.scan`."""
+    """ParsedRows of one text: see `Scanner.scan`."""
 
     cdef readonly object data, indices, indptr, labels, label_start, query_ids
     cdef readonly int64_t n_rows, n_lines, lowest, highest
@@ -347,7 +347,7 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     be None. Returns the next row, entry, label and query id.
     """
     cdef const char* start = start_of(text, stop)
-    cdef Rows[value_t, index_t] rows
+    cdef ParsedRows[value_t, index_t] rows
     cdef int32_t[::1] labels = label_arrays[0]
     cdef int64_t[::1] label_ends = label_arrays[1]
     cdef int64_t[::1] query_ids = label_arrays[2]

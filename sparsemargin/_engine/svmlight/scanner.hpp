@@ -31,7 +31,7 @@ struct Options {
 
 // Where rows go, and how far it is filled.
 template <class Value, class Column>
-struct Rows {
+struct ParsedRows {
     Value *data;
     Column *indices;
     Column *ends;         // of each row's entries
@@ -70,7 +70,7 @@ class LineScanner {
     int64_t highest = -1;
 
     LineScanner(const Options &options, LabelTable &labels, GatheredRow &gathered,
-                Rows<Value, Column> &rows)
+                ParsedRows<Value, Column> &rows)
         : options_(options), labels_(labels), gathered_(gathered), rows_(rows) {
         if (sizeof(Column) < sizeof(int64_t) && !options.hash_bits) {
             limit_ = std::min(limit_, std::numeric_limits<Column>::max() + options.base);
@@ -213,7 +213,7 @@ class LineScanner {
     const Options options_;
     LabelTable &labels_;
     GatheredRow &gathered_;
-    Rows<Value, Column> &rows_;
+    ParsedRows<Value, Column> &rows_;
     int64_t limit_ = options_.max_index;
 };
 
@@ -235,7 +235,7 @@ class Scanner {
 
     // Complete lines; the last may lack its end. PADDING readable bytes must follow.
     template <class Value, class Column>
-    Outcome scan(const char *text, int64_t size, Rows<Value, Column> &rows) {
+    Outcome scan(const char *text, int64_t size, ParsedRows<Value, Column> &rows) {
         Outcome outcome;
         LineScanner<Value, Column> lines(options_, labels_, gathered_, rows);
         const int64_t ended = std::string_view(text, size).rfind('\n') + 1;
