@@ -6,6 +6,7 @@ change by in `trials`.
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
 from libc.stdint cimport int32_t, int64_t, uint16_t
+from libcpp.vector cimport vector
 
 import copyreg
 import sys
@@ -22,7 +23,7 @@ from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport (
-    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Rows, RowScale
+    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale
 )
 from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
@@ -523,3 +524,6 @@ cdef class JointSpace(LinearSpace):
     def theta(self):
         """The dual vector, shape (n_classes, n_coordinates)."""
         return self.side_by_side().theta()
+
+
+include "outputs.pxi"

@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from sparsemargin._engine.state cimport as_array, take
+from sparsemargin._engine.vectors cimport as_array, take
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import (

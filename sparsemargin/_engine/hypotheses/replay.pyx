@@ -19,7 +19,7 @@ from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.vectors cimport add_multiple
-from sparsemargin._engine.state cimport as_array
+from sparsemargin._engine.vectors cimport as_array
 
 # A replay can take long; Ctrl-C is heard between so many corrections.
 cdef enum:

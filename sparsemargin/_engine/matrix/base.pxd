@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.arithmetic cimport Power
-from sparsemargin._engine.state cimport stored_vector
+from sparsemargin._engine.vectors cimport stored_vector
 
 
 cdef extern from "matrix/sparse_products.hpp" nogil:

@@ -22,7 +22,7 @@ from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
 )
 from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
-from sparsemargin._engine.state cimport as_array, doubles, stored_vector, take
+from sparsemargin._engine.vectors cimport as_array, doubles, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (

@@ -1,19 +1,4 @@
-"""Outputs of the last and of the averaged hypothesis."""
-
-from libc.stdint cimport int64_t
-from libcpp.vector cimport vector
-
-import numpy as np
-
-from sparsemargin._engine.first_order.labels cimport Space
-from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates
-from sparsemargin._engine.first_order.spaces cimport LinearSpace
-from sparsemargin._engine.rows.csr cimport (
-    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows
-)
-from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
-from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
-
+# Outputs of the last and of the averaged hypothesis; a part of `spaces`.
 
 cdef class Hypothesis:
     """The hypothesis of a linear space, ready for rows.

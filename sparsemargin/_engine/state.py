@@ -14,11 +14,6 @@ after the state and the name:
     })
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
-from libcpp.vector cimport vector
-
 from numbers import Integral, Real
 
 import numpy as np
@@ -27,36 +22,7 @@ import numpy as np
 MAX_TRIALS = 1 << 61
 
 
-cdef as_array(const void* data, size_t n, dtype):
-    """A copy of what lies there."""
-    dtype = np.dtype(dtype)
-    size = n * dtype.itemsize
-    return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
-
-
-cdef doubles(const vector[double]& values):
-    return as_array(values.data(), values.size(), np.float64)
-
-
-cdef int take(stored_vector& values, name, state, length) except -1:
-    """The other way round: the array called `name`, of that length."""
-    if stored_vector is vector[int32_t]:
-        dtype = np.int32
-    elif stored_vector is vector[int64_t]:
-        dtype = np.int64
-    elif stored_vector is vector[float]:
-        dtype = np.float32
-    else:
-        dtype = np.float64
-    array = array_of(state, name, dtype, (length,))
-    cdef const unsigned char[::1] raw = np.ascontiguousarray(array).view(np.uint8)
-    values.resize(len(array))
-    if raw.shape[0]:
-        memcpy(values.data(), &raw[0], raw.shape[0])
-    return 0
-
-
-def require(bint sound, what):
+def require(sound, what):
     """Raise a ValueError that says what is wrong, unless it is sound."""
     if not sound:
         raise ValueError(f"The state of a model is damaged: {what}.")
@@ -88,16 +54,20 @@ def flag(state, name):
 def whole(state, name, low, high):
     """The whole number called `name`, from low to high."""
     value = part(state, name)
-    require(isinstance(value, Integral) and low <= value <= high,
-            f"{name!r} is not a whole number from {low} to {high}")
+    require(
+        isinstance(value, Integral) and low <= value <= high,
+        f"{name!r} is not a whole number from {low} to {high}",
+    )
     return int(value)
 
 
 def real(state, name, low, high):
     """The number called `name`, from low to high, not NaN."""
     value = part(state, name)
-    require(isinstance(value, Real) and low <= value <= high,
-            f"{name!r} is not a number from {low:g} to {high:g}")
+    require(
+        isinstance(value, Real) and low <= value <= high,
+        f"{name!r} is not a number from {low:g} to {high:g}",
+    )
     return float(value)
 
 
@@ -105,10 +75,14 @@ def array_of(state, name, dtype, shape, low=None, high=None):
     """The array called `name`, of that type and shape, a None in which is any length; and, where
     limits are given, with values from low to high."""
     array = part(state, name)
-    require(isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == len(shape)
-            and all(n is None or n == found for n, found in zip(shape, array.shape)),
-            f"{name!r} is not an array of {np.dtype(dtype)} of shape "
-            + str(shape).replace("None", "any"))
+    require(
+        isinstance(array, np.ndarray)
+        and array.dtype == dtype
+        and array.ndim == len(shape)
+        and all(n is None or n == found for n, found in zip(shape, array.shape)),
+        f"{name!r} is not an array of {np.dtype(dtype)} of shape "
+        + str(shape).replace("None", "any"),
+    )
     if low is not None:
         require_within(name, array, low, high)
     return array
@@ -117,8 +91,10 @@ def array_of(state, name, dtype, shape, low=None, high=None):
 def length_of(state, name):
     """Entries of the one-dimensional array called `name`."""
     array = part(state, name)
-    require(isinstance(array, np.ndarray) and array.ndim == 1,
-            f"{name!r} is not an array of one dimension")
+    require(
+        isinstance(array, np.ndarray) and array.ndim == 1,
+        f"{name!r} is not an array of one dimension",
+    )
     return len(array)
 
 
@@ -126,14 +102,19 @@ def require_within(name, values, low, high):
     """Raise a ValueError unless all values of an array are from low to high."""
     values = np.asarray(values)
     for value in (values.min().item(), values.max().item()) if values.size else ():
-        require(low <= value <= high,
-                f"{name!r} holds {value}, which is not from {low} to {high}")
+        require(low <= value <= high, f"{name!r} holds {value}, which is not from {low} to {high}")
 
 
 def require_starts(name, start, n):
     """Raise a ValueError unless n entries are cut into rows there, the last end included."""
-    require(start.dtype == np.int64 and start.ndim == 1 and len(start) > 0
-            and start[0] == 0 and start[-1] == n, f"{name!r} does not lead from 0 to {n}")
+    require(
+        start.dtype == np.int64
+        and start.ndim == 1
+        and len(start) > 0
+        and start[0] == 0
+        and start[-1] == n,
+        f"{name!r} does not lead from 0 to {n}",
+    )
     falls = np.flatnonzero(start[1:] < start[:-1])
     if len(falls):
         require(False, f"{name!r} falls from {start[falls[0]]} to {start[falls[0] + 1]}")
