@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._engine.kernel.products import raise_powers, sparse_products, square_sums
-from sparsemargin._engine.kernel.support import Points, as_dense, take_rows
+from sparsemargin._engine.kernel.support import Points, scaled_rows
 from sparsemargin._engine.rows.csr import NO_LENGTH, BadRow, Csr
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
@@ -139,11 +139,6 @@ def widened(matrix: Any) -> Any:
     return matrix.astype(np.float64)
 
 
-def _raise(out: np.ndarray, degree: int) -> np.ndarray:
-    raise_powers(out.reshape(-1), degree)
-    return out
-
-
 def _inverse(values: np.ndarray) -> np.ndarray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
@@ -171,14 +166,9 @@ class PolyKernel(Kernel):
         inverse = _inverse(roots)
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
-        if self.dense:
-            matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
-            if self.coef0:
-                matrix[:, n] = constant
-            return Points(matrix, lengths, constant)
-        picked = take_rows(rows, which)
-        data = picked.data * np.repeat(scale, np.diff(picked.indptr))
-        matrix = picked.with_data(data.astype(picked.data.dtype, copy=False))
+        matrix = scaled_rows(rows, which, scale, n + (self.coef0 > 0), dense=self.dense)
+        if self.dense and self.coef0:
+            matrix[:, n] = constant
         return Points(matrix, lengths, constant)
 
     def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
@@ -186,7 +176,9 @@ class PolyKernel(Kernel):
             out = _dot(a.matrix, b.matrix)
         else:
             out = sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
-        return out if self.degree == 1 else _raise(out, self.degree)
+        if self.degree > 1:
+            raise_powers(out.reshape(-1), self.degree)
+        return out
 
 
 class RBFKernel(Kernel):
@@ -199,11 +191,11 @@ class RBFKernel(Kernel):
     def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         scale = np.full(len(which), np.sqrt(2.0 * self.gamma))
         if self.dense:
-            matrix: Any = as_dense(rows, which, scale, rows.n_features)
+            matrix = scaled_rows(rows, which, scale, rows.n_features, dense=True)
             squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) / 2.0
         else:
-            picked = take_rows(rows, which)
-            matrix = picked.with_data(picked.data * picked.data.dtype.type(scale.max()))
+            scale = scale.astype(rows.data.dtype)
+            matrix = scaled_rows(rows, which, scale, rows.n_features, dense=False)
             squares = square_sums(matrix.data, matrix.indptr, np.arange(len(which))) / 2.0
         lengths = np.full(len(which), 2.0 ** (self.degree / 2))
         lengths[~(squares < inf)] = inf
@@ -222,7 +214,7 @@ class RBFKernel(Kernel):
         if self.degree:
             out += 1.0
             out *= 0.5
-            _raise(out, self.degree)
+            raise_powers(out.reshape(-1), self.degree)
         return out
 
 
@@ -270,7 +262,7 @@ class PrecomputedKernel(Kernel):
 
     def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         ones, zeros = np.ones(len(which)), np.zeros(len(which))
-        dense = as_dense(rows, which, ones, rows.n_features)
+        dense = scaled_rows(rows, which, ones, rows.n_features, dense=True)
         if test:
             return Points(dense, ones, zeros, measured=False)
         lengths = np.sqrt(dense[np.arange(len(which)), which].astype(np.float64))
@@ -279,7 +271,8 @@ class PrecomputedKernel(Kernel):
     def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         values = a.matrix
         if values.ndim == 1:
-            values = as_dense(self.rows, values, np.ones(a.n), self.rows.n_features)
+            n = self.rows.n_features
+            values = scaled_rows(self.rows, values, np.ones(a.n), n, dense=True)
         return _over_lengths(values[:, b.matrix], a, b, self.bias)
 
 
@@ -308,10 +301,7 @@ class CallableKernel(Kernel):
 
     def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         ones, zeros = np.ones(len(which)), np.zeros(len(which))
-        if self.dense:
-            matrix: Any = as_dense(rows, which, ones, rows.n_features)
-        else:
-            matrix = take_rows(rows, which)
+        matrix = scaled_rows(rows, which, ones, rows.n_features, dense=self.dense)
         if test:
             return Points(matrix, ones, zeros, measured=False)
         return Points(matrix, np.sqrt(self._checked_square(matrix, which)), zeros)

@@ -23,14 +23,14 @@ _WIDEST_NORM = 1e60
 
 
 class End(NamedTuple):
-    """What came of a label's passes: see `learn_label`; and the order of the last."""
+    """What came of a label's passes."""
 
     status: int
-    row: int
+    row: int  # of the block, that stopped them; -1: none did
     passes: int
     converged: bool
-    passed_over: int
-    order: np.ndarray | None
+    passed_over: int  # trials that would have corrected had there been room for the row
+    order: np.ndarray | None  # of the last
 
 
 class StoredProducts:
@@ -43,13 +43,15 @@ class StoredProducts:
     task : Task
     products : ndarray of shape (n_rows, n_rows)
         The soft margin's coordinates included.
+    norms : ndarray of shape (n_rows,)
+        Their square roots on the diagonal.
     rows : slice or ndarray
         Numbers of the rows in the task.
 
     Attributes
     ----------
-    norms, measured : ndarray of shape (n_rows,)
-        Their norms; the same where instances are divided by them, else ones.
+    measured : ndarray of shape (n_rows,)
+        The norms where instances are divided by them, else ones.
     slots : ndarray of shape (n_rows,), int64
         Where the rows' coefficients are; -1: there is no room for the row.
     n_slots : int
@@ -74,10 +76,9 @@ class StoredProducts:
     acc = outputs = joined = outside = multipliers = None
     slack = 0.0
 
-    def __init__(self, space, rule, task, products, rows):
+    def __init__(self, space, rule, task, products, norms, rows):
         self.space, self.rule, self.task = space, rule, task
-        self.products, self.rows = products, rows
-        self.norms = np.sqrt(products.diagonal())
+        self.products, self.norms, self.rows = products, norms, rows
         self.measured = self.norms if rule.measures_rows else np.ones(len(products))
 
     def signs_and_shares(self, label):
@@ -96,28 +97,14 @@ class StoredProducts:
         return End(*learn_label(self, label, order, seed or 0, n_passes), order)
 
     def make_passes(self, order, seed, n_passes, n_threads):
-        """Passes for all labels that are learning, until one makes no correction for any.
-
-        Returns
-        -------
-        dict of int to End
-            By label.
-        """
+        """Passes for all labels that are learning; an `End` of each."""
         labels = np.flatnonzero(self.space.per_label("stopped") < 0)
         calls = [partial(self.learn, label, order, seed, n_passes) for label in labels]
         return dict(zip(labels, run_together(calls, n_threads), strict=True))
 
     def conclude(self, ends, order, n_trials):
-        """Count the trials of passes of so many each, and bring the order to that of the last.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : int
-        converged : bool
-            Whether the last made no correction.
-        """
+        """Count the trials, so many in a pass, and bring the order to that of the last; what
+        `Loop.run` returns."""
         if not ends:
             return False, 0, False
         longest = max(ends.values(), key=lambda end: end.passes)
@@ -147,7 +134,8 @@ class GramLoop(StoredProducts):
     """
 
     def __init__(self, space, rule, task):
-        super().__init__(space, rule, task, _gram_matrix(space, task.rows), slice(None))
+        products = _gram_matrix(space, task.rows)
+        super().__init__(space, rule, task, products, np.sqrt(products.diagonal()), slice(None))
         shape = space.n_labels, len(task.codes)
         self.n_slots = len(task.codes)
         self.slots = np.arange(self.n_slots)

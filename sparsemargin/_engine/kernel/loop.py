@@ -248,7 +248,8 @@ class KernelBlock(StoredProducts):
         products = loop.kernel.square(self.points)
         products *= np.multiply.outer(lengths, lengths)
         products[np.diag_indices(len(rows))] += space.slack**2
-        super().__init__(space, loop.rule, loop.task, products, rows)
+        norms = np.hypot(lengths, space.slack)
+        super().__init__(space, loop.rule, loop.task, products, norms, rows)
         self.slack = space.slack
         self.outputs = np.zeros((space.n_labels, len(rows)))
 

@@ -37,8 +37,8 @@ cdef extern from *:
     #define SM_WIDTHS
     #endif
     #define SM_LANES 32
-    #define SM_DEFINE(type, raise, spread)                                                      \
-    SM_WIDTHS static void raise(type *x, Py_ssize_t n, int degree) {                            \
+    #define SM_DEFINE(type)                                                                     \
+    SM_WIDTHS static void sm_raise(type *x, Py_ssize_t n, int degree) {                         \
         type base[SM_LANES], power[SM_LANES];                                                   \
         for (Py_ssize_t i = 0; i < n; i += SM_LANES) {                                          \
             Py_ssize_t m = n - i < SM_LANES ? n - i : SM_LANES;                                 \
@@ -55,32 +55,31 @@ cdef extern from *:
     }                                                                                           \
     /* Products of one row with the rows whose entries lie side by side in `lanes`, the first of \
        which are what the row's constant is multiplied by. The sums stay in registers. */       \
-    SM_WIDTHS static void spread(type *out, type constant, const type *values,                  \
-                                 const int64_t *columns, Py_ssize_t n, const int32_t *place,    \
-                                 const type *lanes) {                                           \
+    SM_WIDTHS static void sm_meet(type *out, type constant, const type *values,                 \
+                                  const int64_t *columns, Py_ssize_t n, const int32_t *number,  \
+                                  const type *lanes) {                                          \
         type sums[SM_LANES];                                                                    \
         for (int j = 0; j < SM_LANES; ++j) sums[j] = constant * lanes[j];                       \
         for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
-            const int32_t at = place[columns[i]];                                               \
+            const int32_t at = number[columns[i]];                                              \
             if (at < 0) continue;                                                               \
             const type *entries = lanes + (Py_ssize_t)at * SM_LANES, value = values[i];         \
             for (int j = 0; j < SM_LANES; ++j) sums[j] += value * entries[j];                   \
         }                                                                                       \
         for (int j = 0; j < SM_LANES; ++j) out[j] = sums[j];                                    \
     }
-    SM_DEFINE(float, sm_raise_float, sm_spread_float)
-    SM_DEFINE(double, sm_raise_double, sm_spread_double)
+    SM_DEFINE(float)
+    SM_DEFINE(double)
     """
     enum:
         LANES "SM_LANES"
-    void raise_float "sm_raise_float"(float* x, Py_ssize_t n, int degree) noexcept nogil
-    void raise_double "sm_raise_double"(double* x, Py_ssize_t n, int degree) noexcept nogil
-    void spread_float "sm_spread_float"(float* out, float constant, const float* values,
-                                        const int64_t* columns, Py_ssize_t n,
-                                        const int32_t* place, const float* lanes) noexcept nogil
-    void spread_double "sm_spread_double"(double* out, double constant, const double* values,
-                                          const int64_t* columns, Py_ssize_t n,
-                                          const int32_t* place, const double* lanes) noexcept nogil
+    void raise_all "sm_raise"(float* x, Py_ssize_t n, int degree) noexcept nogil
+    void raise_all "sm_raise"(double* x, Py_ssize_t n, int degree) noexcept nogil
+    void meet "sm_meet"(float* out, float constant, const float* values, const int64_t* columns,
+                        Py_ssize_t n, const int32_t* number, const float* lanes) noexcept nogil
+    void meet "sm_meet"(double* out, double constant, const double* values,
+                        const int64_t* columns, Py_ssize_t n, const int32_t* number,
+                        const double* lanes) noexcept nogil
 
 # Rows of the second matrix whose products are held before they are written, row by row.
 cdef enum:
@@ -89,13 +88,9 @@ cdef enum:
 
 def raise_powers(value_t[::1] x, int degree):
     """x to the power of `degree`, in place."""
-    if x.shape[0] == 0:
-        return
-    with nogil:
-        if value_t is float:
-            raise_float(&x[0], x.shape[0], degree)
-        else:
-            raise_double(&x[0], x.shape[0], degree)
+    if x.shape[0]:
+        with nogil:
+            raise_all(&x[0], x.shape[0], degree)
 
 
 def fill_dense(value_t[:, ::1] out, const value_t[::1] data, const index_t[::1] indices,
@@ -130,8 +125,9 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
     Some of the rows are laid side by side, feature by feature; another row then meets all of them
     at once. Each row has one more entry, its constant.
     """
-    # By numpy, which says so where there is not memory enough.
-    cdef int32_t[::1] place = np.full(rows.n_features, -1, dtype=np.int32)
+    # Of each feature that the rows laid side by side have, a number; by numpy, which says so where
+    # there is not memory enough.
+    cdef int32_t[::1] number = np.full(rows.n_features, -1, dtype=np.int32)
     cdef Types types
     cdef Rows[value_t, int64_t] a, b
     cdef vector[value_t] lanes
@@ -149,22 +145,22 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
             stop = min(start + <Py_ssize_t> LANES, a.n)
             known = 1  # the constants come first
             for j in range(a.indptr[start], a.indptr[stop]):
-                if place[a.indices[j]] < 0:
-                    place[a.indices[j]] = known
+                if number[a.indices[j]] < 0:
+                    number[a.indices[j]] = known
                     known += 1
             lanes.assign(<Py_ssize_t> known * LANES, 0)
             for i in range(start, stop):
                 lanes[i - start] = constants[i]
                 for j in range(a.indptr[i], a.indptr[i + 1]):
-                    lanes[<Py_ssize_t> place[a.indices[j]] * LANES + i - start] = a.data[j]
-            meet(lanes, start, stop, &place[0], b, other_constants, out)
+                    lanes[<Py_ssize_t> number[a.indices[j]] * LANES + i - start] = a.data[j]
+            meet_all(lanes, start, stop, &number[0], b, other_constants, out)
             for j in range(a.indptr[start], a.indptr[stop]):
-                place[a.indices[j]] = -1
+                number[a.indices[j]] = -1
 
 
-cdef void meet(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
-               const int32_t* place, const Rows[value_t, int64_t]& others,
-               const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
+cdef void meet_all(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
+                   const int32_t* number, const Rows[value_t, int64_t]& others,
+                   const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
     """Products of all other rows with those from start to stop, whose entries lie in `lanes`."""
     cdef value_t held[HELD * LANES]
     cdef Py_ssize_t block, first, last, i, j, a
@@ -173,12 +169,8 @@ cdef void meet(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
         last = min(first + <Py_ssize_t> HELD, <Py_ssize_t> others.n)
         for j in range(first, last):
             a = others.indptr[j]
-            if value_t is float:
-                spread_float(held + (j - first) * LANES, constants[j], others.data + a,
-                             others.indices + a, others.indptr[j + 1] - a, place, lanes.data())
-            else:
-                spread_double(held + (j - first) * LANES, constants[j], others.data + a,
-                              others.indices + a, others.indptr[j + 1] - a, place, lanes.data())
+            meet(held + (j - first) * LANES, constants[j], others.data + a, others.indices + a,
+                 others.indptr[j + 1] - a, number, lanes.data())
         for i in range(start, stop):
             for j in range(first, last):
                 out[i, j] = held[(j - first) * LANES + i - start]
@@ -389,7 +381,7 @@ cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) n
 
 def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
                 Py_ssize_t n_passes):
-    """Passes over the rows of a block for one label.
+    """Passes over the rows of a block for one label, until one makes no correction.
 
     Parameters
     ----------
@@ -397,21 +389,15 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
         Counts no trials: ``stored.space.trials`` are those before the call.
     label : int
     order : ndarray of shape (n_trials,) or None
-        Row of each trial, shuffled where it lies; None: as they come.
+        Row of each trial, shuffled before every pass but the first; None: as they come.
     seed : int
-        Plus the number of passes before it, of the shuffling before every pass but the first.
+        Of the shuffling, the number of passes before it added.
     n_passes : int
-        How many to make, unless one of them makes no correction.
 
     Returns
     -------
-    status : int
-    row : int
-        The row of the block that stopped the passes, or -1.
-    passes : int
-    converged : bool
-    passed_over : int
-        Trials that would have corrected had there been room for the row.
+    tuple
+        As `End` has it.
     """
     cdef FirstOrderSpace space = stored.space
     cdef FirstOrderRule rule = stored.rule

@@ -61,11 +61,17 @@ def take_rows(rows: Csr, which: np.ndarray) -> Csr:
     return Csr(rows.data[entries], indices, indptr, rows.n_features)
 
 
-def as_dense(rows: Csr, which: np.ndarray, scale: np.ndarray, n_columns: int) -> np.ndarray:
-    """The rows of these numbers times their scale, in so many columns."""
-    out = np.zeros((len(which), n_columns), dtype=rows.data.dtype)
-    fill_dense(out, rows.data, rows.indices, rows.indptr, which, np.ascontiguousarray(scale))
-    return out
+def scaled_rows(
+    rows: Csr, which: np.ndarray, scale: np.ndarray, n_columns: int, *, dense: bool
+) -> Any:
+    """The rows of these numbers times their scale: in so many columns if dense, else as Csr."""
+    if dense:
+        out = np.zeros((len(which), n_columns), dtype=rows.data.dtype)
+        fill_dense(out, rows.data, rows.indices, rows.indptr, which, scale)
+        return out
+    picked = take_rows(rows, which)
+    data = picked.data * np.repeat(scale, np.diff(picked.indptr))
+    return picked.with_data(data.astype(picked.data.dtype, copy=False))
 
 
 class SupportSet:
