@@ -26,7 +26,6 @@ from strategies_higher_order import (
     MatrixExtras,
     MatrixMachine,
     assert_agrees,
-    assert_close,
     assert_same_model,
     hypotheses,
     models,
