@@ -209,10 +209,11 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             return duals.outputs(self, self._space, rows), True
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return replays.votes(self._space, self._points(rows)[0]), True
+            return replays.votes(replays.MetPoints(self._space, self._points(rows)[0])), True
         if hypothesis == "random":
             X, exponent = self._points(rows)
-            out = replays.random_outputs(self._space, X, draw(self, X, self._space.trials))
+            points = replays.MetPoints(self._space, X)
+            out = replays.random_outputs(points, draw(self, X, self._space.trials))
             out = out if relative else np.ldexp(out, exponent)
         else:
             out = self._space.outputs(rows)

@@ -82,8 +82,15 @@ class _Stretch(NamedTuple):
         return there, self.units[at] * products
 
 
-class _MetPoints:
-    """Test points over the features met: CSR with the intercept's column."""
+class MetPoints:
+    """Test points over the features met.
+
+    Parameters
+    ----------
+    space : LabelSpaces
+    X : csr_array of shape (n_points, n_coordinates)
+        With the intercept's column.
+    """
 
     def __init__(self, space: LabelSpaces, X: Any):
         self.space, self.X, self.n_points = space, X, X.shape[0]
@@ -112,8 +119,16 @@ class _MetPoints:
         return csr_array(parts, (part.shape[0], len(used)), copy=True)  # scipy sums what is double
 
 
-class _PoolPoints:
-    """Test points by their products with the rows of a pool."""
+class PoolPoints:
+    """Test points by their products with the rows of a pool.
+
+    Parameters
+    ----------
+    space : DualSpaces
+    rows : Csr
+        Checked.
+    n_threads : int
+    """
 
     def __init__(self, space: DualSpaces, rows: Csr, n_threads: int):
         self.space, self.rows, self.n_threads = space, rows, n_threads
@@ -149,7 +164,7 @@ def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
         )
 
 
-def _parts(points: _MetPoints | _PoolPoints) -> Iterator[list[_Stretch]]:
+def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
     """The stretches of all labels, so many at a time as fit the bound."""
     part: list[_Stretch] = []
     n_bytes = 0
@@ -164,7 +179,7 @@ def _parts(points: _MetPoints | _PoolPoints) -> Iterator[list[_Stretch]]:
 
 
 def _meetings(
-    points: _MetPoints | _PoolPoints,
+    points: MetPoints | PoolPoints,
 ) -> Iterator[tuple[np.ndarray, int, Any, list[_Stretch]]]:
     """Numbers of some points, a label, these points as its vectors meet them, and some of these."""
     for part in _parts(points):
@@ -174,7 +189,8 @@ def _meetings(
                 yield which, label, over_used, list(stretches)
 
 
-def _votes(points: _MetPoints | _PoolPoints) -> np.ndarray:
+def votes(points: MetPoints | PoolPoints) -> np.ndarray:
+    """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_points, n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))
     for which, label, some, stretches in _meetings(points):
         lengths = abs(some).sum(axis=1)
@@ -184,7 +200,9 @@ def _votes(points: _MetPoints | _PoolPoints) -> np.ndarray:
     return result / np.maximum(points.space.per_label("trials"), 1)
 
 
-def _outputs_at(points: _MetPoints | _PoolPoints, slices: np.ndarray) -> np.ndarray:
+def random_outputs(points: MetPoints | PoolPoints, slices: np.ndarray) -> np.ndarray:
+    """``w.x`` with the vectors that existed at each point's time slice, shape (n_points,
+    n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))
     trials = points.space.per_label("trials")
     for which, label, some, stretches in _meetings(points):
@@ -194,25 +212,3 @@ def _outputs_at(points: _MetPoints | _PoolPoints, slices: np.ndarray) -> np.ndar
             there, found = stretch.outputs_at(some, moments)
             result[which[there], label] = found
     return result
-
-
-def votes(space: LabelSpaces, X: Any) -> np.ndarray:
-    """Shares of votes, shape (n_points, n_labels); X is CSR with the intercept's column."""
-    return _votes(_MetPoints(space, X))
-
-
-def random_outputs(space: LabelSpaces, X: Any, slices: np.ndarray) -> np.ndarray:
-    """Outputs by the vectors of each row's time slice, shape (n_points, n_labels); X likewise."""
-    return _outputs_at(_MetPoints(space, X), slices)
-
-
-def dual_votes(space: DualSpaces, rows: Csr, n_threads: int) -> np.ndarray:
-    """`votes` of checked rows in dual variables."""
-    return _votes(_PoolPoints(space, rows, n_threads))
-
-
-def dual_random_outputs(
-    space: DualSpaces, rows: Csr, slices: np.ndarray, n_threads: int
-) -> np.ndarray:
-    """`random_outputs` of checked rows in dual variables."""
-    return _outputs_at(_PoolPoints(space, rows, n_threads), slices)

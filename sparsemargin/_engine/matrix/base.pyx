@@ -72,6 +72,12 @@ cdef int vector_field(Record record, name, stored_vector& values, length) except
                 length_of(record.fields, name) if length is None else length)
 
 
+cdef int values_field(Record record, name, Values& values, length) except -1:
+    if values.single:
+        return vector_field(record, name, values.singles, length)
+    return vector_field(record, name, values.doubles, length)
+
+
 cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
     """Of rows over the features met, numbered from 1 to n_columns - 1."""
     if record.writing:
@@ -80,12 +86,8 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
     inner.writing = record.writing
     vector_field(inner, "start", rows.start, None)
     vector_field(inner, "places", rows.columns, None)
-    n = rows.columns.size()
-    if rows.values.single:
-        vector_field(inner, "values", rows.values.singles, n)
-    else:
-        vector_field(inner, "values", rows.values.doubles, n)
-    require_starts("start", inner.fields["start"], n)
+    values_field(inner, "values", rows.values, rows.n_entries())
+    require_starts("start", inner.fields["start"], rows.n_entries())
     require_within("places", inner.fields["places"], 1, n_columns - 1)
     return OK
 
