@@ -21,7 +21,13 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
 from sparsemargin._engine.state import (
-    aligned, array_of, length_of, part, require, require_within, whole
+    aligned,
+    array_of,
+    length_of,
+    part,
+    require,
+    require_within,
+    whole,
 )
 
 #: What the dense state of the labels that are learned together may take.
