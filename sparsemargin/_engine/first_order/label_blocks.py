@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.first_order.spaces import LinearSpace, mixed
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
@@ -275,7 +275,7 @@ class LabelBlocks(LinearSpace):
         """The weights of these labels for what is held of them; infinite where they exceed their
         type."""
         g = held.t if held.g is None else held.g
-        return self.mixed(g, held.acc, held.synced, labels)
+        return mixed(g, held.acc, held.synced, *self.factors(labels))
 
     def outputs(self, rows, wanted, first, last, n_threads):
         """Those of rows over the wanted coordinates, for the labels from first to before last."""

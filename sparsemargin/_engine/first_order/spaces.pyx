@@ -36,8 +36,8 @@ from sparsemargin._engine.state import (
 #: range of a double.
 MAX_P = 64.0
 
-# Coordinates whose weights are made at once.
-AT_ONCE = 1 << 16
+# Weights that are made at once stay in a near cache.
+AT_ONCE = 1 << 15
 
 # In one array: their bytes can still be counted.
 MOST_NUMBERS = sys.maxsize // 8
@@ -66,6 +66,21 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
     raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
     start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
     return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
+
+
+@np.errstate(over="ignore")
+def mixed(g, acc, synced, a, b, pending):
+    """Weights out of such numbers of some coordinates and labels; acc None: of the last vectors."""
+    if acc is None:
+        return np.multiply(g, a).astype(g.dtype, copy=False)
+    return (g * a + counted_of(g, acc, synced, pending) * b).astype(g.dtype, copy=False)
+
+
+def counted_of(g, acc, synced, pending):
+    """acc, and what is pending of it; None: nothing is."""
+    if pending is None:
+        return acc
+    return acc + np.take_along_axis(pending, synced.astype(np.intp), axis=0) * g
 
 
 cdef class LinearSpace(FirstOrderSpace):
@@ -252,29 +267,20 @@ cdef class LinearSpace(FirstOrderSpace):
 
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        labels = slice(0, self.width)
+        factors = self.factors(slice(0, self.width))
         if not self.c.averaged:
-            return self.mixed(self.g, None, None, labels)
+            return mixed(self.g, None, None, *factors)
         weights = np.empty_like(self.t)
-        for start in range(0, len(weights), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            weights[some] = self.mixed(self.g[some], self.acc[some], self.synced[some], labels)
+        at_once = max(1, AT_ONCE // self.width)
+        for start in range(0, len(weights), at_once):
+            some = slice(start, start + at_once)
+            weights[some] = mixed(self.g[some], self.acc[some], self.synced[some], *factors)
         return weights
 
-    @np.errstate(over="ignore")
-    def mixed(self, g, acc, synced, labels):
-        """The weights of some labels, padding among them, for coordinates of these numbers."""
+    def factors(self, labels):
+        """What `mixed` takes of some labels, padding among them."""
         a, b = (np.pad(each, (0, self.width - len(each)))[labels] for each in self.mixture())
-        if acc is None:
-            return np.multiply(g, a).astype(g.dtype, copy=False)
-        return (g * a + self.counted(g, acc, synced, labels) * b).astype(g.dtype, copy=False)
-
-    def counted(self, g, acc, synced, labels):
-        """acc, and what is pending of it."""
-        if not self.labels["flushes"].any():
-            return acc
-        pending = np.take_along_axis(self.pending[labels].T, synced.astype(np.intp), axis=0)
-        return acc + pending * g
+        return a, b, self.pending[labels].T if self.labels["flushes"].any() else None
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
@@ -297,7 +303,8 @@ cdef class LinearSpace(FirstOrderSpace):
     def summed(self):
         """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
         times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        summed = self.counted(self.g, self.acc, self.synced, slice(0, self.width))
+        pending = self.factors(slice(0, self.width))[2]
+        summed = counted_of(self.g, self.acc, self.synced, pending)
         return times * self.of_labels(self.g) + self.of_labels(summed)
 
     def noted(self):
