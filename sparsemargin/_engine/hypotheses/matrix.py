@@ -18,10 +18,10 @@ from sparsemargin._engine.matrix.base import replay
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
 
-# Bytes of the vectors that are kept at once, and of those that are made in one go; points scored
-# at once.
-_MEMORY = 1 << 27
+# Bytes of the vectors that are made in one go, and how many these are at most; points scored at
+# once.
 _MADE = 1 << 24
+_VECTORS = 1024
 _POINTS = 2048
 
 
@@ -92,6 +92,9 @@ class MetPoints:
         With the intercept's column.
     """
 
+    # Bytes of the vectors that are kept at once.
+    memory = 1 << 25
+
     def __init__(self, space: LabelSpaces, X: Any):
         self.space, self.X, self.n_points = space, X, X.shape[0]
 
@@ -130,6 +133,9 @@ class PoolPoints:
     n_threads : int
     """
 
+    # The products are worked out anew for every so many bytes of vectors.
+    memory = 1 << 27
+
     def __init__(self, space: DualSpaces, rows: Csr, n_threads: int):
         self.space, self.rows, self.n_threads = space, rows, n_threads
         self.n_points = rows.n_rows
@@ -152,7 +158,7 @@ def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
     """The vectors of a label, as its corrections are made again."""
     now, begins, largest = log.blank(), log.begins, np.zeros(len(used))
     ends = np.append(begins[1:], log.trials)
-    step = max(16, _MADE // (8 * len(used) + 1))
+    step = min(_VECTORS, max(1, _MADE // (8 * len(used) + 1)))
     for start in range(0, len(begins), step):
         some, before = slice(start, start + step), largest.copy()
         n = len(begins[some])
@@ -170,7 +176,7 @@ def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
     n_bytes = 0
     for label, log in enumerate(points.space.spaces):
         for stretch in _stretches(log, label, points.used(label)):
-            if part and n_bytes + stretch.vectors.nbytes > _MEMORY:
+            if part and n_bytes + stretch.vectors.nbytes > points.memory:
                 yield part
                 part, n_bytes = [], 0
             part.append(stretch)

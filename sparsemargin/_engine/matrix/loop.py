@@ -173,7 +173,7 @@ class _Block:
         space, n = self.spaces[label], len(self.rows)
         support = space.support
         products = np.empty((n, len(support) + n))
-        products[:, : len(support)] = self.products[:, support]
+        products[:, : len(support)] = self.products.take(support, axis=1)
         return learn_products(
             space, products, self.square, self.steps[label], self.which[label], self.numbers,
             self.base,
