@@ -11,9 +11,7 @@ SHARED = "sparsemargin._engine._cyutility"
 
 # Modules without loops over entries or labels.
 COLD = {
-    "first_order/labels",
-    "hypotheses/base", "hypotheses/log", "kernel/space", "matrix/base", "matrix/lookahead", "state",
-    "svmlight/text",
+    "first_order/labels", "hypotheses/log", "kernel/space",
 }  # fmt: skip
 
 # For whoever sets flags, as the sanitizers' build does, they stay.

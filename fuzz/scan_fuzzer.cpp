@@ -72,7 +72,7 @@ struct Matrix {
     std::unique_ptr<Column[]> indices, ends;
     std::unique_ptr<int32_t[]> labels;
     std::unique_ptr<int64_t[]> label_ends, query_ids;
-    Rows<Value, Column> rows;
+    ParsedRows<Value, Column> rows;
     Outcome outcome;
 
     Matrix(int64_t row_room, int64_t entry_room, int64_t label_room)

@@ -18,7 +18,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin.io._own_types import OWN_TYPES
+from sparsemargin.io._own_types import NAMES, OWN_TYPES
 
 HYPOTHESES = ["last", "average", "vote", "random"]
 
@@ -90,8 +90,9 @@ def assert_same(one, other, where="model"):
         assert sorted(map(repr, one)) == sorted(map(repr, other)), where
         for name in one:
             assert_same(one[name], other[name], f"{where}.{name}")
-    elif (own := OWN_TYPES.get(type(one).__name__)) is not None:
-        assert_same(own.state(one), own.state(other), where)
+    elif type(one) in NAMES:
+        state = OWN_TYPES[NAMES[type(one)]].state
+        assert_same(state(one), state(other), where)
     elif hasattr(one, "get_params"):
         assert_same({**vars(one), "_coef": None}, {**vars(other), "_coef": None}, where)
     else:

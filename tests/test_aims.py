@@ -21,7 +21,7 @@ from sparsemargin import (
     ROMMAClassifier,
 )
 from sparsemargin._engine.first_order import linear_loop
-from sparsemargin._engine.fitting import certificate
+from sparsemargin._engine.fitting import certificate, task
 from sparsemargin._engine.fitting import epochs as learning
 from sparsemargin._engine.kernel import gram_loop as gram
 
@@ -210,15 +210,15 @@ def test_ctrl_c_in_the_first_epoch_looks_at_no_unchecked_row(monkeypatch):
     X, y = make_problem(m=50)
     X = sp.csr_matrix(X)
     X.indices[-1] = 10**8
-    calls = linear_loop.LinearLoop._call
+    calls = linear_loop.LinearLoop.run_span
 
-    def interrupted(loop, order, seed, start, *rest):
+    def interrupted(loop, order, start, *rest):
         if start > 0:
             raise KeyboardInterrupt
-        return calls(loop, order, seed, start, *rest)
+        return calls(loop, order, start, *rest)
 
-    monkeypatch.setattr(linear_loop, "PRODUCTS_PER_CALL", 100)
-    monkeypatch.setattr(linear_loop.LinearLoop, "_call", interrupted)
+    monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 100)
+    monkeypatch.setattr(linear_loop.LinearLoop, "run_span", interrupted)
     with pytest.warns(UserWarning, match="Interrupted after"):
         model = MarginPerceptron().fit(X, y)
     assert 0 < model.n_iter_ < 1

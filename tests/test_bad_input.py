@@ -461,7 +461,7 @@ def test_balanced_classes_are_unknown_to_a_stream(X, y):
 # -- parameters -----------------------------------------------------------------------------------
 
 COMMON = {
-    "p": [1.99, 1, 0, -3, 1000, 256.1, np.inf, np.nan, "ln", "2", None, [2]],
+    "p": [1.99, 1, 0, -3, 1000, 64.1, np.inf, np.nan, "ln", "2", None, [2]],
     "hypothesis": ["averaged", None, 0, True],
     "normalize": ["rows", None, 1, 2.0],
     "normalize_hypotheses": ["yes", None, 2],

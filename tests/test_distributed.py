@@ -304,7 +304,7 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     assert all(each.bytes_received < whole / 10 for each in rounds)
 
 
-@pytest.mark.parametrize("p", [2.5, 6, 100])
+@pytest.mark.parametrize("p", [2.5, 6, 60])
 @pytest.mark.parametrize("exponent", [-500, 500])
 def test_rows_of_any_length_are_mixed_alike(exponent, p):
     X, y = make_data(90, 400)
@@ -326,7 +326,7 @@ def test_mixtures_that_no_float32_holds_are_told(size):
 
 def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
     X, y = make_data(90, 400)
-    how = {"algo": "pnorm", "p": 100, "normalize": False, "shuffle": False}
+    how = {"algo": "pnorm", "p": 60, "normalize": False, "shuffle": False}
     shards = [(X, y), (X * 1e-300, y)]
     with pytest.raises(ValueError, match=r"Shard 1 of 2.*Row \d+ of X.* smaller p"):
         fit_distributed(shards, **how)

@@ -16,7 +16,8 @@ from sparsemargin import (
     load_model,
     save_model,
 )
-from sparsemargin._engine.matrix import dual_replay, label_spaces
+from sparsemargin._engine.hypotheses import matrix as replays
+from sparsemargin._engine.matrix import spaces
 from sparsemargin.learners import _duals
 
 MODELS = {
@@ -136,8 +137,8 @@ def test_vectors_are_replayed_some_at_a_time(name, hypothesis, monkeypatch):
     X, y = noisy(600, 3)
     model = make(name, kernel="rbf", gamma=0.1, hypothesis=hypothesis, max_iter=3).fit(X, y)
     expected = model.decision_function(X)
-    monkeypatch.setattr(dual_replay, "_MEMORY", 1)
-    monkeypatch.setattr(dual_replay, "BLOCK", 7)
+    monkeypatch.setattr(replays, "_MEMORY", 1)
+    monkeypatch.setattr(replays, "_VECTORS", 7)
     assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-9)
 
 
@@ -147,7 +148,7 @@ def test_a_full_matrix_is_told_and_learned_on_without(monkeypatch):
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
         model = SecondOrderPerceptron(kernel="rbf", gamma=0.1).fit(X, y)
     assert model.n_updates_ == 30 < model.n_corrections_
-    assert label_spaces.MATRIX_MEMORY > 1 << 20
+    assert spaces.MATRIX_MEMORY > 1 << 20
     with pytest.raises(ValueError, match="normalize_hypotheses"):
         SecondOrderPerceptron(kernel="rbf", gamma=0.1, normalize_hypotheses=True).fit(X, y)
 

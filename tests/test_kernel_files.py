@@ -203,7 +203,7 @@ CHANGES = [
     (poly, False, "_space.acc", lambda acc: acc[:, :0], "'acc' is not an array"),
     (poly, False, "_space.origin", cut, "'origin' is not an array"),
     (poly, False, "_space.passed_over", put(0, -1), "'passed_over' holds -1"),
-    (poly, False, "_space.counts", put((0, 0), 2**62), "'counts' holds"),
+    (poly, False, "_space.labels.corrections", put(0, 2**62), "'corrections' holds"),
     (vote, False, "_space.log.row", put(0, 10**6), "'row' holds"),
     (vote, False, "_space.log.row", put(0, -1), "'row' holds -1"),
     (vote, False, "_space.log.label", put(0, 3), "'label' holds 3"),

@@ -30,6 +30,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin.io import files
+from sparsemargin.io._own_types import OWN_TYPES
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 
@@ -95,6 +96,13 @@ def test_a_model_from_before_there_was_a_parameter_goes_on(path, tmp_path):
     np.testing.assert_array_equal(loaded.fit(X, y).coef_, clone(model).fit(X, y).fit(X, y).coef_)
     with pytest.raises(ValueError, match="can't go on with another multi_class"):
         loaded.set_params(multi_class="joint").fit(X, y)
+
+
+def test_files_written_before_types_had_other_names_are_read():
+    assert OWN_TYPES.keys() >= {
+        "LinearSpace", "JointSpace", "KernelSpace", "DualSpaces", "LabelSpaces", "FirstOrderRule",
+        "Outcome", "SoftMargin", "RandomState",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("estimator", [ALMAClassifier, MaxMarginClassifier])

@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import ALMA, MarginPerceptron, run_reference
 from sklearn.base import clone
-from sparsemargin._engine.rows.csr import first_bad_row
 from strategies import (
     Extras,
     Machine,
@@ -41,8 +40,8 @@ from test_margin_rules import by_dot_products, check_certificate, check_exactly
 from test_max_margin import ascend, separable_problem
 
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
-from sparsemargin._engine import kernels
 from sparsemargin._engine.kernel import gram_loop as gram
+from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
 from sparsemargin.learners import _rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -329,7 +328,7 @@ def test_columns_that_share_a_mark_are_no_repeats(rows, index_dtype):
     stored = _rows.Rows(np.ones(len(columns)), columns, indptr, 4 * stride)
     found = first_bad_row(stored, False)
     first = repeats.index(True) if any(repeats) else -1
-    assert found == (kernels.NOT_CANONICAL if any(repeats) else kernels.OK, first)
+    assert found == (NOT_CANONICAL if any(repeats) else OK, first)
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "joint"])

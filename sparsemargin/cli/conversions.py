@@ -7,13 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.outputs import is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.npz import read_npz, write_npz
 from sparsemargin.io.passes import Corpus, Passes
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import STANDARD_INPUT, Source
 from sparsemargin.io.svmlight import load_svmlight

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.options import FILES, JSON, MODEL, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.cli.reading import (
@@ -22,6 +21,7 @@ from sparsemargin.evaluation._class_files import ClassEvaluation
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._label_files import LabelEvaluation
 from sparsemargin.io.model_files import load_learner
+from sparsemargin.io.reading import threads_for
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.io.compression import HEAD_BYTES, packing_of
 from sparsemargin.io.labels import LabelTable, label_text
@@ -14,7 +13,7 @@ from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.npz import read_npz
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.predict import check_form
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
 from sparsemargin.io.sources import Source
 

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.cli.options import FILES, MODEL, PATH, THRESHOLD, TOP_K, make_command
 from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
@@ -24,6 +23,7 @@ from sparsemargin.cli.reading import (
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.reading import threads_for
 from sparsemargin.learners import Learner
 
 _EXAMPLES = """
@@ -86,7 +86,7 @@ def command(
         if scores:
             file.write(_header(learner, texts))
         with read_for(learner):
-            for predicted in predictor.blocks(relative=not scores):
+            for predicted in predictor.blocks():
                 file.write(lines(predicted))
                 n_rows += predicted.block.n_rows
                 report(predicted.block)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.matrix.label_spaces import LabelSpaces
+from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin.distributed._differences import Difference
 from sparsemargin.distributed._trials import make_trials
 from sparsemargin.learners import Learner
@@ -97,7 +97,7 @@ class MistakesEpoch:
     def take(self, task: Task, order: np.ndarray | None, streams: bool) -> None:
         before = self.space.per_label("corrections")
         # The numbers that the space gives rows count those it has been told of.
-        first = int(self.space.spaces[0].rows_taken) if streams else 0
+        first = self.space.rows_taken if streams else 0
         make_trials(self.learner, task, order, streams)
         found = [
             space.mistaken_rows[done:] - first

@@ -115,12 +115,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         """Take the rows of X as the next trials, once, in the given order.
 
         Any split of the same rows into batches gives the same model to the bit, and the one of
-        a single epoch of `fit` with ``shuffle=False``: but for rounding where that works out
-        products with rows to come, as `HigherOrderPerceptron` does; and if the first batch has the
-        100 rows that ``intercept_scaling="auto"`` measures, or that is a number. With
-        `soft_margin`, every row of every call gets a new coordinate of its own. `max_iter`,
-        `max_corrections`, `tol` and `shuffle` do not apply; parameters changed since the first call
-        take effect with the next `fit`.
+        a single epoch of `fit` with ``shuffle=False``, if the first batch has the 100 rows that
+        ``intercept_scaling="auto"`` measures, or that is a number. With `soft_margin`, every row of
+        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol` and
+        `shuffle` do not apply; parameters changed since the first call take effect with the next
+        `fit`.
 
         Parameters
         ----------
@@ -295,7 +294,7 @@ where rows may have several
             by it. Any number of threads may ask at once, each of which is answered as if it were
             alone.
         """
-        scores = self._outputs(X, relative=False)
+        scores = self._finite_outputs(self._check_test_rows(X))
         return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
 
     @asks
@@ -314,7 +313,7 @@ where rows may have several
         """
         if self._has_many_labels:
             return self.predict_labels(X)
-        codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs, relative=True)
+        codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs)
         return self.classes_[np.concatenate(codes)]
 
     @available_if(_takes_many_labels)
@@ -373,10 +372,6 @@ where rows may have several
         check_consistent_length(X, many, sample_weight)
         told = self._choose_labels(rows, Choice(len(self.classes_)))
         return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
-
-    def _outputs(self, X: Any, *, relative: bool) -> np.ndarray:
-        """Outputs, shape (n_samples, n_labels); relative: up to a power of two for each row."""
-        return self._finite_outputs(self._check_test_rows(X), relative=relative)
 
     def _check_test_rows(self, X: Any) -> border.Rows:
         """X as rows that a fitted model can be asked about."""

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 
 # Integer labels are looked up in a table where they span no more than this.
 _WIDEST_TABLE = 1 << 20
@@ -29,8 +29,8 @@ def is_plain_csr(X: Any) -> bool:
         and isinstance(indices, np.ndarray)
         and isinstance(indptr, np.ndarray)
         and data.ndim == indices.ndim == indptr.ndim == 1
-        and data.dtype in kernels.VALUE_TYPES
-        and indices.dtype in kernels.INDEX_TYPES
+        and data.dtype in VALUE_TYPES
+        and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
     )
 

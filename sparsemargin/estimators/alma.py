@@ -37,7 +37,7 @@ class ALMAClassifier(WeightedClassifier, ALMALearner):
 
     Parameters
     ----------
-    p : float from 2 to 256, or "log", default=2.0
+    p : float from 2 to 64, or "log", default=2.0
         Norm of the instances; weights are measured by the dual norm. ``"log"`` is
         ``max(2, 2 ln n_features)`` (Remark 6). Large p pays where few features are relevant.
     alpha : float in (0, 1], default=0.9

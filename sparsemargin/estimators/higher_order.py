@@ -30,13 +30,11 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
     features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the
     square of its mistakes, until `max_updates` of them have changed B, and then with their number.
     Unbounded, an epoch of 100,000 documents with 5 % of labels wrong takes 36 times as long as
-    `LinearSVC`, with p = 7; one that will take minutes warns. `fit` guesses which rows will be
-    mistakes next and works out four products with B at once: the algorithm is the same, and the
-    vectors are but for rounding.
+    `LinearSVC`, with p = 7; one that will take minutes warns.
 
     Parameters
     ----------
-    p : float from 2 to 256, or "log", default=2.0
+    p : float from 2 to 64, or "log", default=2.0
         Norm of the instances; weights are measured by the dual norm. ``"log"`` is
         ``max(2, 2 ln n_features)``.
     c : float in [0, 1), default=0.4
@@ -71,10 +69,10 @@ class HigherOrderPerceptron(WeightedClassifier, HigherOrderLearner):
     Weights of samples and classes multiply the step of v, not rho.
 
     Beside the matrix a label takes 4 bytes a feature of X, 8 a mistake, and up to 48 a feature that
-    mistakes have brought so far, 80 during `fit`.
+    mistakes have brought so far.
 
     Where a row lies exactly on the hyperplane, rounding may tell on which side, and differently for
-    `fit`, `partial_fit` and each solver, as for any two ways to work out the same sum.
+    each solver, as for any two ways to work out the same sum.
 
     See Also
     --------

@@ -29,7 +29,7 @@ class MarginPerceptron(WeightedClassifier, MarginLearner):
     margin : float, default=1.0
         b, in units of ``w.x``: the larger against ``eta R^2``, the more corrections and the
         larger the margin.
-    p : float from 2 to 256, or "log", default=2.0
+    p : float from 2 to 64, or "log", default=2.0
         Norm of the instances; weights are measured by the dual norm. ``"log"`` is
         ``max(2, 2 ln n_features)``.
     eta : float, default=1.0

@@ -26,7 +26,7 @@ class PNormPerceptron(WeightedClassifier, PNormLearner):
 
     Parameters
     ----------
-    p : float from 2 to 256, or "log", default=2.0
+    p : float from 2 to 64, or "log", default=2.0
         Norm of the instances; weights are measured by the dual norm. ``"log"`` is
         ``max(2, 2 ln n_features)``.
     normalize : bool, default=True

@@ -6,8 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine import kernels
-from sparsemargin._engine.rows.csr import Csr, bad_pointer, first_bad_row
+from sparsemargin._engine.rows.csr import (
+    NOT_CANONICAL,
+    NOT_FINITE,
+    OK,
+    OUT_OF_RANGE,
+    Csr,
+    bad_pointer,
+    first_bad_row,
+)
 
 
 class CachedRows(NamedTuple):
@@ -37,9 +44,9 @@ class CachedRows(NamedTuple):
 
 
 _FAULTS = {
-    kernels.NOT_FINITE: "holds a value that is NaN or infinite",
-    kernels.OUT_OF_RANGE: "holds a column out of range",
-    kernels.NOT_CANONICAL: "holds a column twice",
+    NOT_FINITE: "holds a value that is NaN or infinite",
+    OUT_OF_RANGE: "holds a column out of range",
+    NOT_CANONICAL: "holds a column twice",
 }
 
 
@@ -49,7 +56,7 @@ def fault(rows: CachedRows, n_columns: int, n_labels: int) -> str | None:
     if bad_pointer(rows.indptr, stored) >= 0 or rows.indptr[-1] != stored:
         return "its row pointers do not divide its entries"
     status, row = first_bad_row(Csr(*rows[:3], n_columns), False)
-    if status != kernels.OK:
+    if status != OK:
         return f"its row {row} {_FAULTS[status]}"
     if not _rises_within_rows(rows):
         return "it has a row whose columns are not in increasing order"

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 from sparsemargin.io._cache_format import (
     BLOCK,
     HEAD,
@@ -69,7 +69,7 @@ class RowCacheWriter:
         self.path = os.fspath(path)
         self.identity = stored(identity)
         self.dtype = np.dtype(dtype)
-        if self.dtype not in kernels.VALUE_TYPES:
+        if self.dtype not in VALUE_TYPES:
             raise ValueError(f"dtype is {self.dtype}; a row cache holds float32 or float64.")
         self.multilabel = multilabel
 
@@ -213,7 +213,7 @@ def _check_types(rows: CachedRows, dtype: np.dtype, multilabel: bool) -> None:
         raise ValueError("The arrays of a block must be one-dimensional and contiguous.")
     if (rows.label_start is not None) != multilabel:
         raise ValueError("label_start goes with multilabel=True, and only with it.")
-    if rows.indices.dtype not in kernels.INDEX_TYPES:
+    if rows.indices.dtype not in INDEX_TYPES:
         raise ValueError(f"indices is of type {rows.indices.dtype}, not int32 or int64.")
     expected = [dtype, rows.indices.dtype, rows.indices.dtype, _LABEL, _LABEL_START]
     for name, array, wanted in zip(CachedRows._fields, rows, expected, strict=True):

@@ -16,13 +16,10 @@ from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
-from sparsemargin._engine.fitting.epochs import Outcome
+from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
-from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
-from sparsemargin._engine.matrix.label_spaces import LabelSpaces
-from sparsemargin._engine.matrix.second_order import SecondOrderSpace
-from sparsemargin._engine.state import array_of, flag, length_of, part, real, require, whole
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+from sparsemargin._engine.state import array_of, fields, flag, optional, part, real, require, whole
 
 
 class ByCoordinate(NamedTuple):
@@ -59,7 +56,7 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
 
 #: What the entries of a state are called that may be saved by coordinate. Of others that a file
 #: had so, copies would be made that take all the memory that the zeros do not.
-BY_COORDINATE = "t", "g", "acc", "place_of"
+BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
 
 
 def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -68,21 +65,12 @@ def _by_coordinate(state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _linear_state(space: LinearSpace) -> dict[str, Any]:
-    return _by_coordinate(space.__getstate__(), "t", "g", "acc")
-
-
-_LABEL_SPACES = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
+    return _by_coordinate(space.__getstate__(), "t", "g", "acc", "synced")
 
 
 def _spaces_state(spaces: LabelSpaces) -> dict[str, Any]:
-    states = [_by_coordinate(space.__getstate__(), "place_of") for space in spaces.spaces]
-    return {"kind": type(spaces.spaces[0]).__name__, "spaces": states}
-
-
-def _restore_spaces(state: dict[str, Any]) -> LabelSpaces:
-    kind = part(state, "kind")
-    require(kind in _LABEL_SPACES, f"there is no space {kind!r}")
-    return LabelSpaces.restored(_LABEL_SPACES[kind], part(state, "spaces"))
+    state = spaces.__getstate__()
+    return {**state, "spaces": [_by_coordinate(each, "place_of") for each in state["spaces"]]}
 
 
 # -- what came of a fit ---------------------------------------------------------------------------
@@ -92,42 +80,38 @@ _HISTORY = {
 }  # fmt: skip
 
 
-def _outcome_state(outcome: Outcome) -> dict[str, Any]:
+def _result_state(result: FitResult) -> dict[str, Any]:
     """The epochs' history as one array of each of its numbers."""
-    columns = zip(*outcome.history, strict=True) if outcome.history else ([],) * len(_HISTORY)
+    columns = zip(*result.history, strict=True) if result.history else ([],) * len(_HISTORY)
     history = {
         name: np.array(column, dtype)
         for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
     }
-    return {**vars(outcome), "history": history}
+    return {**vars(result), "history": history}
 
 
-def _restore_outcome(state: dict[str, Any]) -> Outcome:
-    margin, soft_margin = part(state, "margin"), part(state, "soft_margin")
-    if margin is not None:
-        array_of(state, "margin", np.float64, (len(margin),))
+def _restore_result(state: dict[str, Any]) -> FitResult:
+    soft_margin = part(state, "soft_margin")
     require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
-    return Outcome(
-        n_iter=real(state, "n_iter", 0, np.inf), converged=flag(state, "converged"),
-        proven=flag(state, "proven"), interrupted=flag(state, "interrupted"),
-        margin=margin, soft_margin=soft_margin, history=_rows_of(part(state, "history")),
-    )  # fmt: skip
+    known = fields(state, {
+        "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
+        "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
+    })  # fmt: skip
+    return FitResult(soft_margin=soft_margin, history=_rows_of(part(state, "history")), **known)
 
 
 def _rows_of(history: dict[str, Any]) -> list[tuple]:
     shape = part(history, "margin").shape
-    n_iter, *columns = (
-        array_of(history, name, dtype, shape if i else shape[:1])
+    n_iter, *columns = fields(history, {
+        name: (array_of, dtype, shape if i else shape[:1])
         for i, (name, dtype) in enumerate(_HISTORY.items())
-    )
+    }).values()  # fmt: skip
     return list(zip(n_iter.tolist(), *columns, strict=True))
 
 
 def _restore_soft_margin(state: dict[str, Any]) -> SoftMargin:
-    shape = (length_of(state, "objective"),)
-    return SoftMargin(
-        *(array_of(state, name, np.float64, shape) for name in ("objective", "deviation"))
-    )
+    objective = array_of(state, "objective", np.float64, (None,))
+    return SoftMargin(objective, array_of(state, "deviation", np.float64, objective.shape))
 
 
 # -- random numbers -------------------------------------------------------------------------------
@@ -148,26 +132,28 @@ def _random_state(random: np.random.RandomState) -> dict[str, Any]:
 def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     random = np.random.RandomState(0)
     # Beyond the last of them numpy would read whatever lies there.
-    random.set_state((
-        _GENERATOR, array_of(state, "key", np.uint32, (_GENERATOR_LENGTH,)),
-        whole(state, "pos", 0, _GENERATOR_LENGTH), whole(state, "has_gauss", 0, 1),
-        real(state, "gauss", -np.inf, np.inf),
-    ))  # fmt: skip
+    known = fields(state, {
+        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (whole, 0, _GENERATOR_LENGTH),
+        "has_gauss": (whole, 0, 1), "gauss": (real, -np.inf, np.inf),
+    })  # fmt: skip
+    random.set_state((_GENERATOR, *known.values()))
     return random
 
 
+#: By the names that files give them.
 OWN_TYPES = {
-    own.kind.__name__: own
-    for own in (
-        OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
-        OwnType(LabelBlocks, LabelBlocks.__getstate__, partial(_restore, LabelBlocks)),
-        OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
-        OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
-        OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
-        OwnType(LabelSpaces, _spaces_state, _restore_spaces),
-        OwnType(FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)),
-        OwnType(Outcome, _outcome_state, _restore_outcome),
-        OwnType(SoftMargin, vars, _restore_soft_margin),
-        OwnType(np.random.RandomState, _random_state, _restore_random),
-    )
+    "LinearSpace": OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+    "LabelBlocks": OwnType(LabelBlocks, LabelBlocks.__getstate__, partial(_restore, LabelBlocks)),
+    "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
+    "KernelSpace": OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
+    "DualSpaces": OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
+    "LabelSpaces": OwnType(LabelSpaces, _spaces_state, partial(_restore, LabelSpaces)),
+    "FirstOrderRule": OwnType(
+        FirstOrderRule, FirstOrderRule.__getstate__, partial(_restore, FirstOrderRule)
+    ),
+    "Outcome": OwnType(FitResult, _result_state, _restore_result),
+    "SoftMargin": OwnType(SoftMargin, vars, _restore_soft_margin),
+    "RandomState": OwnType(np.random.RandomState, _random_state, _restore_random),
 }
+
+NAMES = {own.kind: name for name, own in OWN_TYPES.items()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from sparsemargin._engine.state import require, require_starts, require_within
 from sparsemargin.io._archive import Archive, can_hold
-from sparsemargin.io._own_types import BY_COORDINATE, OWN_TYPES, ByCoordinate
+from sparsemargin.io._own_types import BY_COORDINATE, NAMES, OWN_TYPES, ByCoordinate
 
 # About what one more member takes in an archive, its name and its headers.
 _MEMBER_BYTES = 256
@@ -83,10 +83,10 @@ class Encoder:
 
     def _encode_own(self, value: Any, path: str) -> dict:
         kind = type(value)
-        own = OWN_TYPES.get(kind.__name__)
-        if own is None or own.kind is not kind:
+        name = NAMES.get(kind)
+        if name is None:
             _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
-        return {kind.__name__: self.encode_named(own.state(value), f"{path}.")}
+        return {name: self.encode_named(OWN_TYPES[name].state(value), f"{path}.")}
 
     def _encode_array(self, array: np.ndarray, path: str) -> dict:
         if array.dtype.kind != "O":

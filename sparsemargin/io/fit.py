@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.io.passes import Corpus
-from sparsemargin.io.reading import Reading
+from sparsemargin.io.reading import Reading, threads_for
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source, open_sources
 from sparsemargin.io.stream import WEIGHT_MEMORY, MakeLearner, Moment, learn_from

@@ -23,8 +23,7 @@ from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
-from sparsemargin._engine.matrix.label_spaces import LabelSpaces
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import MAX_TRIALS, array_of, part, require, whole
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder

@@ -17,7 +17,7 @@ from sparsemargin.io.scan_errors import located_output
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.learners import Learner
-from sparsemargin.learners._learner import Targets
+from sparsemargin.learners._learner import Targets, first_infinite
 from sparsemargin.learners._many_labels import Choice, positives_of, rows_per_part
 from sparsemargin.learners._rows import Rows, refusing
 
@@ -106,14 +106,8 @@ class Predictor:
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
         self.corpus = Corpus(sources, reading, n_threads)
 
-    def blocks(self, *, relative: bool = False) -> Iterator[PredictedBlock]:
+    def blocks(self) -> Iterator[PredictedBlock]:
         """The rows, in their order; features that the model doesn't know count for nothing.
-
-        Parameters
-        ----------
-        relative : bool, default=False
-            Whether each row's outputs need be right up to a power of two only, which no values
-            of the row are too large for.
 
         Yields
         ------
@@ -137,7 +131,7 @@ class Predictor:
                 check_form(block, self.corpus.names)
             n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
             for first in range(0, block.n_rows, step):
-                yield self._predict(block, first, first + step, relative=relative)
+                yield self._predict(block, first, first + step)
         if n_rows and not n_entries:
             warnings.warn(
                 f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
@@ -145,15 +139,14 @@ class Predictor:
                 stacklevel=2,
             )
 
-    def _predict(self, whole: RowBlock, first: int, stop: int, *, relative: bool) -> PredictedBlock:
+    def _predict(self, whole: RowBlock, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
         block = whole if stop - first >= whole.n_rows else _part_of(whole, first, stop)
         rows = known_features(block, self.learner.n_features_in_)
-        enough = relative and (self._choice is None or self._choice.relative)
         with refusing(rows):
-            outputs, finite = self.learner._outputs_of_rows(rows, relative=enough)
-        if not finite:
-            row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
+            outputs = self.learner._outputs_of_rows(rows)
+        row = first_infinite(outputs)
+        if row is not None:
             raise located_output(first + row, block.text)
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
 

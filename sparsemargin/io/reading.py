@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +14,25 @@ from sparsemargin._engine.svmlight.scan import Scanner
 
 LARGEST_INDEX = 2**63 - 1
 MOST_HASH_BITS = 31
+
+
+def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
+    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
+    None: two, or as many as cores are left `beside` so many threads that are busy too.
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` is 0 or no integer.
+    """
+    n_cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        n_cores = len(os.sched_getaffinity(0))
+    if n_jobs is None:
+        return max(1, min(2, n_cores - beside))
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
 @dataclass(frozen=True)

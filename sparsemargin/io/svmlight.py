@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.fitting.threads import threads_for
 from sparsemargin.io._in_place import InPlaceLoader
 from sparsemargin.io._in_stream import StreamLoader, refuse_first
 from sparsemargin.io._loaded import Loaded, label_values
-from sparsemargin.io.reading import Reading
+from sparsemargin.io.reading import Reading, threads_for
 from sparsemargin.io.sources import PathLike, Source, open_sources
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
-from sparsemargin._engine.svmlight.text import text_of_rows
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
 from sparsemargin.io.kinds import begins_as_text
 from sparsemargin.io.labels import label_text
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.spaces import LinearSpace
-from sparsemargin._engine.fitting.epochs import Outcome
+from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._learner import Learner
 
@@ -16,7 +16,7 @@ class CertifiedLearner(Learner):
     """The margin reached, what bounds the largest one, and how the two drew together."""
 
     _space: LinearSpace | KernelSpace
-    _outcome: Outcome | None
+    _outcome: FitResult | None
 
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:

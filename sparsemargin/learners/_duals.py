@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.hypotheses.matrix import dual_random_outputs, dual_votes
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
-from sparsemargin._engine.matrix.dual_replay import random_outputs, votes
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
-from sparsemargin._engine.matrix.label_spaces import MATRIX_MEMORY
+from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces
 from sparsemargin.learners._replays import draw
 
 
@@ -64,9 +63,9 @@ def outputs(learner: Any, space: DualSpaces, rows: Any) -> np.ndarray:
     """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
     hypothesis = learner._structure["hypothesis"]
     if hypothesis == "vote":
-        return votes(space, rows, learner._n_threads())
+        return dual_votes(space, rows, learner._n_threads())
     if hypothesis == "random":
         X, _ = learner._points(rows)
         slices = draw(learner, X, space.trials)
-        return random_outputs(space, rows, slices, learner._n_threads())
+        return dual_random_outputs(space, rows, slices, learner._n_threads())
     return hypothesis_outputs(space, rows, learner._n_threads())

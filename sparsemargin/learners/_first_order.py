@@ -24,15 +24,14 @@ from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_loop import LinearLoop, linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.spaces import LinearSpace
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.kernels import BadRow
-from sparsemargin._engine.rows.csr import row_norms
+from sparsemargin._engine.rows.csr import BadRow, row_norms
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
@@ -92,7 +91,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     _space: LinearSpace | KernelSpace
     _rule: FirstOrderRule
-    _outcome: Outcome | None
+    _outcome: FitResult | None
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
     # Of the last fit.
@@ -182,11 +181,11 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         provable = self._recall_rows(task)
         if isinstance(self._space, KernelSpace):
             pools.number(self._space, task)
-        aim = Aim(
+        stopping = StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable,
         )  # fmt: skip
-        self._outcome = learn(self._loop(task), aim, seed=seed, verbose=int(self.verbose))
+        self._outcome = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if self._learned is not None:
             self._learned = self._learned[0], task.kept
         self.n_iter_ = self._outcome.n_iter
@@ -239,12 +238,12 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _is_certified(self) -> bool:
         return self.hypothesis == "last" and (self._has_aim() or self.keep_history)
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
+    def _warn_of_shortfall(self, result: FitResult) -> None:
         """Say so where the fit did not come to its aim."""
-        if outcome.proven or not self._has_aim() or (self.tol is None and outcome.converged):
+        if result.proven or not self._has_aim() or (self.tol is None and result.converged):
             return
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
-        if outcome.converged and self.tol is not None:
+        if result.converged and self.tol is not None:
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
             message = (
                 f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "
@@ -348,10 +347,10 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """What a feature takes of a label's state."""
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
-        # theta, its link where that is another vector, and the sum of the weights.
+        # theta, its link where that is another vector, the sum of the weights and its state.
         size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
-            size += np.dtype(np.float64).itemsize
+            size += kind.itemsize + np.dtype(np.uint16).itemsize
         return size
 
     def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
@@ -359,37 +358,31 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = self._space
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if self._structure["hypothesis"] == "vote":
-            return votes(self, rows), True
+            return votes(self, rows)
         if self._structure["hypothesis"] == "random":
-            outputs, exponents = random_outputs(self, rows)
-            outputs = outputs if relative else np.ldexp(outputs, exponents)
-            return outputs, bool(np.isfinite(outputs).all())
-        if isinstance(space, KernelSpace):
-            outputs = hypothesis_outputs(space, rows, self._n_threads())
-            return outputs, bool(np.isfinite(outputs).all())
-        return self._linear_outputs(rows, relative=relative).all(self._n_threads())
+            return random_outputs(self, rows)
+        if isinstance(self._space, KernelSpace):
+            return hypothesis_outputs(self._space, rows, self._n_threads())
+        return self._linear_outputs(rows).all(self._n_threads())
 
     def _outputs_are_parts(self) -> bool:
         replayed = self._structure["hypothesis"] in ("vote", "random")
         return not replayed and not isinstance(self._space, KernelSpace | LabelBlocks)
 
-    def _output_parts(
-        self, rows: border.Rows, *, relative: bool
-    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
+    def _output_parts(self, rows: border.Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
         if not self._outputs_are_parts():
-            of_part, step = super()._output_parts(rows, relative=relative)
+            of_part, step = super()._output_parts(rows)
             if isinstance(self._space, LabelBlocks):
                 step = max(1, _OUTPUTS_PER_UNPACKING // self._space.n_labels)
             return of_part, step
-        outputs = self._linear_outputs(rows, relative=relative)
+        outputs = self._linear_outputs(rows)
         return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
 
-    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
+    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
         kind = BlockOutputs if isinstance(self._space, LabelBlocks) else LinearOutputs
-        return kind(self._space, rows, relative=relative)
+        return kind(self._space, rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

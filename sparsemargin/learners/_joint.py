@@ -82,10 +82,10 @@ class JointLearner(FirstOrderLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _linear_outputs(self, rows: border.Rows, *, relative: bool) -> LinearOutputs:
+    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
         if isinstance(self._space, JointSpace):
-            return LinearOutputs(self._space.side_by_side(), rows, relative=relative)
-        return super()._linear_outputs(rows, relative=relative)
+            return LinearOutputs(self._space.side_by_side(), rows)
+        return super()._linear_outputs(rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -17,7 +17,7 @@ from sparsemargin._engine.kernel.functions import (
     keeps_zeros,
 )
 from sparsemargin._engine.kernel.outputs import hypothesis_norms, row_lengths
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
+from sparsemargin._engine.matrix.spaces import DualSpaces
 from sparsemargin.learners._learner import Learner
 from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
 from sparsemargin.learners._rows import refusing

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
@@ -21,7 +22,7 @@ from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernels import BadRow
+from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.learners._defaults import intercept_scale
 from sparsemargin.learners._in_use import asks, refuse_while_learning
 from sparsemargin.learners._limits import (
@@ -41,6 +42,9 @@ from sparsemargin.learners._rows import Rows, norm, part_of, refusing, row_norms
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
 
+_POWER = real(2, MAX_P, "both")
+_POWER = replace(_POWER, words=f"{_POWER.words} (p > 2 ln n_features gains nothing)")
+
 Hypothesis = Literal["last", "average", "vote", "random"]
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
@@ -52,9 +56,16 @@ def count_labels(classes: np.ndarray, many: bool) -> int:
     return 1 if len(classes) == 2 and not many else len(classes)
 
 
-def _refuse_infinite(outputs: np.ndarray, first_row: int) -> NoReturn:
-    row = first_row + int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
-    raise ValueError(f"The output for row {row} of X exceeds a float64. Rescale X.")
+def first_infinite(outputs: np.ndarray) -> int | None:
+    """The first row that has an output which no float64 holds; None: there is none."""
+    finite = np.isfinite(outputs)
+    return None if finite.all() else int(finite.all(axis=1).argmin())
+
+
+def _require_finite(outputs: np.ndarray, first_row: int) -> None:
+    row = first_infinite(outputs)
+    if row is not None:
+        raise ValueError(f"The output for row {first_row + row} of X exceeds a float64. Rescale X.")
 
 
 class Learner:
@@ -64,7 +75,7 @@ class Learner:
     classifier: ClassVar[str]
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        "p": (real(2, MAX_P, "both"), one_of(["log"])),
+        "p": (_POWER, one_of(["log"])),
         "hypothesis": (one_of(get_args(Hypothesis)),),
         "normalize_hypotheses": (FLAG,),
         "max_iter": (real(0), NONE),
@@ -315,44 +326,37 @@ class Learner:
     # ------------------------------------------------------------------------------ prediction
 
     @abstractmethod
-    def _outputs_of_rows(self, rows: Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        """Outputs of checked rows, shape (n_rows, n_labels), and whether all are finite; relative:
-        up to a power of two for each row."""
+    def _outputs_of_rows(self, rows: Rows) -> np.ndarray:
+        """Outputs of checked rows, shape (n_rows, n_labels)."""
 
-    def _output_parts(
-        self, rows: Rows, *, relative: bool
-    ) -> tuple[Callable[[int, int], tuple[np.ndarray, bool]], int]:
-        """What gives the outputs of the rows from one to before another, as `_outputs_of_rows`
-        does; and how many to ask for at once."""
+    def _output_parts(self, rows: Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
+        """What gives the outputs of the rows from one to before another, and how many to ask for
+        at once."""
 
-        def of_part(start: int, stop: int) -> tuple[np.ndarray, bool]:
+        def of_part(start: int, stop: int) -> np.ndarray:
             try:
-                return self._outputs_of_rows(part_of(rows, start, stop), relative=relative)
+                return self._outputs_of_rows(part_of(rows, start, stop))
             except BadRow as bad:
                 raise BadRow(bad.status, start + bad.row) from None
 
         return of_part, rows_per_part(self._n_labels())
 
-    def _finite_outputs(self, rows: Rows, *, relative: bool) -> np.ndarray:
+    def _finite_outputs(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
         with refusing(rows):
-            result, finite = self._outputs_of_rows(rows, relative=relative)
-        if not finite:
-            _refuse_infinite(result, 0)
+            result = self._outputs_of_rows(rows)
+        _require_finite(result, 0)
         return result
 
-    def _predicted(
-        self, rows: Rows, told_by: Callable[[np.ndarray], Any], *, relative: bool
-    ) -> list[Any]:
+    def _predicted(self, rows: Rows, told_by: Callable[[np.ndarray], Any]) -> list[Any]:
         """What the outputs of checked rows tell, part by part: there are never many of them."""
         n_rows = len(rows.indptr) - 1
         with refusing(rows):
-            of_part, step = self._output_parts(rows, relative=relative)
+            of_part, step = self._output_parts(rows)
 
             def tell(start: int) -> Any:
-                outputs, finite = of_part(start, min(start + step, n_rows))
-                if not finite:
-                    _refuse_infinite(outputs, start)
+                outputs = of_part(start, min(start + step, n_rows))
+                _require_finite(outputs, start)
                 return told_by(outputs)
 
             calls = [partial(tell, start) for start in range(0, n_rows, step)]
@@ -371,21 +375,21 @@ class Learner:
         def chosen(outputs: np.ndarray) -> Positives:
             return positives_of(choice.of(outputs))
 
-        return joined(self._predicted(rows, chosen, relative=choice.relative))
+        return joined(self._predicted(rows, chosen))
 
-    def _points(self, rows: Rows, which: Any = slice(None)) -> tuple[Any, np.ndarray]:
-        """Those of the rows as test points: float64, with the intercept's column, repeats summed,
-        divided by powers of two that bring them near 1, shape (n_points, n_coordinates); and the
-        exponents, shape (n_points, 1)."""
+    def _points(self, rows: Rows) -> tuple[Any, np.ndarray]:
+        """The rows as test points: float64, with the intercept's column, repeats summed, divided
+        by powers of two that bring them near 1, shape (n_points, n_coordinates); and the
+        exponents, shape (n_points, 1). So a row's slice is drawn alike whatever its scale."""
         from scipy.sparse import csr_array, hstack
 
         n_rows = len(rows.indptr) - 1
         X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
-        X = X[which].astype(np.float64)
+        X = X.astype(np.float64)
         X.sum_duplicates()
         if self._space.bias:
             X = hstack([X, csr_array(np.full((X.shape[0], 1), self._space.bias))], format="csr")
-        # Powers of two: no digit changes, and no product leaves the range of a double.
+        # Powers of two change no digit.
         exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
         X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))
         return X, exponent[:, np.newaxis]

@@ -27,11 +27,6 @@ class Choice:
     top_k : int or None
         Only so many labels of largest output, the lowest of those that are equal.
 
-    Attributes
-    ----------
-    relative : bool
-        Whether outputs of a row need be right up to a power of two only.
-
     Raises
     ------
     ValueError
@@ -51,7 +46,6 @@ class Choice:
             )
         self.threshold = least
         self.top_k = None if top_k is None or top_k >= n_labels else int(top_k)
-        self.relative = bool((np.isinf(self.threshold) | (self.threshold == 0)).all())
 
     def of(self, outputs: np.ndarray) -> np.ndarray:
         """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""

@@ -5,23 +5,22 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import Aim, Outcome, learn, learn_once
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.matrix.base import SeenSpace
-from sparsemargin._engine.matrix.dual import DualSpace
-from sparsemargin._engine.matrix.dual_loop import dual_loop
-from sparsemargin._engine.matrix.dual_spaces import DualSpaces
-from sparsemargin._engine.matrix.label_spaces import MATRIX_MEMORY, LabelSpaces
-from sparsemargin._engine.matrix.loop import seen_loop
+from sparsemargin._engine.hypotheses import matrix as replays
+from sparsemargin._engine.matrix.base import MatrixSpace
+from sparsemargin._engine.matrix.loop import matrix_loop
+from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
 from sparsemargin.learners import _duals as duals
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._kernels import KernelLearner
 from sparsemargin.learners._learner import Learner, Targets
 from sparsemargin.learners._limits import NONE, Limit, one_of, whole
+from sparsemargin.learners._replays import draw
 from sparsemargin.learners._weighted import WeightedLearner
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
@@ -73,11 +72,11 @@ class MatrixLearner(WeightedLearner, KernelLearner):
     _learned: tuple[str, Any] | None
 
     @abstractmethod
-    def _make_space(self, **settings: Any) -> SeenSpace:
+    def _make_space(self, **settings: Any) -> MatrixSpace:
         """One label's space."""
 
     @abstractmethod
-    def _make_dual(self, **settings: Any) -> DualSpace:
+    def _make_dual(self, **settings: Any) -> MatrixSpace:
         """One label's space in dual variables."""
 
     @property
@@ -145,9 +144,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         return 4 * n_labels
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        if isinstance(self._space, DualSpaces):
-            return dual_loop(self._space, task)
-        return seen_loop(self._space, task, ahead=True)
+        return matrix_loop(self._space, task, streams=False)
 
     def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         rows = border.check_rows(X, border.open_rows(X))
@@ -170,15 +167,16 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         check_steps(task)
         if isinstance(self._space, DualSpaces):
             duals.recall_rows(self, self._space, task)
-        outcome = learn(self._loop(task), Aim(self.max_iter), seed=seed, verbose=int(self.verbose))
+        stopping = StoppingRule(self.max_iter)
+        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if isinstance(self._space, DualSpaces):
             duals.keep_rows(self, task)
-        self.n_iter_ = outcome.n_iter
-        self._warn_of_shortfall(outcome)
+        self.n_iter_ = result.n_iter
+        self._warn_of_shortfall(result)
         return self
 
-    def _warn_of_shortfall(self, outcome: Outcome) -> None:
-        if self.max_iter is None and not (outcome.converged or outcome.interrupted):
+    def _warn_of_shortfall(self, result: FitResult) -> None:
+        if self.max_iter is None and not (result.converged or result.interrupted):
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
@@ -199,12 +197,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         check_steps(task)
         was_full = self._space.per_label("full").any()
-        if isinstance(self._space, DualSpaces):
-            opened = dual_loop(self._space, task)
-        else:
-            # In a stream the model may not depend on how its rows come in batches.
-            opened = seen_loop(self._space, task, ahead=False)
-        mistakes = learn_once(opened, order)
+        mistakes = learn_once(matrix_loop(self._space, task, streams=True), order)
         if not was_full:
             self._warn_of_full_matrix(stacklevel=6)
         self._space.count_rows(len(task.codes))
@@ -212,27 +205,17 @@ class MatrixLearner(WeightedLearner, KernelLearner):
 
     # ------------------------------------------------------------------------------ prediction
 
-    def _outputs_of_rows(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
+    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
         if isinstance(self._space, DualSpaces):
-            return duals.outputs(self, self._space, rows), True
+            return duals.outputs(self, self._space, rows)
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return self._space.votes(self._points(rows)[0]), True
+            return replays.votes(self._space, self._points(rows)[0])
         if hypothesis == "random":
-            X, exponent = self._points(rows)
-            out = self._space.random_outputs(X, self._slice_seed)
-            out = out if relative else np.ldexp(out, exponent)
-            return out, bool(np.isfinite(out).all())
-        return self._plain_outputs(rows, relative=relative)
-
-    def _plain_outputs(self, rows: border.Rows, *, relative: bool) -> tuple[np.ndarray, bool]:
-        space = cast(LabelSpaces, self._space)
-        out, extreme = space.outputs(rows)
-        if extreme.any():
-            X, exponent = self._points(rows, extreme)
-            again = X @ space.weights().T
-            out[extreme] = again if relative else np.ldexp(again, exponent)
-        return out, bool(np.isfinite(out).all())
+            X, exponents = self._points(rows)
+            outputs = replays.random_outputs(self._space, X, draw(self, X, self._space.trials))
+            return np.ldexp(outputs, exponents)
+        return self._space.outputs(rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 

@@ -5,15 +5,13 @@ One replay over some test points gives all hypotheses that the run has gone thro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.hypotheses.base import Hypotheses
-from sparsemargin._engine.hypotheses.kernel import KernelHypotheses
-from sparsemargin._engine.hypotheses.kernel import outputs_at as kernel_outputs_at
-from sparsemargin._engine.hypotheses.linear import LinearHypotheses, draw_slices, outputs_at
+from sparsemargin._engine.hypotheses.replay import KernelReplay, LinearReplay, Replay, draw_slices
 from sparsemargin._engine.kernel.outputs import pool_products
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._rows import Rows
@@ -33,20 +31,20 @@ def votes(learner: Any, rows: Rows) -> np.ndarray:
     return result
 
 
-def random_outputs(learner: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels), up to
-    powers of two; and these."""
+def random_outputs(learner: Any, rows: Rows) -> np.ndarray:
+    """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
+    space = learner._space
     X, exponents = learner._points(rows)
-    slices = draw(learner, X, learner._space.trials)
-    if not isinstance(learner._space, KernelSpace):
-        used, X = _without_others(X)
-        outputs = outputs_at(learner._space, used, *_parts(X), slices, learner._space.normalizes)
-        return outputs, exponents
-    result = np.empty((X.shape[0], learner._space.n_labels))
-    for which, products in pool_products(learner._space, rows, learner._n_threads()):
-        normalized = learner._space.normalizes
-        result[which] = kernel_outputs_at(learner._space, products, slices[which], normalized).T
-    return result, np.zeros_like(exponents)
+    slices = draw(learner, X, space.trials)
+    normalized = int(space.normalizes)
+    if not isinstance(space, KernelSpace):
+        outputs = LinearReplay(space, X, counted=False).outputs_at(slices)[normalized]
+        return np.ldexp(outputs, exponents)
+    result = np.empty((X.shape[0], space.n_labels))
+    for which, products in pool_products(space, rows, learner._n_threads()):
+        replay = KernelReplay(space, products, counted=False)
+        result[which] = replay.outputs_at(slices[which])[normalized]
+    return result
 
 
 def outputs_by_moment(
@@ -105,69 +103,38 @@ def counts_by_moment(space: Any, trials: list[int]) -> tuple[np.ndarray, np.ndar
 
 def _replays(
     learner: Any, rows: Rows, trials: list[int] | None
-) -> Iterator[tuple[np.ndarray, Hypotheses, list[np.ndarray]]]:
+) -> Iterator[tuple[np.ndarray, Replay, Any]]:
     """Replays over a part of the rows at a time. Where `trials` are given, replays that average;
     and the outputs by random vectors of so many trials, as they are and of norm 1."""
-    if isinstance(learner._space, KernelSpace):
-        return _kernel_replays(learner, rows, trials)
-    return _linear_replays(learner, rows, trials)
-
-
-def _kernel_replays(
-    learner: Any, rows: Rows, trials: list[int] | None
-) -> Iterator[tuple[np.ndarray, Hypotheses, list[np.ndarray]]]:
-    space, random = learner._space, []
-    if trials is not None:
-        X, _ = learner._points(rows)
-        slices = _draw_by_moment(learner, X, trials)
-    for which, products in pool_products(space, rows, learner._n_threads()):
+    averaged = trials is not None
+    random: Any = None
+    for which, X, make in _parts_of(learner, rows, averaged=averaged):
         if trials is not None:
-            random = [
-                np.moveaxis(kernel_outputs_at(space, products, slices[:, which], normalized), 0, -1)
-                for normalized in (False, True)
-            ]
-        yield which, KernelHypotheses(space, products, averaged=trials is not None), random
+            # Slice 0 has the vector made by the first trial, and the last two slices of a run the
+            # same one; in a run that goes on, the last might have one that the next trial made.
+            slices = [np.minimum(draw(learner, X, count), count - 1) for count in trials]
+            random = make(counted=False).outputs_at(np.array(slices))
+        yield which, make(averaged=averaged), random
 
 
-def _linear_replays(
-    learner: Any, rows: Rows, trials: list[int] | None
-) -> Iterator[tuple[np.ndarray, Hypotheses, list[np.ndarray]]]:
-    space, random = learner._space, []
+def _parts_of(
+    learner: Any, rows: Rows, *, averaged: bool
+) -> Iterator[tuple[np.ndarray, Any, Callable[..., Replay]]]:
+    """Numbers of some rows, these rows as points, and what makes a replay over them."""
+    space = learner._space
     X, _ = learner._points(rows)
-    n_points = _POINTS_PER_REPLAY if trials is None else _POINTS_WITH_MOMENTS
+    if isinstance(space, KernelSpace):
+        for which, products in pool_products(space, rows, learner._n_threads()):
+            yield which, X[which], partial(KernelReplay, space, products)
+        return
+    n_points = _POINTS_WITH_MOMENTS if averaged else _POINTS_PER_REPLAY
     for start in range(0, X.shape[0], n_points):
         part = X[start : start + n_points]
         which = np.arange(start, start + part.shape[0])
-        used, points = _without_others(part)
-        by_row, averaged = _parts(points), trials is not None
-        if trials is not None:
-            slices = _draw_by_moment(learner, part, trials)
-            random = [
-                outputs_at(space, used, *by_row, slices, normalized) for normalized in (False, True)
-            ]
-        by_column = _parts(points.tocsc())
-        yield which, LinearHypotheses(space, used, *by_row, *by_column, averaged=averaged), random
-
-
-def _without_others(X: Any) -> tuple[np.ndarray, Any]:
-    """The columns of CSR that have entries, rising; and X over these."""
-    from scipy.sparse import csr_array
-
-    used, places = np.unique(X.indices, return_inverse=True)
-    return used, csr_array((X.data, places, X.indptr), shape=(X.shape[0], len(used)))
+        yield which, part, partial(LinearReplay, space, part)
 
 
 def draw(learner: Any, X: Any, trials: int) -> np.ndarray:
     """A time slice of so many trials for every point."""
-    return draw_slices(*_parts(X), learner._slice_seed, trials)
-
-
-def _draw_by_moment(learner: Any, X: Any, trials: list[int]) -> np.ndarray:
-    """Time slices of a run that ends with each number of trials, shape (n_moments, n_points)."""
-    # Slice 0 has the vector made by the first trial, and the last two slices of a run the same
-    # one; in a run that goes on, the last might have one that the next trial made.
-    return np.array([np.minimum(draw(learner, X, count), count - 1) for count in trials])
-
-
-def _parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    arrays = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return draw_slices(*arrays, learner._slice_seed, trials)

@@ -8,9 +8,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.rows.csr import (
+    INDEX_TYPES,
+    NO_LENGTH,
+    NOT_CANONICAL,
+    NOT_FINITE,
+    OK,
+    OUT_OF_RANGE,
+    BadRow,
+    bad_pointer,
+    first_bad_row,
+)
 from sparsemargin._engine.rows.csr import Csr as Rows
-from sparsemargin._engine.rows.csr import bad_pointer, first_bad_row
 from sparsemargin._engine.rows.csr import row_norms as norms_of_rows
 
 
@@ -23,7 +32,7 @@ def open_rows(X: Any) -> Rows:
         If the pointers fall, or lead outside the stored entries.
     """
     indices, indptr = X.indices, X.indptr
-    if indices.dtype not in kernels.INDEX_TYPES or indices.dtype != indptr.dtype:
+    if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
     data, indices, indptr = map(_laid_out, (X.data, indices, indptr))
     rows = Rows(data, indices, indptr, X.shape[1])
@@ -78,16 +87,16 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
         Names the row and the column of what can't be used.
     """
     status, row = first_bad_row(rows, repeats_allowed)
-    if status == kernels.NOT_CANONICAL:
+    if status == NOT_CANONICAL:
         return check_rows(X, open_rows(canonical(X)))
-    if status != kernels.OK:
+    if status != OK:
         refuse_row(rows, status, row)
     return rows
 
 
 def has_repeats(rows: Rows) -> bool:
     """Whether the first of the rows that can't be used as it stands has a column twice."""
-    return first_bad_row(rows, False)[0] == kernels.NOT_CANONICAL
+    return first_bad_row(rows, False)[0] == NOT_CANONICAL
 
 
 @contextmanager
@@ -96,7 +105,7 @@ def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
     for errors."""
     try:
         yield
-    except kernels.BadRow as bad:
+    except BadRow as bad:
         refuse_row(rows, bad.status, bad.row, first_row)
 
 
@@ -105,20 +114,20 @@ def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoRetur
     span = slice(rows.indptr[row], rows.indptr[row + 1])
     columns, values = rows.indices[span], rows.data[span]
     row += first_row
-    if status == kernels.NOT_FINITE:
+    if status == NOT_FINITE:
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         what = "NaN" if np.isnan(values[at]) else "infinity"
         raise ValueError(
             f"Input X contains {what} at row {row}, column {columns[at]}. "
             "Impute it or drop the row."
         )
-    if status == kernels.OUT_OF_RANGE:
+    if status == OUT_OF_RANGE:
         at = int(np.flatnonzero((columns < 0) | (columns >= rows.n_features))[0])
         raise ValueError(
             f"X is corrupted at row {row}: column index {columns[at]} is outside "
             f"[0, {rows.n_features}). Rebuild the matrix from its source."
         )
-    if status == kernels.NO_LENGTH:
+    if status == NO_LENGTH:
         raise ValueError(
             f"Row {row} of X is too long, or too short, in the kernel's feature space for a double "
             "to hold its products. Bring the rows to a common scale, or pass another kernel: its "

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin._engine.matrix.base import SeenSpace
-from sparsemargin._engine.matrix.dual import DualSpace
-from sparsemargin._engine.matrix.dual_higher_order import HigherOrderDual
-from sparsemargin._engine.matrix.higher_order import HigherOrderSpace
+from sparsemargin._engine.matrix.base import MatrixSpace
+from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import FLAG, Limit, real
 from sparsemargin.learners._matrix import MatrixLearner, Solver
@@ -58,13 +56,13 @@ class HigherOrderLearner(MatrixLearner):
     ):
         self._keep(locals())
 
-    def _make_space(self, **settings: Any) -> SeenSpace:
+    def _make_space(self, **settings: Any) -> MatrixSpace:
         return HigherOrderSpace(
             p=self._p(settings["n_features"]), c=float(self.c),
             sparse_updates=bool(self.sparse_updates), **settings,
         )  # fmt: skip
 
-    def _make_dual(self, **settings: Any) -> DualSpace:
+    def _make_dual(self, **settings: Any) -> MatrixSpace:
         return HigherOrderDual(
             c=float(self.c), sparse_updates=bool(self.sparse_updates), **settings
         )  # fmt: skip

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin._engine.matrix.base import SeenSpace
-from sparsemargin._engine.matrix.dual import DualSpace
-from sparsemargin._engine.matrix.dual_second_order import SecondOrderDual
-from sparsemargin._engine.matrix.second_order import SecondOrderSpace
+from sparsemargin._engine.matrix.base import MatrixSpace
+from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
 from sparsemargin.learners._learner import Hypothesis
 from sparsemargin.learners._limits import Limit, real
 from sparsemargin.learners._matrix import MatrixLearner, Solver
@@ -54,8 +52,8 @@ class SecondOrderLearner(MatrixLearner):
     ):
         self._keep(locals())
 
-    def _make_space(self, **settings: Any) -> SeenSpace:
+    def _make_space(self, **settings: Any) -> MatrixSpace:
         return SecondOrderSpace(a=float(self.a), **settings)
 
-    def _make_dual(self, **settings: Any) -> DualSpace:
+    def _make_dual(self, **settings: Any) -> MatrixSpace:
         return SecondOrderDual(a=float(self.a), **settings)

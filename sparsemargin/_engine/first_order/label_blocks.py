@@ -13,17 +13,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import uninterrupted
-from sparsemargin._engine.rows.csr import Csr, first_bad_row
-from sparsemargin._engine.state import aligned, array_of, length_of, part, require, whole
+from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
+from sparsemargin._engine.state import (
+    aligned,
+    array_of,
+    length_of,
+    part,
+    require,
+    require_within,
+    whole,
+)  # fmt: skip
 
-#: What the dense state of the labels that are learned together may take.
+#: What the dense state of all labels may take, or they are learned in blocks.
 DENSE_BYTES = 1 << 29
+
+# What that of a block may take: the smaller, the less of it is ever written to.
+_BLOCKS_IN_DENSE = 4
 
 # Labels that are held together, and the fewest that are learned together.
 GROUP = 16
@@ -35,9 +45,16 @@ _MOST_FEATURES = 1 << 58
 
 
 def labels_at_once(n_coordinates, n_labels, itemsize):
-    """How many labels' dense state fits, at so many bytes a number; all, or a multiple of 16."""
-    fitting = DENSE_BYTES // max(1, n_coordinates * itemsize)
-    return n_labels if n_labels <= max(fitting, GROUP) else max(GROUP, fitting // GROUP * GROUP)
+    """How many labels are learned together, at so many bytes a number: all, or those of a block."""
+    n_bytes = n_coordinates * itemsize
+    if n_labels <= GROUP or n_labels * n_bytes <= DENSE_BYTES:
+        return n_labels
+    return labels_of_block(n_bytes)
+
+
+def labels_of_block(n_bytes):
+    """How many labels that take so many bytes each are a block."""
+    return max(GROUP, DENSE_BYTES // _BLOCKS_IN_DENSE // n_bytes // GROUP * GROUP)
 
 
 class Chosen:
@@ -77,8 +94,9 @@ class LabelBlocks(LinearSpace):
     Attributes
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
-        Of each sixteen labels, and of the last few: "t", "g" where it is not t, and "acc" with an
-        average, but for zeros; and "at", rising, the coordinate * 16 + the label of each.
+        Of each sixteen labels, and of the last few: "t", "g" where it is not t, and "acc" and
+        "synced" with an average, but for zeros; and "at", rising, the coordinate * 16 + the label
+        of each.
     """
 
     n_features = 0
@@ -87,7 +105,8 @@ class LabelBlocks(LinearSpace):
         super().__init__(1, n_labels, p, dtype, log=log, **how)
         self.n_features = n_features
         nothing = {name: np.zeros(0, array.dtype) for name, array in self.arrays().items()}
-        self.held = [{"at": np.zeros(0, self.at_type), **nothing} for _ in self.groups(0, n_labels)]
+        nothing = {"at": np.zeros(0, self.at_type), **nothing}
+        self.held = [nothing for _ in self.groups(0, n_labels)]
 
     @classmethod
     def of(cls, space):
@@ -104,7 +123,7 @@ class LabelBlocks(LinearSpace):
         if self.p != 2.0:
             arrays["g"] = space.g[:, labels]
         if self.averages:
-            arrays["acc"] = space.acc[:, labels]
+            arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
         return arrays
 
     @property
@@ -129,7 +148,7 @@ class LabelBlocks(LinearSpace):
 
     def blocks(self, n_columns, itemsize):
         """First and last label of those that fit, at so many bytes a number."""
-        size = labels_at_once(n_columns, self.n_labels, itemsize)
+        size = labels_of_block(n_columns * itemsize)
         return [(a, min(a + size, self.n_labels)) for a in range(0, self.n_labels, size)]
 
     # ---------------------------------------------------------------------------- block by block
@@ -186,22 +205,21 @@ class LabelBlocks(LinearSpace):
 
     def scalars(self, space, first, last):
         """What this and a space of some of its labels keep of them."""
-        names = "labels", "sigma", "threshold"
-        return [(getattr(self, name)[first:last], getattr(space, name)) for name in names]
+        pairs = ((getattr(each, name) for each in (self, space)) for name in _SCALARS)
+        return [(mine[first:last], its[: last - first]) for mine, its in pairs]
 
     # --------------------------------------------------------------------------------- the state
 
     def resize(self, n_features, first=0):
         """As `LinearSpace.resize`."""
         before, self.n_features = self.n_features, n_features
-        for held in self.held:
+        for i, held in enumerate(self.held):
             column, label = np.divmod(held["at"].astype(np.int64), GROUP)
             column = np.where(column < before, column - first, n_features)
-            held["at"] = (column * GROUP + label).astype(self.at_type)
+            self.held[i] = {**held, "at": (column * GROUP + label).astype(self.at_type)}
 
     def __getstate__(self):
-        held = [each.copy() for each in self.held]
-        return {**super().__getstate__(), "n_features": self.n_features, "held": held}
+        return {**super().__getstate__(), "n_features": self.n_features, "held": list(self.held)}
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -223,60 +241,60 @@ class LabelBlocks(LinearSpace):
             require(each.keys() == {"at", *arrays}, "'held' is not of a model like this")
             for name, array in arrays.items():
                 array_of(each, name, array.dtype, shape)
+            if self.averages:
+                flushes = int(self.labels["flushes"].max())
+                require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)
 
     # ------------------------------------------------------------------------------- the weights
 
-    @np.errstate(over="ignore")
-    def hypothesis(self, held, a, b):
-        """What is held of the weights, which a and b are the mixture of; infinite where they exceed
-        their type."""
-        weights = held.get("g", held["t"]) * a
-        if self.averages:
-            weights += held["acc"] * b
-        return weights.astype(self.t.dtype, copy=False)
+    def hypothesis(self, held, labels):
+        """What is held of the weights, of these labels; infinite where they exceed their type."""
+        g = held.get("g", held["t"])
+        return self.mixed(g, held.get("acc"), held.get("synced"), labels)
 
     def outputs(self, rows, chosen, first, last, n_threads):
         """Those of rows over these coordinates, for the labels from first to before last."""
-        a, b = self.mixture()
         # The hypothesis as the vectors of a Perceptron: outputs are products with these.
         space = LinearSpace(
             rows.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
             averaged=False, normalized=False, log=None,
         )  # fmt: skip
-        space.sigma[...] = 1.0 if self.averages else a[first:last]
+        space.sigma[...] = 1.0 if self.averages else self.mixture()[0][first:last]
         for i, labels in self.groups(first, last):
             met = chosen.chosen[self.held[i]["at"] // GROUP]
             held = {name: array[met] for name, array in self.held[i].items()}
             weights = held.get("g", held["t"])
             if self.averages:
-                label = i * GROUP + held["at"] % GROUP
-                weights = self.hypothesis(held, a[label], b[label])
+                weights = self.hypothesis(held, i * GROUP + held["at"] % GROUP)
             chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
         return LinearOutputs(space, rows).all(n_threads)
 
     def weights(self):
         """The hypothesis as CSR, shape (n_labels, n_coordinates)."""
-        weights = self.stacked(self.hypothesis, *self.mixture())
+        weights = self.stacked(self.hypothesis)
         if not np.isfinite(weights.data).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return weights
 
     def theta(self):
         """The dual vectors as CSR, shape (n_labels, n_coordinates)."""
-        return self.stacked(lambda held, scale: held["t"] * scale, self.per_label("scale"))
+        return self.stacked(lambda held, labels: held["t"] * self.per_label("scale")[labels])
 
-    def stacked(self, numbers, *factors):
-        """CSR of the numbers that are made of what is held, and of its labels' factors."""
+    def stacked(self, made):
+        """CSR of the numbers that are made of what is held, and of the label of each."""
         from scipy.sparse import csr_array, vstack
 
         blocks = []
         for i, labels in self.groups(0, self.n_labels):
             column, label = np.divmod(self.held[i]["at"], GROUP)
-            made = numbers(self.held[i], *(factor[labels][label] for factor in factors))
+            numbers = made(self.held[i], i * GROUP + label)
             shape = labels.stop - labels.start, self.n_coordinates
-            blocks.append(csr_array((made, (label, column)), shape=shape))
+            blocks.append(csr_array((numbers, (label, column)), shape=shape))
             blocks[-1].eliminate_zeros()
         return vstack(blocks, format="csr")
+
+
+_SCALARS = "labels", "sigma", "threshold", "pending"
 
 
 def how_of(space):
@@ -287,8 +305,8 @@ def how_of(space):
 
 def itemsize_of(space):
     """Bytes that the dense state takes a number."""
-    linked, summed = space.p != 2.0, space.averages
-    return space.t.itemsize * (1 + linked) + np.dtype(np.float64).itemsize * summed
+    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averages else ()
+    return space.t.itemsize * (1 + linked) + sum(array.itemsize for array in sums)
 
 
 def resized(space, n_features, first=0):
@@ -314,8 +332,8 @@ class BlockLoop(LinearLoop):
     def __init__(self, space, rule, task):
         if task.check:
             status, row = first_bad_row(task.rows, True)
-            if status != kernels.OK:
-                raise kernels.BadRow(status, row)
+            if status != OK:
+                raise BadRow(status, row)
         super().__init__(space, rule, task)
         self.take_rows()
 
@@ -332,10 +350,7 @@ class BlockLoop(LinearLoop):
         certificate.outputs_by = BlockOutputs
         return certificate
 
-    def calls(self, stop):
-        return [(0, stop)]
-
-    def _call(self, order, seed, start, stop, n_passes, check):
+    def run(self, order, seed, stop, n_passes, check):
         space, dense, ends = self.space, None, []
         n_rows, n_columns = len(self.task.codes), len(self.chosen.columns)
         with uninterrupted():
@@ -344,13 +359,13 @@ class BlockLoop(LinearLoop):
                     dense = space.empty(n_columns, last - first)
                 task = task_of(self.task, self.rows, first, last)
                 with space.learning(dense, self.chosen, first, n_rows):
-                    learning, *_ = LinearLoop(dense, self.rule, task).run(
-                        order, seed, stop, 1, False
-                    )
-                    ends.append((learning, dense.trials))
-            space.count_trials(max(trials for _, trials in ends))
+                    loop = LinearLoop(dense, self.rule, task)
+                    learning, _, converged = loop.run(order, seed, stop, 1, False)
+                    ends.append((learning, dense.trials, converged))
+            space.count_trials(max(trials for _, trials, _ in ends))
             self.part = stop / n_rows
-        return any(learning for learning, _ in ends), 1, False
+        self.part = 0.0
+        return any(learning for learning, *_ in ends), 1, all(same for *_, same in ends)
 
 
 def task_of(task, rows, first, last):
@@ -365,18 +380,17 @@ def task_of(task, rows, first, last):
 class BlockOutputs(LinearOutputs):
     """Outputs of `LabelBlocks`, made anew for every part."""
 
-    def __init__(self, space, rows, *, relative=False):
+    def __init__(self, space, rows):
         self.space, self.rows = space, rows
 
     def part(self, start, stop):
         return BlockOutputs(self.space, self.rows.part(start, stop)).all(1)
 
     def all(self, n_threads):
-        space, finite = self.space, True
+        space = self.space
         chosen = Chosen(space.n_coordinates, self.rows)
         rows = chosen.of_rows(self.rows, space.bias)
         out = np.empty((self.rows.n_rows, space.n_labels))
         for first, last in space.blocks(len(chosen.columns), space.t.itemsize):
-            out[:, first:last], sound = space.outputs(rows, chosen, first, last, n_threads)
-            finite = finite and sound
-        return out, finite
+            out[:, first:last] = space.outputs(rows, chosen, first, last, n_threads)
+        return out

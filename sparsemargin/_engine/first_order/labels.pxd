@@ -13,8 +13,8 @@ from sparsemargin._engine.first_order.rules cimport (
     threshold
 )
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
-from sparsemargin._engine.numerics.power cimport Power
-from sparsemargin._engine.numerics.sums cimport Sum
+from sparsemargin._engine.numerics.arithmetic cimport Power
+from sparsemargin._engine.numerics.arithmetic cimport Sum
 from sparsemargin._engine.rows.csr cimport RowScale
 
 
@@ -36,6 +36,7 @@ cdef struct Label:
     int64_t nonzero  # coordinates of t that are not zero
     int64_t passes  # sweeps over all coordinates so far
     int64_t shift  # power of two t has been rescaled by in all
+    int64_t flushes  # since the last sweep that brought acc up to date
     int64_t started  # whether theta has left 0
     int64_t limit  # corrections after which the label stops; -1: none
     int64_t unmoved  # tests that fired and led to no step
@@ -53,6 +54,7 @@ cdef struct Space:
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
+    double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_labels, where the rule keeps them
@@ -108,6 +110,40 @@ cdef inline void tighten(Label* label) noexcept nogil:
     cdef double bound = label.norm / label.mass
     if bound < label.bound and isfinite(label.mass):
         label.bound = bound
+
+
+# --------------------------------------------------------------------------------- what guards them
+
+cdef enum:
+    BITS_TO_STALE_2 = 10  # for p = 2 the increments of S are rounded row by row,
+    BITS_TO_STALE_P = 90  # for p > 2 they telescope exactly
+    BITS_TO_FLUSH = 10
+    BITS_OF_TERMS = 20
+
+
+cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
+    """Whether S has fallen so far that it is to be summed afresh."""
+    cdef int bits = BITS_TO_STALE_2 if space.p.exponent == 2.0 else BITS_TO_STALE_P
+    return label.S.high < ldexp(label.S_peak, -bits)
+
+
+cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
+    """Let Z count the current vector up to so many trials; its unit."""
+    cdef Label* label = space.labels + l
+    cdef double current = unit(space, l)
+    if space.averaged:
+        label.Z += (trials - label.begin) * current
+        label.unit_peak = max(label.unit_peak, current)
+    label.begin = trials
+    return current
+
+
+cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
+    """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
+    where g grows far beyond what it was when Z was summed; or Z has so many terms that their
+    rounding, which goes one way where they are equal, could add up."""
+    return 0.0 < least < max(ldexp(label.unit_peak, -BITS_TO_FLUSH),
+                             ldexp(label.Z, -BITS_OF_TERMS))
 
 
 # ------------------------------------------------------------------------- the rule's own scaling

@@ -9,7 +9,7 @@ from sparsemargin._engine.first_order.rules cimport (
     ALMA, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, PERCEPTRON, ROMMA, UNSCALED,
     keeps_multipliers
 )
-from sparsemargin._engine.numerics.power cimport make_power
+from sparsemargin._engine.numerics.arithmetic cimport make_power
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, real, require_within, whole, writable

@@ -1,11 +1,11 @@
 """The linear space's vectors, and a correction of one."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
+from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.first_order.labels cimport Space
 from sparsemargin._engine.first_order.rules cimport Step
-from sparsemargin._engine.rows.csr cimport RowScale
-from sparsemargin._engine.rows.types cimport state_t
+from sparsemargin._engine.rows.csr cimport state_t
 
 cdef extern from *:
     """
@@ -13,28 +13,21 @@ cdef extern from *:
     template <class S>
     struct Coordinates {
         S *t, *g;  // g is t itself for p = 2
-        double *acc;  // where there is an average
+        S *acc;  // where there is an average
+        uint16_t *synced;  // flushes that acc has taken in
         Py_ssize_t width;
     };
     """
     cdef cppclass Coordinates[S]:
         S* t
         S* g
-        double* acc
+        S* acc
+        uint16_t* synced
         Py_ssize_t width
 
-# S is summed afresh, for p = 2, once it is this share of its largest.
-cdef double STALE_2
 
-
-cdef struct Instance:  # an augmented row as corrections take it: scaled, without repeats
-    const double* values  # the intercept's comes last
-    const int64_t* columns
-    Py_ssize_t n
-    RowScale scale
-    double slack  # value of its soft-margin coordinate
-    double* slack_t  # the labels' coordinates there; NULL: none
-    double* room  # for as many numbers as it has entries, which a correction works out
+cdef enum:
+    FLUSHES = 1024  # that a coordinate may be behind
 
 
 cdef struct Move:  # what a step came to

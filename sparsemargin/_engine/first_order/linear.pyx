@@ -11,48 +11,66 @@ Three guards keep this exact. Each is triggered by the state alone, never by whe
 - ``S`` is a sum of three doubles, into which the same numbers are added and later subtracted,
   so it can fall by 2**90 without a trace of rounding; below that it is summed afresh.
 - ``t`` is rescaled by a power of two before ``|t|**p`` leaves the range of its type.
-- The sum of all hypotheses is ``Z g + acc``, acc being double whatever the type of t. Z is flushed,
-  by a sweep over the coordinates, before sigma has fallen so far that the two would cancel, and
-  before it has so many terms that their rounding, alike where sigma stands still, could add up.
+- The sum of all hypotheses is ``Z g + acc``. Z is flushed before sigma has fallen so far that
+  the two would cancel, and before it has so many terms that their rounding, alike where sigma
+  stands still, could add up: it joins the ``pending`` sums, which a coordinate of ``acc`` takes
+  in, times its g, when it is next touched. A flush thus costs no sweep over the coordinates, and
+  where one feature outweighs all others, the intercept for one, every second correction makes
+  one; one sweep is made for every 1024.
 
-Sweeps are rare: some p in the time in which the norm of t grows by a thousand.
+What sweeps remain are rare: none to four in 10,000 corrections, even where labels contradict each
+other.
 """
 
 from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
+from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.first_order.labels cimport (
-    Label, Space, p_root, refit, tighten, total_S, unit
+    Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine.first_order.rules cimport FREE, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
-from sparsemargin._engine.numerics.power cimport BLOCK, link, raise_block, raised
-from sparsemargin._engine.numerics.sums cimport Sum, add, add_sum, tidy
-from sparsemargin._engine.rows.types cimport OK, TOO_WIDE, state_t
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
+from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
 cdef int WIDEST_SHIFT = 500
 # Sigma's range: scores of rows that the space can take then fit a double.
 cdef double LEAST_SIGMA = ldexp(1.0, -1000)
-cdef double FLUSH = ldexp(1.0, -10)
-# What a sum of equal terms rounds off goes one way: after so many Z is flushed, too.
-cdef double MOST_TERMS = ldexp(1.0, 20)
-# For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
-cdef double STALE_2 = ldexp(1.0, -10)
-cdef double STALE_P = ldexp(1.0, -90)
 
 
 # ------------------------------------------------------------------ sweeps over all coordinates
 
-cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    """Let acc take in what Z has counted."""
+cdef void sync(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
+    """Let every coordinate of acc take in what is pending."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
+    cdef double* pending = space.pending + l * (FLUSHES + 1)
+    if label.flushes == 0:
+        return
+    for j in range(space.n_coordinates):
+        i = j * at.width + l
+        at.acc[i] += <state_t> (pending[at.synced[i]] * at.g[i])
+        at.synced[i] = 0
+    for j in range(label.flushes):
+        pending[j] = 0.0
+    label.flushes = 0
+    label.passes += 1
+
+
+cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
+    """Let Z be pending."""
+    cdef Label* label = space.labels + l
+    cdef Py_ssize_t j
+    cdef double* pending = space.pending + l * (FLUSHES + 1)
     if label.Z != 0.0:
-        for j in range(space.n_coordinates):
-            i = j * at.width + l
-            at.acc[i] += label.Z * at.g[i]
-        label.passes += 1
+        if label.flushes == FLUSHES:
+            sync(space, at, l)
+        label.flushes += 1
+        for j in range(label.flushes):
+            pending[j] += label.Z
     label.Z = label.unit_peak = 0.0
 
 
@@ -81,6 +99,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
     cdef double factor = ldexp(1.0, shift)
     if space.averaged:
         flush(space, at, l)
+        sync(space, at, l)
     for j in range(space.n_coordinates):
         i = j * at.width + l
         if at.t[i] != 0:
@@ -103,6 +122,7 @@ cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noe
     cdef Py_ssize_t i, j
     if space.averaged:
         flush(space, at, l)
+        sync(space, at, l)
     for j in range(space.n_coordinates):
         i = j * at.width + l
         at.t[i] = at.g[i] = 0
@@ -127,11 +147,10 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """After a correction: S exact again if it fell far, and within the range of its type."""
     cdef Label* label = space.labels + l
-    cdef double stale = STALE_2 if space.p.exponent == 2.0 else STALE_P
     cdef double total, largest
     if label.nonzero == 0:
         return
-    if label.S.high < stale * label.S_peak:
+    if is_stale(space, label):
         sum_afresh(space, at, l)
         refit(space, l, FREE)
     total = total_S(label)
@@ -184,7 +203,7 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
     for j in range(x.n):
         i = x.columns[j] * width
         old = t[i]
-        x.room[j] = old
+        x.numbers[j] = old
         t[i] = <state_t> (t[i] + step * x.values[j])
         increment += (t[i] - old) * (t[i] + old)
         nonzero += (t[i] != 0) - (old != 0.0)
@@ -215,7 +234,7 @@ cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t
             moved[j] = old + step * x.values[start + j]
             powers[j] = fabs(moved[j])
             t[i] = <state_t> moved[j]
-            x.room[start + j] = g[i]
+            x.numbers[start + j] = g[i]
             add(&gone, -(old * g[i]))
             nonzero += (moved[j] != 0) - (old != 0)
         raise_block(&space.link, powers, n)
@@ -236,33 +255,32 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, const Instance* x,
                                 - raised(&space.p, fabs(old)))
 
 
-cdef inline void exchange(const Coordinates[state_t]& at, Py_ssize_t l,
+cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                           const Instance* x) noexcept nogil:
-    """Let the row's coordinates of g be what has been kept of them, and the other way round."""
+    """Let acc take in what is pending of the row's coordinates, what they were being kept."""
     cdef Py_ssize_t i, j
-    cdef double old
+    cdef uint16_t flushes = <uint16_t> space.labels[l].flushes
+    cdef const double* pending = space.pending + l * (FLUSHES + 1)
+    if flushes == 0:
+        return
     for j in range(x.n):
         i = x.columns[j] * at.width + l
-        old = at.g[i]
-        at.g[i] = <state_t> x.room[j]
-        x.room[j] = old
+        at.acc[i] += <state_t> (pending[at.synced[i]] * x.numbers[j])
+        at.synced[i] = flushes
 
 
 cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                             const Instance* x, double before) noexcept nogil:
     """Keep in acc what the row's coordinates were worth while the unit was `before` and earlier."""
     cdef Label* label = space.labels + l
-    cdef double lower = min(before, unit(space, l))
     cdef Py_ssize_t i, j
-    if 0.0 < lower < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS):
-        # Z g and acc would cancel where g grows far beyond what it was when Z was summed.
-        exchange(at, l, x)
+    catch_up(space, at, l, x)
+    if must_flush(label, min(before, unit(space, l))):
         flush(space, at, l)
-        exchange(at, l, x)
-        return
+        catch_up(space, at, l, x)
     for j in range(x.n):
         i = x.columns[j] * at.width + l
-        at.acc[i] -= label.Z * (at.g[i] - x.room[j])
+        at.acc[i] -= <state_t> (label.Z * (at.g[i] - x.numbers[j]))
 
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
@@ -273,13 +291,9 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     its range.
     """
     cdef Label* label = space.labels + l
-    cdef double size, before = unit(space, l)
+    cdef double size, before = count_current(space, l, trials)
     cdef bint restarts = step.keep == 0.0 and label.started
     cdef int64_t shift = label.shift
-    if space.averaged:
-        label.Z += (trials - label.begin) * before
-        label.unit_peak = max(label.unit_peak, before)
-    label.begin = trials
     if open_scale(space, at, l, x.scale.smallest, step, &size) != OK:
         return TOO_WIDE
     done.coefficient = size

@@ -8,14 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.spaces import JointSpace
 from sparsemargin._engine.first_order.trials import Trials, set_thresholds
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop
+from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 from sparsemargin._engine.kernel.gram_loop import GramLoop
-from sparsemargin._engine.rows.csr import any_repeats, summed
+from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
 # Up to so many labels are scored one beside the other without vectors.
 FEW_LABELS = 16
@@ -41,6 +40,8 @@ class LinearLoop(Loop):
         self.n_mistakes = 0
         self.is_joint = isinstance(space, JointSpace)
         self.repeats = space.n_labels == 1
+        if space.n_labels > FEW_LABELS:
+            self.span *= SIDE_BY_SIDE
         # Columns that stand twice are looked for where it matters.
         self.trials = Trials(space, rule, task.rows, task, not task.check)
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
@@ -48,7 +49,7 @@ class LinearLoop(Loop):
 
     @cached_property
     def gram_suits(self):
-        return GramLoop.suits(self.space, self.task)
+        return not self.is_joint and GramLoop.suits(self.space, self.task)
 
     @property
     def mistakes(self):
@@ -72,25 +73,14 @@ class LinearLoop(Loop):
         kind = JointCertificate if self.is_joint else LinearCertificate
         return kind(self.space, self.rule, self.task)
 
-    def calls(self, stop):
-        """Cut the first `stop` trials of a pass into calls of the compiled loop."""
-        products = PRODUCTS_PER_CALL * (SIDE_BY_SIDE if self.space.n_labels > FEW_LABELS else 1)
-        length = max(1, products * len(self.task.codes) // self.products)
-        for start in range(0, stop, length):
-            yield start, min(start + length, stop)
-
     def run(self, order, seed, stop, n_passes, check):
-        if n_passes > 1:
-            learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
-            return learning, passes if learning else passes + 1, converged
-        before = self.space.per_label("corrections").sum()
-        for start, end in self.calls(stop):
-            learning, *_ = self._call(order, seed, start, end, 1, check)
-            self.part = end / len(self.task.codes)
-            if not learning:
-                break
-        passes, self.part = end / stop, 0.0
-        return learning, passes, bool(self.space.per_label("corrections").sum() == before)
+        if n_passes == 1:
+            return super().run(order, seed, stop, 1, check)
+        learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
+        return learning, passes if learning else passes + 1, converged
+
+    def run_span(self, order, start, stop, check):
+        return self._call(order, None, start, stop, 1, check)[0]
 
     def _call(self, order, seed, start, stop, n_passes, check):
         trials, n_labels = self.space.trials, len(self.space.labels)
@@ -106,9 +96,9 @@ class LinearLoop(Loop):
         self.n_mistakes += ends[0].mistakes
         # Of threads that stop at different rows, the one that stops first tells.
         for end in sorted(ends, key=lambda end: end.trials):
-            if end.status not in (kernels.OK, kernels.ALL_STOPPED):
-                raise kernels.BadRow(end.status, end.row)
-        learning = any(end.status == kernels.OK for end in ends)
+            if end.status not in (OK, ALL_STOPPED):
+                raise BadRow(end.status, end.row)
+        learning = any(end.status == OK for end in ends)
         return learning, max(end.passes for end in ends), all(end.converged for end in ends)
 
 

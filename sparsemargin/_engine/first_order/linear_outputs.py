@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine.first_order.outputs import Hypothesis
+from sparsemargin._engine.first_order.spaces import Hypothesis
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 
 
@@ -21,15 +21,15 @@ class LinearOutputs:
         Checked.
     """
 
-    def __init__(self, space, rows, *, relative=False):
+    def __init__(self, space, rows):
         self.space, self.rows = space, rows
         self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
 
     def part(self, start, stop):
-        """Those of the rows from start to before stop, shape (n_rows, n_labels), and whether all of
-        them are finite."""
+        """Those of the rows from start to before stop, shape (n_rows, n_labels)."""
         out = np.empty((stop - start, self.space.n_labels))
-        return out, self.hypothesis.fill(out, self.rows, start, stop)
+        self.hypothesis.fill(out, self.rows, start, stop)
+        return out
 
     def all(self, n_threads):
         """Those of all rows."""
@@ -40,4 +40,5 @@ class LinearOutputs:
         calls = [
             partial(self.hypothesis.fill, out[a:b], self.rows, a, b) for a, b in pairwise(cuts)
         ]
-        return out, all(run_together(calls, n_threads))
+        run_together(calls, n_threads)
+        return out

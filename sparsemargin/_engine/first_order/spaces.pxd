@@ -7,6 +7,8 @@ cdef class LinearSpace(FirstOrderSpace):
     cdef readonly object t
     cdef readonly object g
     cdef readonly object acc
+    cdef readonly object synced
+    cdef readonly object pending
     cdef readonly Py_ssize_t width
     cdef readonly object row_slack
     cdef readonly object multipliers
@@ -14,7 +16,7 @@ cdef class LinearSpace(FirstOrderSpace):
     cdef bint is_single
     cdef Coordinates[float] singles
     cdef Coordinates[double] doubles
-    cdef take_coordinates(self, t, g, acc)
+    cdef take_coordinates(self, t, g, acc, synced, pending)
     cdef point(self)
 
 cdef class JointSpace(LinearSpace):

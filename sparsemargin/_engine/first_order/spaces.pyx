@@ -5,7 +5,8 @@ change by in `trials`.
 """
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
+from libcpp.vector cimport vector
 
 import copyreg
 import sys
@@ -15,14 +16,17 @@ import numpy as np
 from sparsemargin._engine.first_order.labels cimport (
     FirstOrderSpace, Label, Space, counted, refit
 )
-from sparsemargin._engine.first_order.linear cimport Coordinates, keep_in_window, sum_afresh
+from sparsemargin._engine.first_order.linear cimport (
+    FLUSHES, Coordinates, keep_in_window, sum_afresh
+)
 from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
-from sparsemargin._engine.numerics.power cimport link
+from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport (
-    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Rows, RowScale
+    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale
 )
-from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
+from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
+from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable
@@ -32,6 +36,9 @@ from sparsemargin._engine.state import (
 #: range of a double.
 MAX_P = 64.0
 
+# Coordinates whose weights are made at once.
+AT_ONCE = 1 << 16
+
 # In one array: their bytes can still be counted.
 MOST_NUMBERS = sys.maxsize // 8
 
@@ -40,6 +47,10 @@ cdef enum:
     LINE = 64
     LABELS_OF_A_LINE = 16
     FEWEST_PADDED = 64
+
+
+cdef void* address(array) except? NULL:
+    return <void*> <size_t> array.ctypes.data
 
 
 def padded(n_labels):
@@ -78,8 +89,10 @@ cdef class LinearSpace(FirstOrderSpace):
 
     Attributes
     ----------
-    t, g, acc : ndarray of shape (n_coordinates, width)
-        See `linear`; the labels come first, padding after them. acc is empty without an average.
+    t, g, acc, synced : ndarray of shape (n_coordinates, width)
+        See `linear`; the labels come first, padding after them. The last two are empty without an
+        average.
+    pending : ndarray of shape (width, FLUSHES + 1)
     """
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
@@ -94,14 +107,18 @@ cdef class LinearSpace(FirstOrderSpace):
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
         n = self.c.n_coordinates
         t = zeros(n, width, dtype)
-        self.take_coordinates(t, t if p == 2.0 else zeros(n, width, dtype),
-                              zeros(n if averaged else 0, width, np.float64))
+        n_counted = n if averaged else 0
+        self.take_coordinates(
+            t, t if p == 2.0 else zeros(n, width, dtype), zeros(n_counted, width, dtype),
+            zeros(n_counted, width, np.uint16), np.zeros((width, FLUSHES + 1 if averaged else 0)))
         self.log = log
         self.open_labels(p)
 
-    cdef take_coordinates(self, t, g, acc):
+    cdef take_coordinates(self, t, g, acc, synced, pending):
         """Take these arrays for the coordinates' numbers."""
-        self.t, self.g, self.acc = t, g, acc
+        cdef double[:, ::1] of_pending = pending
+        self.t, self.g, self.acc, self.synced, self.pending = t, g, acc, synced, pending
+        self.c.pending = &of_pending[0, 0]
         self.c.n_coordinates, self.width = t.shape
         self.is_single = t.dtype == np.float32
         self.c.window = 100 if self.is_single else 600
@@ -109,19 +126,19 @@ cdef class LinearSpace(FirstOrderSpace):
 
     cdef point(self):
         """Point to the numbers."""
-        at = [<uintptr_t> array.ctypes.data for array in (self.t, self.g, self.acc)]
-        if self.is_single:
-            self.singles.t, self.singles.g = <float*> <uintptr_t> at[0], <float*> <uintptr_t> at[1]
-        else:
-            self.doubles.t, self.doubles.g = (
-                <double*> <uintptr_t> at[0], <double*> <uintptr_t> at[1])
-        self.singles.acc = self.doubles.acc = <double*> <uintptr_t> at[2]
+        cdef void* t = address(self.t)
+        cdef void* g = address(self.g)
+        cdef void* acc = address(self.acc)
+        self.singles.t, self.singles.g, self.singles.acc = <float*> t, <float*> g, <float*> acc
+        self.doubles.t, self.doubles.g, self.doubles.acc = <double*> t, <double*> g, <double*> acc
+        self.singles.synced = self.doubles.synced = <uint16_t*> address(self.synced)
         self.singles.width = self.doubles.width = self.width
 
     @property
     def nbytes(self):
         """Bytes that the coordinates take."""
-        return (self.t.nbytes + self.acc.nbytes) + (0 if self.g is self.t else self.g.nbytes)
+        return (self.t.nbytes + (0 if self.g is self.t else self.g.nbytes) + self.acc.nbytes
+                + self.synced.nbytes)
 
     @property
     def n_features(self):
@@ -137,6 +154,8 @@ cdef class LinearSpace(FirstOrderSpace):
         g = None if self.g is self.t else self.of_labels(self.g).ravel()
         return {"t": self.of_labels(self.t).ravel(), "g": g,
                 "acc": self.of_labels(self.acc).ravel() if self.c.averaged else None,
+                "synced": self.of_labels(self.synced).ravel() if self.c.averaged else None,
+                "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
                 "labels": self.labels_state(),
                 "log": None if self.log is None else self.log.__getstate__(),
                 "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
@@ -161,12 +180,22 @@ cdef class LinearSpace(FirstOrderSpace):
         require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
                 "'t' is not of a type that coordinates have")
         require(p != 2.0 or part(state, "g") is None, "'g' is not of a model like this")
-        require(self.c.averaged or part(state, "acc") is None, "'acc' is not of a model like this")
+        for name in () if self.c.averaged else ("acc", "synced"):
+            require(part(state, name) is None, f"{name!r} is not of a model like this")
+        n_counted, width = n if self.c.averaged else 0, padded(self.c.n_labels)
         t = self.laid_out(state, "t", dtype, n)
-        acc = self.laid_out(state, "acc", np.float64, n) if self.c.averaged else (
-            zeros(0, padded(self.c.n_labels), np.float64))
-        self.take_coordinates(t, t if p == 2.0 else self.laid_out(state, "g", dtype, n), acc)
+        g = t if p == 2.0 else self.laid_out(state, "g", dtype, n)
         self.restore_labels(p, part(state, "labels"))
+        flushes = self.labels["flushes"]
+        require_within("flushes", flushes, 0, FLUSHES if self.c.averaged else 0)
+        pending = np.zeros((width, FLUSHES + 1 if self.c.averaged else 0))
+        pending[:self.c.n_labels, :flushes.max()] = array_of(
+            state, "pending", np.float64, (self.c.n_labels, flushes.max()))
+        self.take_coordinates(t, g, self.laid_out(state, "acc", dtype, n_counted),
+                              self.laid_out(state, "synced", np.uint16, n_counted), pending)
+        most = self.of_labels(self.synced).max(axis=0, initial=0)
+        require((most <= flushes).all(),
+                f"'synced' holds {most.max(initial=0)}, more flushes than there were")
         self.log = None if part(state, "log") is None else CorrectionLog()
         if self.log is not None:
             self.log.__setstate__(state["log"])
@@ -176,6 +205,8 @@ cdef class LinearSpace(FirstOrderSpace):
     def laid_out(self, state, name, dtype, n_coordinates):
         """The array called `name`, padded."""
         n, width = self.c.n_labels, padded(self.c.n_labels)
+        if n_coordinates == 0:
+            return zeros(0, width, dtype)
         array = array_of(state, name, dtype, (n_coordinates * n,))
         if width == n:
             return writable(array).reshape(n_coordinates, n)
@@ -207,7 +238,8 @@ cdef class LinearSpace(FirstOrderSpace):
             return new
 
         t = moved(self.t)
-        self.take_coordinates(t, t if self.g is self.t else moved(self.g), moved(self.acc))
+        self.take_coordinates(t, t if self.g is self.t else moved(self.g), moved(self.acc),
+                              moved(self.synced), self.pending)
 
     # ------------------------------------------------------------------------------ the weights
 
@@ -218,16 +250,30 @@ cdef class LinearSpace(FirstOrderSpace):
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(self.of_labels(weights).T)
 
-    @np.errstate(over="ignore")
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        a, b = (np.pad(factor, (0, self.width - len(factor))) for factor in self.mixture())
+        labels = np.arange(self.width)
         if not self.c.averaged:
-            return np.multiply(self.g, a).astype(self.t.dtype, copy=False)
-        weights = self.g * a
-        for start in range(0, len(weights), 1 << 16):
-            weights[start:start + (1 << 16)] += self.acc[start:start + (1 << 16)] * b
-        return weights.astype(self.t.dtype, copy=False)
+            return self.mixed(self.g, None, None, labels)
+        weights = np.empty_like(self.t)
+        for start in range(0, len(weights), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            weights[some] = self.mixed(self.g[some], self.acc[some], self.synced[some], labels)
+        return weights
+
+    @np.errstate(over="ignore")
+    def mixed(self, g, acc, synced, labels):
+        """The weights of some labels, padding among them, for coordinates of these numbers."""
+        a, b = (np.pad(each, (0, self.width - len(each)))[labels] for each in self.mixture())
+        if acc is None:
+            return np.multiply(g, a).astype(g.dtype, copy=False)
+        return (g * a + self.counted(g, acc, synced, labels) * b).astype(g.dtype, copy=False)
+
+    def counted(self, g, acc, synced, labels):
+        """acc, and what is pending of it."""
+        if not self.labels["flushes"].any():
+            return acc
+        return acc + self.pending[labels, synced] * g
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
@@ -250,20 +296,23 @@ cdef class LinearSpace(FirstOrderSpace):
     def summed(self):
         """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
         times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        return times * self.of_labels(self.g) + self.of_labels(self.acc)
+        summed = self.counted(self.g, self.acc, self.synced, np.arange(self.width))
+        return times * self.of_labels(self.g) + self.of_labels(summed)
 
     def noted(self):
         """Where the sum of the hypotheses is no multiple of the weights: bool."""
-        return self.of_labels(self.acc) != 0
+        return (self.of_labels(self.acc) != 0) | (self.of_labels(self.synced) != 0)
 
     def take_sums(self, sums, int64_t trials):
         """Let the average have counted hypotheses that come to these sums in so many trials."""
-        for name in ("Z", "unit_peak", "idle"):
+        for name in ("Z", "unit_peak", "idle", "flushes"):
             self.labels[name] = 0
         self.labels["stopped"] = -1
         self.labels["begin"] = self.trials = trials
         if self.c.averaged:
             self.of_labels(self.acc)[...] = sums
+            self.synced[...] = 0
+            self.pending[...] = 0.0
 
     def begin_after(self, int64_t trials):
         """Let so many trials have been counted."""
@@ -312,12 +361,20 @@ cdef class LinearSpace(FirstOrderSpace):
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.sigma * self.c.slack))
 
-    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers):
-        """t of label l gains the rows times their multipliers, for p = 2; S summed afresh."""
+    def clear(self, Py_ssize_t l):
+        """Let nothing be left of the vector of label l, whose scalars tell so already."""
+        self.t[:, l] = self.g[:, l] = 0
+        if self.row_slack is not None:
+            self.row_slack[:, l] = 0.0
+
+    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers,
+                 double[::1] scores):
+        """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh;
+        and the rows' scores by it, soft-margin coordinates included."""
         if self.is_single:
-            add_rows[float](self, self.singles, rows, l, multipliers)
+            add_rows[float](self, self.singles, rows, l, multipliers, scores)
         else:
-            add_rows[double](self, self.doubles, rows, l, multipliers)
+            add_rows[double](self, self.doubles, rows, l, multipliers, scores)
 
 
 cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
@@ -343,23 +400,38 @@ cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, :
 
 
 cdef add_rows(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
-              const double[::1] multipliers):
+              const double[::1] multipliers, double[::1] scores):
     cdef Space* c = &space.c
-    cdef Py_ssize_t i
-    cdef double before = slack_squares(c, l)
     with nogil:
         if rows.types == FLOAT_INT32:
-            add_multiples(c, at, rows.float_int32, l, &multipliers[0])
+            add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
         elif rows.types == FLOAT_INT64:
-            add_multiples(c, at, rows.float_int64[0], l, &multipliers[0])
+            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
         elif rows.types == DOUBLE_INT32:
-            add_multiples(c, at, rows.double_int32[0], l, &multipliers[0])
+            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
         else:
-            add_multiples(c, at, rows.double_int64[0], l, &multipliers[0])
-        sum_afresh(c, at, l)
-        c.labels[l].S_slack += slack_squares(c, l) - before
-        refit(c, l, FREE)
-        keep_in_window(c, at, l)
+            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
+
+
+cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers, double* scores) noexcept nogil:
+    cdef double before = slack_squares(space, l)
+    cdef Weights[state_t] weights = weights_of(
+        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
+    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
+    cdef Py_ssize_t i
+    add_multiples(space, at, rows, l, multipliers)
+    sum_afresh(space, at, l)
+    space.labels[l].S_slack += slack_squares(space, l) - before
+    refit(space, l, FREE)
+    keep_in_window(space, at, l)
+    for i in range(rows.n):
+        score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
+        if space.bias:
+            scores[i] += space.bias * of_bias[0]
+        if space.slack:
+            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
 
 
 cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
@@ -448,7 +520,8 @@ cdef class JointSpace(LinearSpace):
         labels.c.averaged, labels.c.normalized = self.c.averaged, self.c.normalized
         t = self.t.reshape(-1, K)
         g = t if self.g is self.t else self.g.reshape(-1, K)
-        labels.take_coordinates(t, g, self.acc.reshape(-1, K))
+        labels.take_coordinates(t, g, self.acc.reshape(-1, K), self.synced.reshape(-1, K),
+                                np.repeat(self.pending, K, axis=0))
         labels.take_labels(self.p, np.repeat(self.labels, K), np.repeat(self.sigma, K),
                            np.repeat(self.threshold, K))
         return labels
@@ -465,3 +538,6 @@ cdef class JointSpace(LinearSpace):
     def theta(self):
         """The dual vector, shape (n_classes, n_coordinates)."""
         return self.side_by_side().theta()
+
+
+include "outputs.pxi"

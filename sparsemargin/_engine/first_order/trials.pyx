@@ -8,9 +8,7 @@ that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two c
 """
 
 from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libcpp.algorithm cimport sort
-from libcpp.pair cimport pair
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -18,16 +16,17 @@ import numpy as np
 from sparsemargin._engine.first_order.labels cimport (
     FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, settle, trial_of, unit
 )
-from sparsemargin._engine.first_order.linear cimport (
-    Coordinates, Instance, Move, take_step
+from sparsemargin._engine.first_order.instance cimport (
+    Instance, Workspace, make_instance, make_pair
 )
+from sparsemargin._engine.first_order.linear cimport Coordinates, Move, take_step
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, ONTO_SPHERE, Rule, Step, Trial, keeps_multipliers, starts_from_first_row, threshold
 )
 from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
 from sparsemargin._engine.hypotheses.log cimport Correction
-from sparsemargin._engine.numerics.power cimport link
-from sparsemargin._engine.numerics.random cimport shuffle_rows
+from sparsemargin._engine.numerics.arithmetic cimport link
+from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale,
@@ -36,12 +35,15 @@ from sparsemargin._engine.rows.csr cimport (
 from sparsemargin._engine.rows.scores cimport (
     BAD_COLUMN, BAD_VALUE, Weights, score, score_alone, weights_of
 )
-from sparsemargin._engine.rows.types cimport (
+from sparsemargin._engine.rows.csr cimport (
     ALL_STOPPED, NOT_FINITE, OK, OUT_OF_RANGE, TOO_WIDE, index_t, state_t, value_t
 )
 
 cdef enum:
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
+
+# The smallest size of outputs that are told from 0.
+cdef double LEAST = ldexp(1.0, -900)
 
 cdef enum Repeats:  # of columns in a row
     UNKNOWN
@@ -180,12 +182,9 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
-    # The row at hand.
+    # Of the row at hand.
     cdef vector[double] scores, signs, units
-    cdef vector[double] values, room
-    cdef vector[int64_t] columns
-    cdef vector[pair[int64_t, double]] entries
-    cdef vector[uint32_t] marks
+    cdef Workspace work
 
     def __init__(self, Trials task, order, seed, span, n_passes, labels, trials, check):
         self.start, self.stop = span
@@ -327,295 +326,7 @@ cdef inline bint is_learning(Trials task, Call call) noexcept nogil:
     return False
 
 
-# ------------------------------------------------------------------------- the trial of one row
-
-cdef inline double reach_of(Trials task, Call call, const Row[value_t, index_t]& row) noexcept nogil:
-    """Not less than the norm that the row is measured by; known without a power."""
-    cdef double bound
-    if not task.normed:
-        return 1.0
-    bound = bound_of_norm(row, task.bias, task.space.c.slack)
-    if task.is_joint:
-        # The p-norm of Phi is that of the row times 2**(1/p), which is at most this.
-        bound *= sqrt(2.0)
-    if task.repeats != NULL and task.repeats[call.row] != NONE:
-        # Added up, entries come to their 1-norm at most.
-        bound *= sqrt(<double> (row.nnz + 2))
-    return bound
-
-
-cdef inline bint is_kept(Trials task, const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """Whether the row's multiplier may fall, whatever its output."""
-    return (multipliers != NULL and multipliers[l] > 0.0
-            and task.space.c.labels[l].stopped < 0)
-
-
-cdef inline Py_ssize_t next_firing(Trials task, Call call, double reach,
-                                   const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """The next label from l to look at closely."""
-    cdef const Space* c = &task.space.c
-    if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
-        return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
-                            call.last)
-    while l < call.last and not (is_kept(task, multipliers, l) or may_fire(
-            call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l)):
-        l += 1
-    return l
-
-
-cdef inline void set_signs(Trials task, Call call, double sign) noexcept nogil:
-    """Of the labels of the row at hand."""
-    cdef int64_t j, code
-    if task.starts != NULL:
-        for j in range(task.starts[call.row], task.starts[call.row + 1]):
-            call.signs[task.labels[j]] = sign
-        return
-    code = task.codes[call.row] - (1 if task.n_scores == 1 else 0)
-    if code >= 0:
-        call.signs[code] = sign
-
-
-cdef inline bint errs(Trials task, Call call) noexcept nogil:
-    """Whether the last vectors, as they are before the trial, predict another class."""
-    cdef const Space* c = &task.space.c
-    cdef Py_ssize_t l
-    cdef int64_t code = task.codes[call.row]
-    if task.n_scores == 1:
-        return (call.scores[0] >= 0.0) != (code == 1)
-    if not c.normalized:
-        return is_outscored(call.scores.data(), c.sigma, code, task.n_scores)
-    for l in range(task.n_scores):
-        call.units[l] = unit(c, l)
-    return is_outscored(call.scores.data(), call.units.data(), code, task.n_scores)
-
-
-cdef int try_labels(Trials task, Call call, const Coordinates[state_t]& at,
-                    const Row[value_t, index_t]& row) except -1 nogil:
-    """Test every label, correct those whose test fires."""
-    cdef Space* c = &task.space.c
-    cdef Py_ssize_t l
-    cdef double* slack_t = NULL
-    cdef int status
-    if c.slack_t != NULL:
-        slack_t = c.slack_t + call.row * c.n_labels
-        for l in range(call.first, call.last):
-            call.scores[l] += link(&c.link, slack_t[l]) * c.slack
-    if call.counts:
-        call.mistakes += errs(task, call)
-    set_signs(task, call, 1.0)
-    status = correct_labels(task, call, at, row, slack_t)
-    set_signs(task, call, -1.0)
-    return status
-
-
-cdef int correct_labels(Trials task, Call call, const Coordinates[state_t]& at,
-                        const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
-    """What a row comes to as a vector matters only where a test fires, and only then columns may
-    not stand twice."""
-    cdef Space* c = &task.space.c
-    cdef Py_ssize_t l = call.first - 1
-    cdef double* multipliers = NULL
-    cdef double y, share, reach = reach_of(task, call, row)
-    cdef Instance x
-    cdef int status
-    x.n = 0
-    x.slack_t = slack_t
-    if c.multipliers != NULL:
-        multipliers = c.multipliers + call.row * c.n_labels
-    while True:
-        l = next_firing(task, call, reach, multipliers, l + 1)
-        if l == call.last:
-            return OK
-        if task.repeats != NULL and task.repeats[call.row] == UNKNOWN:
-            task.repeats[call.row] = SOME if has_repeats(row, call.marks) else NONE
-            reach = reach_of(task, call, row)
-            l -= 1
-            continue
-        if x.n == 0 and not make_instance(task, call, row, &x):
-            return OK  # a zero row never corrects
-        y = call.signs[l]
-        share = task.class_weight[(c.n_labels if y > 0.0 else 0) + l]
-        if task.weights != NULL:
-            share *= task.weights[call.row]
-        status = start(task, call, at, l, y, &x)
-        if status == OK and share != 0.0:
-            status = correct(task, call, at, l, y * call.scores[l], y, share, &x)
-        if status != OK:
-            return status
-
-
-cdef int try_classes(Trials task, Call call, const Coordinates[state_t]& at,
-                     const Row[value_t, index_t]& row) except -1 nogil:
-    """The true class against its strongest rival."""
-    cdef Space* c = &task.space.c
-    cdef int64_t code = task.codes[call.row]
-    cdef Py_ssize_t k, rival = 1 if code == 0 else 0
-    cdef double share = task.class_weight[task.n_scores + code]
-    cdef double lead
-    cdef Instance x
-    for k in range(task.n_scores):
-        if call.scores[k] > call.scores[rival] and k != code:
-            rival = k
-    lead = call.scores[code] - call.scores[rival]
-    call.mistakes += lead < 0.0 or (lead == 0.0 and rival < code)
-    if c.sigma[0] * lead > c.threshold[0] * reach_of(task, call, row):
-        return OK
-    if task.weights != NULL:
-        share *= task.weights[call.row]
-    if task.repeats != NULL and task.repeats[call.row] == UNKNOWN:
-        task.repeats[call.row] = SOME if has_repeats(row, call.marks) else NONE
-    x.slack_t = NULL
-    if share == 0.0 or not make_instance(task, call, row, &x):
-        return OK
-    make_pair(task, call, &x, code, rival)
-    return correct(task, call, at, 0, lead, 1.0, share, &x)
-
-
-# -------------------------------------------------------------------------------- the correction
-
-cdef bint make_instance(Trials task, Call call, const Row[value_t, index_t]& row,
-                        Instance* x) except -1 nogil:
-    """The row as a correction takes it; False where it is zero."""
-    cdef Space* c = &task.space.c
-    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
-    cdef Row[double, int64_t] merged
-    cdef Py_ssize_t j, n = row.nnz
-    if task.repeats != NULL and task.repeats[call.row] == SOME:
-        merge_repeats(call, row, &merged)
-        if not measure(&x.scale, &c.p, merged, task.bias, c.slack):
-            return False
-        n = merged.nnz
-    elif known != NULL and known.norm > 0.0:
-        x.scale = known[0]
-    elif not measure(&x.scale, &c.p, row, task.bias, c.slack):
-        return False
-    elif known != NULL:
-        known[0] = x.scale
-    make_room(call, n + 1)
-    if n != row.nnz:
-        for j in range(n):
-            call.values[j] *= x.scale.factor
-    else:
-        for j in range(n):
-            call.values[j] = row.values[j] * x.scale.factor
-            call.columns[j] = row.columns[j]
-    if task.bias:
-        call.values[n] = task.bias * x.scale.factor
-        call.columns[n] = task.rows.n_features
-        n += 1
-    x.values, x.columns, x.n = call.values.data(), call.columns.data(), n
-    x.room = call.room.data()
-    x.slack = c.slack * x.scale.factor
-    return True
-
-
-cdef inline int make_room(Call call, Py_ssize_t n) except -1 nogil:
-    if <Py_ssize_t> call.columns.size() < n:
-        call.columns.resize(2 * n)
-        call.values.resize(2 * n)
-        call.room.resize(2 * n)
-    return 0
-
-
-cdef int merge_repeats(Call call, const Row[value_t, index_t]& row,
-                       Row[double, int64_t]* merged) except -1 nogil:
-    """The row with each of its columns once, in rising order, values of the same added up."""
-    cdef Py_ssize_t j, n = 0
-    call.entries.resize(row.nnz)
-    for j in range(row.nnz):
-        call.entries[j].first, call.entries[j].second = row.columns[j], row.values[j]
-    sort(call.entries.begin(), call.entries.end())
-    make_room(call, row.nnz + 1)
-    for j in range(row.nnz):
-        if n and call.columns[n - 1] == call.entries[j].first:
-            call.values[n - 1] += call.entries[j].second
-        else:
-            call.columns[n], call.values[n] = call.entries[j].first, call.entries[j].second
-            n += 1
-    merged.values, merged.columns, merged.nnz = call.values.data(), call.columns.data(), n
-    return 0
-
-
-cdef int make_pair(Trials task, Call call, Instance* x, Py_ssize_t plus,
-                   Py_ssize_t minus) except -1 nogil:
-    """Phi: the row for one class, its opposite for another."""
-    cdef Py_ssize_t j, n = x.n
-    make_room(call, 2 * n)
-    for j in range(n):
-        call.values[n + j] = -call.values[j]
-        call.columns[n + j] = call.columns[j] * task.n_scores + minus
-        call.columns[j] = call.columns[j] * task.n_scores + plus
-    x.values, x.columns, x.n = call.values.data(), call.columns.data(), 2 * n
-    x.room = call.room.data()
-    x.scale.norm *= task.stretch
-    return 0
-
-
-cdef inline int start(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
-                      double y, const Instance* x) except -1 nogil:
-    """The first row that is not 0 gives the direction to start from, where the rule has one."""
-    cdef Space* c = &task.space.c
-    cdef Step step
-    cdef double norm
-    if not starts_from_first_row(&task.rule.rule) or c.labels[l].started:
-        return OK
-    norm = ldexp(x.scale.norm, x.scale.exponent)
-    step = Step(0.0, y / x.scale.norm, ONTO_SPHERE)
-    if move(task, call, at, l, x, &step, 1.0 / norm) != OK:
-        return TOO_WIDE
-    call.scores[l] = y * norm / c.sigma[l]
-    return OK
-
-
-cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
-                 double y, double share, const Instance* x) except -1 nogil:
-    """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
-    cdef const Rule* rule = &task.rule.rule
-    cdef Space* c = &task.space.c
-    cdef double* of_row = NULL
-    cdef double mass, norm = ldexp(x.scale.norm, x.scale.exponent)
-    cdef double output = c.sigma[l] * score
-    cdef bint kept = False
-    cdef Step step
-    cdef Trial trial
-    if not isfinite(output):
-        return TOO_WIDE
-    if c.multipliers != NULL:
-        of_row = c.multipliers + call.row * c.n_labels + l
-        kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
-    if not kept and not output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
-        return OK
-    trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
-    if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
-        return OK
-    step.size *= y
-    if move(task, call, at, l, x, &step, mass) != OK:
-        return TOO_WIDE
-    settle(rule, c, l, of_row, mass, call.trials + 1)
-    return OK
-
-
-cdef int move(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
-              const Instance* x, const Step* step, double mass) except -1 nogil:
-    """Let the space take the step, and log how it did."""
-    cdef Space* c = &task.space.c
-    cdef Move done
-    cdef Correction entry
-    if take_step(c, at, l, call.trials, x, step, mass, &done) != OK:
-        return TOO_WIDE
-    if task.logged == NULL:
-        return OK
-    if task.logged[call.row] < 0:
-        task.logged[call.row] = task.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
-    entry.row = task.logged[call.row]
-    entry.label = <int> l
-    entry.start = call.trials - c.labels[l].idle
-    entry.coefficient = done.coefficient
-    entry.unit = unit(c, l)
-    entry.norm = c.labels[l].norm
-    entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
-    task.space.log.corrections.push_back(entry)
-    return OK
+include "trial.pxi"
 
 
 # ----------------------------------------------------------------------------------- from Python

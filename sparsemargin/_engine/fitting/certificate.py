@@ -51,8 +51,9 @@ class Certificate:
     # Of all rows, where passes may leave some out.
     outputs = None
 
-    def __init__(self, space, task):
-        self.space, self.task = space, task
+    def __init__(self, space, rule, task, norms):
+        self.space, self.task, self.norms = space, task, norms
+        self.measured = norms if rule.measures_rows else np.ones(len(norms))
 
     @abstractmethod
     def _signed_outputs(self):
@@ -66,7 +67,7 @@ class Certificate:
     def _signed(self, block, result):
         """Outputs of the rows of a block times their labels."""
         task = self.task
-        positive = task.own(block, self.space.n_labels)
+        positive = task.is_positive(block, self.space.n_labels)
         result *= np.where(positive, 1.0, -1.0)
         idle = self._idle(block)[:, np.newaxis]
         result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
@@ -121,7 +122,7 @@ class Certificate:
             "parameters of the fit and, if you may, the rows"
         )
 
-    @np.errstate(over="ignore", under="ignore", invalid="ignore")
+    @np.errstate(all="ignore")
     def soft_margin(self, margin):
         """How near to optimal the vector of that `margin` is, for p = 2.
 
@@ -129,22 +130,22 @@ class Certificate:
         row then counts times its norm. A vector without a positive margin is infinitely far, and
         rows beyond 1e150 or so have squares that no float holds.
         """
-        space = self.space
-        norm = space.visible_norm()
+        space, norm = self.space, self.space.visible_norm()
         sound = (norm > 0) & (margin > 0)
-        ratio = np.divide(space.theta_norm(), norm, out=np.ones_like(norm), where=sound)
+        ratio = np.where(sound, space.theta_norm() / norm, 1.0)
         gamma = np.where(sound, margin * ratio, np.inf)
         squares = np.zeros(space.n_labels)
         for block, result in self._signed_outputs():
-            outputs = np.divide(result, norm, out=np.zeros_like(result), where=sound)
-            slack = gamma * self.measured[block, np.newaxis] - outputs
-            squares += (np.maximum(slack, 0.0) ** 2).sum(axis=0)
+            outputs = np.where(sound, result / norm, 0.0)
+            slack = np.maximum(gamma * self.measured[block, np.newaxis] - outputs, 0.0)
+            squares += (slack**2).sum(axis=0)
         D = np.sqrt(squares)
         other = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
-        deviation = np.divide(other - D, D, out=np.full_like(D, np.inf), where=sound & (D > 0))
-        J = np.divide(1.0, gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
-        J += np.divide(D, space.slack * gamma, where=sound, out=np.full_like(D, np.inf)) ** 2
-        return SoftMargin(J, deviation)
+        J = (1.0 / gamma) ** 2 + (D / (space.slack * gamma)) ** 2
+        return SoftMargin(
+            objective=np.where(sound, J, np.inf),
+            deviation=np.where(sound & (D > 0), (other - D) / D, np.inf),
+        )
 
 
 class LinearCertificate(Certificate):
@@ -162,10 +163,8 @@ class LinearCertificate(Certificate):
     outputs_by = LinearOutputs
 
     def __init__(self, space, rule, task):
-        super().__init__(space, task)
-        rows = task.rows
-        self.norms = row_norms(rows, space.p, space.bias, space.slack)
-        self.measured = self.norms if rule.measures_rows else np.ones(len(self.norms))
+        norms = row_norms(task.rows, space.p, space.bias, space.slack)
+        super().__init__(space, rule, task, norms)
         if rule.keeps_multipliers:
             self.outputs = np.empty((len(self.norms), space.n_labels))
 
@@ -174,7 +173,7 @@ class LinearCertificate(Certificate):
         outputs = self.outputs_by(labels, self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
-            result, _ = outputs.part(block.start, block.stop)
+            result = outputs.part(block.start, block.stop)
             if labels.normalizes:
                 # Of hypotheses of norm 1, and margins are those of the vectors as they are.
                 result *= labels.theta_norm()
@@ -233,11 +232,10 @@ class KernelCertificate(Certificate):
     """
 
     def __init__(self, loop):
-        super().__init__(loop.space, loop.task)
         self.loop = loop
         loop.all_scores()  # the lengths are known once all rows have been scored
-        self.norms = np.hypot(loop.lengths, loop.space.slack)
-        self.measured = self.norms if loop.rule.measures_rows else np.ones(len(self.norms))
+        norms = np.hypot(loop.lengths, loop.space.slack)
+        super().__init__(loop.space, loop.rule, loop.task, norms)
 
     @np.errstate(over="ignore")
     def _rounding(self, bound):
@@ -258,8 +256,8 @@ class KernelCertificate(Certificate):
         super()._refuse(margin, bound)
 
     def _own_slack(self):
-        space, place = self.space, self.loop.place
-        t = np.where(place >= 0, space.t[:, place], 0.0)
+        space, slots = self.space, self.loop.slots
+        t = np.where(slots >= 0, space.t[:, slots], 0.0)
         return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
 
     def _signed_outputs(self):

@@ -25,7 +25,7 @@ PASSES_BETWEEN_CERTIFICATES = 0.1
 
 
 def learn_once(opened, order=None):
-    """One pass over checked rows, by the loop that the context opens; order None: as they come.
+    """One pass over checked rows, by the `Loop` that the context opens; order None: as they come.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def learn_once(opened, order=None):
 
 
 @dataclass
-class Aim:
+class StoppingRule:
     """When a fit is done, and what it then tells.
 
     Attributes
@@ -60,14 +60,14 @@ class Aim:
 
 
 @dataclass
-class Outcome:
+class FitResult:
     """What came of a fit.
 
     Attributes
     ----------
     n_iter : float
-        Epochs swept. Epochs after a pass without a correction would change nothing; they are
-        counted in the averages, not swept.
+        Epochs made. Epochs after a pass without a correction would change nothing; they are
+        counted in the averages, not made.
     converged : bool
         Whether a pass made no correction, and would have made none with more of them allowed.
     proven : bool
@@ -89,14 +89,14 @@ class Outcome:
     history: list = field(default_factory=list)
 
 
-def learn(opened, aim, *, seed=None, verbose=0):
-    """Learn until the aim is reached, or until interrupted.
+def learn(opened, stopping, *, seed=None, verbose=0):
+    """Learn until the stopping rule ends the fit, or Ctrl-C.
 
     Parameters
     ----------
     opened : context manager
         Opens a `Loop`.
-    aim : Aim
+    stopping : StoppingRule
     seed : int or None
         Of the shuffling; None: rows come in the given order.
     verbose : int
@@ -104,7 +104,7 @@ def learn(opened, aim, *, seed=None, verbose=0):
 
     Returns
     -------
-    Outcome
+    FitResult
 
     Raises
     ------
@@ -112,15 +112,14 @@ def learn(opened, aim, *, seed=None, verbose=0):
         The state is then of no use if rows were learned from before.
     """
     with opened as loop:
-        goal = count_trials(aim.max_iter, len(loop.task.codes))
-        fit = _Fit(loop, aim, goal, seed, verbose)
+        fit = _Fit(loop, stopping, seed, verbose)
         try:
             fit.run()
         except KeyboardInterrupt:
-            fit.swept += loop.part
-            fit.outcome.interrupted = True
+            fit.epochs += loop.part
+            fit.result.interrupted = True
             warnings.warn(
-                f"Interrupted after {fit.swept:.3g} epochs: the model keeps what it had learned.",
+                f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned.",
                 stacklevel=6,
             )
         return fit.conclude()
@@ -129,49 +128,46 @@ def learn(opened, aim, *, seed=None, verbose=0):
 class _Fit:
     """One fit under way."""
 
-    def __init__(self, loop, aim, goal, seed, verbose):
-        self.loop, self.aim, self.goal, self.seed, self.verbose = loop, aim, goal, seed, verbose
+    def __init__(self, loop, stopping, seed, verbose):
+        self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
-        self.n_rows = len(self.task.codes)
-        self.n_active = self.n_rows
+        self.n_rows = self.n_active = len(self.task.codes)
+        self.max_trials = count_trials(stopping.max_iter, self.n_rows)
         self.order = None if seed is None else np.arange(self.n_rows)
-        self.first_corrections = self.corrections
-        self.swept = 0  # epochs
+        self.first_corrections = loop.corrections
+        self.epochs = 0  # made, those over some rows in part
         self.passes = 0
-        self.gram = None
+        self.gram = None  # the `GramLoop`, while it makes the passes
+        self.next_choice = np.inf
         self.certificate = None
         self.margin = None  # as last taken
         self.margin_after = -1  # corrections
         self.next_certificate = 1
-        self.outcome = Outcome()
-        endless = aim.max_iter is None and self.task.max_corrections is None
+        self.result = FitResult()
+        endless = stopping.max_iter is None and self.task.max_corrections is None
         self.progress = Progress(verbose, endless)
-
-    @property
-    def corrections(self):
-        return int(self.space.per_label("corrections").sum())
 
     @property
     def rate(self):
         """Corrections per pass so far."""
-        return (self.corrections - self.first_corrections) / self.swept
+        return (self.loop.corrections - self.first_corrections) / self.epochs
 
     @property
     def trials_left(self):
-        return self.goal - round(self.swept * self.n_rows)
+        return self.max_trials - round(self.epochs * self.n_rows)
 
     def run(self):
         learning = True
-        self.next_choice = self.first_choice = self._passes_before_choice()
+        self.next_choice = self.first_choice = self._epochs_before_choice()
         while learning and self.trials_left > 0:
-            if self.swept >= self.next_choice:
-                self._choose()
+            if self.epochs >= self.next_choice:
+                self._choose_loop()
             learning, converged = self._advance()
-            self.progress.tell(self.swept, self.corrections)
+            self.progress.tell(self.epochs, self.loop.corrections)
             proven = self._certify_on_the_way()
             if learning and converged:
                 self._count_the_rest()
-                self.outcome.converged = not self.space.exhausted().any()
+                self.result.converged = not self.space.exhausted().any()
             if converged or proven:
                 break
 
@@ -189,13 +185,11 @@ class _Fit:
         stop = min(self.n_active, self.trials_left)
         n_passes = self._passes_per_call()
         seed = self._shuffle()
-        if self.gram is not None and stop == self.n_rows:
-            learning, passes, converged = self.gram.run(self.order, seed, n_passes)
-        else:
-            check = self.task.check and self.swept == 0
-            learning, passes, converged = self.loop.run(self.order, seed, stop, n_passes, check)
+        check = self.task.check and self.epochs == 0
+        loop = self.gram if self.gram is not None and stop == self.n_rows else self.loop
+        learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += int(passes)
-        self.swept += passes * stop / self.n_rows
+        self.epochs += passes * stop / self.n_rows
         if converged and self.n_active < self.n_rows:
             self._take_rows(None)
             return learning, False
@@ -211,30 +205,30 @@ class _Fit:
 
     def _passes_per_call(self):
         """How many passes to make before Python has anything to do."""
-        if self.swept == 0 or self.aim.history or (self.verbose and self.swept < 10):
+        if self.epochs == 0 or self.stopping.history or (self.verbose and self.epochs < 10):
             return 1
         cost = self.loop.products
         if self.gram is not None:
             cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
         elif not self.loop.repeats:
             return 1
-        epochs = min(PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows)
-        if self.loop.gram_suits:
-            epochs = min(epochs, self.next_choice - self.swept)
-        if self.aim.tol is not None:
-            epochs = min(epochs, self.next_certificate - self.swept)
+        epochs = min(
+            PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows, self.next_choice - self.epochs
+        )
+        if self.stopping.tol is not None:
+            epochs = min(epochs, self.next_certificate - self.epochs)
         return max(1, int(epochs * self.n_rows / self.n_active))
 
     # The choice between the loops is made by counts alone, at epochs that depend on nothing else:
     # the two round differently.
 
-    def _passes_before_choice(self):
+    def _epochs_before_choice(self):
         if not self.loop.gram_suits:
             return np.inf
         patience = PATIENCE * self.space.n_labels
         return max(1, -(-patience * GramLoop.cost_of_matrix(self.task) // self.loop.products))
 
-    def _choose(self):
+    def _choose_loop(self):
         """Take the loop that costs less at this rate of corrections, for as long again."""
         rate = self.rate / self.space.n_labels
         plain = self.loop.products * (1 + 2 * rate / self.n_rows)
@@ -245,11 +239,11 @@ class _Fit:
             self.loop.sum_repeats()
             self.gram = GramLoop(self.space, self.loop.rule, self.task)
             self._take_rows(None)
-        self.next_choice = self.swept + max(self.first_choice, self.swept)
+        self.next_choice = self.epochs + max(self.first_choice, self.epochs)
 
     def _count_the_rest(self):
         """Count the trials that would have followed without a correction."""
-        if self.aim.max_iter is None:
+        if self.stopping.max_iter is None:
             return
         passes, rows = divmod(self.trials_left, self.n_rows)
         trials = passes * self.task.n_trials + self._trials_in_part(passes, rows)
@@ -271,44 +265,45 @@ class _Fit:
     def _certify_on_the_way(self):
         """Whether all labels have come within `tol`."""
         # What history asks for beside that must leave no trace in the model.
-        due = self.aim.tol is not None and self.swept >= self.next_certificate
-        if not (due or self.aim.history):
+        due = self.stopping.tol is not None and self.epochs >= self.next_certificate
+        if not (due or self.stopping.history):
             return False
-        margin = self._margin()
-        if self.aim.history:
-            of = self.space.per_label
-            entry = self.swept, of("corrections").copy(), margin, of("bound").copy()
-            self.outcome.history.append(entry)
+        margin, per_label = self._margin(), self.space.per_label
+        if self.stopping.history:
+            entry = self.epochs, per_label("corrections").copy(), margin, per_label("bound").copy()
+            self.result.history.append(entry)
         if not due:
             return False
-        self.next_certificate = max(self.swept + 1, self.swept * (1 + PASSES_BETWEEN_CERTIFICATES))
+        self.next_certificate = max(
+            self.epochs + 1, self.epochs * (1 + PASSES_BETWEEN_CERTIFICATES)
+        )
         self.space.stop(self._is_proven(margin))
         if self.space.multipliers is not None and self.gram is None:
             self._take_rows(self.certificate.active_rows())
-        return bool((self.space.per_label("stopped") >= 0).all())
+        return bool((per_label("stopped") >= 0).all())
 
     def _is_proven(self, margin):
         """Of each label, whether its margin is within `tol` of the largest."""
-        return (margin > 0) & (margin >= (1.0 - self.aim.tol) * self.space.per_label("bound"))
+        return (margin > 0) & (margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound"))
 
     def _margin(self):
         if self.certificate is None:
             self.certificate = self.loop.certificate()
-        if self.margin is None or self.margin_after != self.corrections:
-            self.margin, self.margin_after = self.certificate.margin(), self.corrections
+        if self.margin_after != self.loop.corrections:
+            self.margin, self.margin_after = self.certificate.margin(), self.loop.corrections
         return self.margin
 
     def conclude(self):
-        outcome = self.outcome
-        outcome.n_iter = self.swept
+        result = self.result
+        result.n_iter = self.epochs
         # Interrupted in the first epoch, some rows have not even been checked.
-        if self.aim.certified and not (self.task.check and self.swept < 1):
-            outcome.margin = self._margin()
-            if self.aim.tol is not None:
-                outcome.proven = bool(self._is_proven(outcome.margin).all())
+        if self.stopping.certified and not (self.task.check and self.epochs < 1):
+            result.margin = self._margin()
+            if self.stopping.tol is not None:
+                result.proven = bool(self._is_proven(result.margin).all())
             if self.space.slack and self.space.p == 2.0:
-                outcome.soft_margin = self.certificate.soft_margin(outcome.margin)
-        return outcome
+                result.soft_margin = self.certificate.soft_margin(result.margin)
+        return result
 
 
 def count_trials(max_iter, n_rows):

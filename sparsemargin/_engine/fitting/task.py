@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ class Positives(NamedTuple):
     starts: np.ndarray
     labels: np.ndarray
 
-    def of(self, rows, n_labels):
+    def indicator(self, rows, n_labels):
         """Which labels a slice of rows has, shape (n_rows, n_labels), bool."""
         starts = self.starts[rows.start : rows.stop + 1]
         result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
@@ -76,15 +75,15 @@ class Task:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
-    def own(self, rows, n_labels):
-        """Which rows of a slice are which label's own, shape (n_rows, n_labels), bool."""
+    def is_positive(self, rows, n_labels):
+        """Which rows of a slice are positive for which label, shape (n_rows, n_labels), bool."""
         if self.positives is not None:
-            return self.positives.of(rows, n_labels)
+            return self.positives.indicator(rows, n_labels)
         first = 1 if n_labels == 1 else 0
         return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
 
     def shares(self, label, n_labels, rows=slice(None)):
-        """Which of the rows are the label's own, and what multiplies their steps."""
+        """Which of the rows are positive for the label, and what multiplies their steps."""
         if self.positives is not None:
             positive = np.zeros(len(self.codes), dtype=bool)
             at = np.flatnonzero(self.positives.labels == label)
@@ -97,12 +96,21 @@ class Task:
 
 
 class Loop:
-    """A compiled loop bound to one task.
+    """A compiled loop bound to one task, and the driver of its passes.
+
+    A loop of a space gives `run_span`, or a `run` of its own where one call makes several passes.
 
     Parameters
     ----------
     space : LinearSpace or LabelSpaces
     task : Task
+
+    Attributes
+    ----------
+    span : int
+        Trials between two moments at which Ctrl-C is heard.
+    part : float
+        Of the pass under way, what has been made.
     """
 
     # Whether the passes may be made by `GramLoop` too; whether one call can make several.
@@ -111,16 +119,21 @@ class Loop:
 
     def __init__(self, space, task):
         self.space, self.task = space, task
-        self.part = 0.0  # of the pass under way
+        self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
+        self.part = 0.0
 
     @property
     def products(self):
         """Multiplications in a pass without a correction."""
         return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
 
-    @abstractmethod
+    @property
+    def corrections(self):
+        """Those of all labels so far."""
+        return int(self.space.per_label("corrections").sum())
+
     def run(self, order, seed, stop, n_passes, check):
-        """Make passes over the first `stop` rows of the order.
+        """Make passes over the first `stop` rows of the order, which has been shuffled: here one.
 
         Returns
         -------
@@ -131,3 +144,14 @@ class Loop:
         converged : bool
             Whether the last made no correction.
         """
+        before, done, learning = self.corrections, 0, True
+        while done < stop and learning:
+            start, done = done, min(done + self.span, stop)
+            learning = self.run_span(order, start, done, check)
+            self.part = done / len(self.task.codes)
+        self.part = 0.0
+        return learning, done / stop, self.corrections == before
+
+    def run_span(self, order, start, stop, check):
+        """Make the trials of a pass from start to before stop; whether any label is learning."""
+        raise NotImplementedError

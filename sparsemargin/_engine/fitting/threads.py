@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from numbers import Integral
 from threading import Condition, current_thread, main_thread
 
 # To start a thread takes some 50 us.
 PRODUCTS_PER_THREAD = 1 << 15
-
-
-def threads_for(n_jobs, *, beside=0):
-    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
-    None: two, or as many as cores are left `beside` so many threads that are busy too.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is 0 or no integer.
-    """
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if n_jobs is None:
-        return max(1, min(2, n_cores - beside))
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
 def threads_worth(n_threads, products):

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef enum:
     FORGET = -(1 << 30)  # as `shift_before`: nothing of t is left
@@ -11,7 +11,7 @@ cdef enum:
 
 cdef struct Correction:
     # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
-    int64_t row  # its place in the pool of rows
+    int64_t row  # its place among the rows stored
     int64_t start  # trials of this label before the correcting one
     double coefficient
     double unit  # the new hypothesis is unit * link(t)

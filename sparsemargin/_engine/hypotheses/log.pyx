@@ -5,8 +5,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from sparsemargin._engine.state cimport as_array, take
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.vectors cimport as_array, take
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, length_of, require_starts, require_within
@@ -23,7 +23,7 @@ cdef class CorrectionLog:
     """Corrections in the order they happened, and the rows they were made with.
 
     Memory: 56 bytes a correction and, in the linear space, 16 bytes a nonzero of each row stored;
-    the kernel space has its rows in a pool.
+    the kernel space has its rows in the support set.
     """
 
     def __cinit__(self):
@@ -34,7 +34,7 @@ cdef class CorrectionLog:
 
     cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                          double bias, int64_t bias_column, double factor) except -1 nogil:
-        """Store the augmented row times factor; its place in the pool."""
+        """Store the augmented row times factor; its place among the rows."""
         cdef Py_ssize_t j
         for j in range(nnz):
             self.columns.push_back(columns[j])
@@ -67,7 +67,7 @@ cdef class CorrectionLog:
         self.take_corrections(state, <int64_t> self.row_start.size() - 1)
 
     cdef int take_corrections(self, state, int64_t n_rows) except -1:
-        """Take in what `entries` gave, of a pool of so many rows."""
+        """Take in what `entries` gave, with so many rows stored."""
         n = length_of(state, "row")
         entries = np.zeros(n, ENTRY)
         for name in ENTRY.names:

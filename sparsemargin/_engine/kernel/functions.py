@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine import kernels
-from sparsemargin._engine.kernel.support import Points, Sparse, as_dense, take_rows
+from sparsemargin._engine.kernel.products import raise_powers, sparse_products, square_sums
+from sparsemargin._engine.kernel.support import Points, scaled_rows
+from sparsemargin._engine.rows.csr import NO_LENGTH, BadRow, Csr
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
@@ -58,11 +59,11 @@ class Kernel:
         self.bias, self.dense = bias, dense
 
     @abstractmethod
-    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+    def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         """The rows of these numbers, with their lengths without the intercept's part."""
 
     @abstractmethod
-    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+    def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         """Kernel of rows divided by their lengths, the intercept's part left out."""
 
     def forget_rows(self) -> None:
@@ -73,33 +74,32 @@ class Kernel:
 
         Raises
         ------
-        kernels.BadRow
+        BadRow
             If a row is too long, or too short to learn from without being 0.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            own = self._own_points(rows, which, test=test)
-            lengths = own.lengths
-            if self.bias and own.measured:
+            points = self._points_without_bias(rows, which, test=test)
+            lengths = points.lengths
+            if self.bias and points.measured:
                 lengths = np.hypot(lengths, self.bias)
         # inf and NaN are not below either.
         bad = ~(lengths < _LONGEST)
         if not test:
             bad |= (lengths > 0) & (lengths < _SHORTEST)
         if bad.any():
-            raise kernels.BadRow(kernels.NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
-        return own._replace(lengths=lengths)
+            raise BadRow(NO_LENGTH, int(which[np.flatnonzero(bad)[0]]))
+        return points._replace(lengths=lengths)
 
     def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """What of a unit vector is the kernel's own, and what the intercept's."""
+        """What of a unit vector is the kernel's, and what the intercept's."""
         if not points.measured:
             return np.ones(points.n), np.full(points.n, self.bias)
-        lengths = points.lengths
-        theirs = np.minimum(self.bias / lengths, 1.0)
-        return np.sqrt((1.0 - theirs) * (1.0 + theirs)), theirs
+        bias = np.minimum(self.bias / points.lengths, 1.0)
+        return np.sqrt((1.0 - bias) * (1.0 + bias)), bias
 
     def products(self, a: Points, b: Points) -> np.ndarray:
         """``K(x, z) / (length(x) length(z))`` of all pairs, shape (a.n, b.n)."""
-        out = self._own_products(a, b)
+        out = self._products_without_bias(a, b)
         if not self.bias:
             return out
         (of_a, bias_a), (of_b, bias_b) = self._shares(a), self._shares(b)
@@ -117,24 +117,26 @@ class Kernel:
 
 def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
-    return _sparse_dot(a, b, np.zeros(a.n), np.zeros(b.n)) if isinstance(a, Sparse) else a @ b.T
+    if isinstance(a, Csr):
+        return sparse_dot(a, b, np.zeros(a.n_rows), np.zeros(b.n_rows))
+    return a @ b.T
 
 
-def _sparse_dot(a: Sparse, b: Sparse, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
-    """Those of rows that have one more entry each."""
+def sparse_dot(a: Csr, b: Csr, constants: np.ndarray, other_constants: np.ndarray) -> np.ndarray:
+    """Those of rows that have one more entry each, a constant."""
     if a.data.dtype != b.data.dtype:
-        a, b = _widened(a), _widened(b)
+        a, b = widened(a), widened(b)
     dtype = a.data.dtype
-    out = np.empty((a.n, b.n), dtype=dtype)
-    kernels.for_values(a.data).sparse_products(
-        of_a.astype(dtype), *a[:3], of_b.astype(dtype), *b[:3], a.n_features, out
-    )
+    out = np.empty((a.n_rows, b.n_rows), dtype=dtype)
+    sparse_products(a, b, constants.astype(dtype), other_constants.astype(dtype), out)
     return out
 
 
-def _raise(out: np.ndarray, degree: int) -> np.ndarray:
-    kernels.for_values(out).raise_powers(out.reshape(-1), degree)
-    return out
+def widened(matrix: Any) -> Any:
+    """The rows in float64."""
+    if isinstance(matrix, Csr):
+        return matrix.with_data(matrix.data.astype(np.float64))
+    return matrix.astype(np.float64)
 
 
 def _inverse(values: np.ndarray) -> np.ndarray:
@@ -155,8 +157,8 @@ class PolyKernel(Kernel):
         super().__init__(bias, dense=dense)
         self.degree, self.gamma, self.coef0 = degree, gamma, coef0
 
-    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
-        squares = kernels.for_rows(rows).square_sums(rows.data, rows.indptr, which)
+    def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+        squares = square_sums(rows.data, rows.indptr, which)
         roots = np.sqrt(self.gamma * squares + self.coef0)
         lengths = roots**self.degree
         if not test:
@@ -164,22 +166,19 @@ class PolyKernel(Kernel):
         inverse = _inverse(roots)
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
-        if self.dense:
-            matrix: Any = as_dense(rows, which, scale, n + (1 if self.coef0 else 0))
-            if self.coef0:
-                matrix[:, n] = constant
-            return Points(matrix, lengths, constant)
-        picked = take_rows(rows, which)
-        data = picked.data * np.repeat(scale, np.diff(picked.indptr))
-        matrix = picked._replace(data=data.astype(picked.data.dtype, copy=False))
+        matrix = scaled_rows(rows, which, scale, n + (self.coef0 > 0), dense=self.dense)
+        if self.dense and self.coef0:
+            matrix[:, n] = constant
         return Points(matrix, lengths, constant)
 
-    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+    def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         if self.dense:
             out = _dot(a.matrix, b.matrix)
         else:
-            out = _sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
-        return out if self.degree == 1 else _raise(out, self.degree)
+            out = sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
+        if self.degree > 1:
+            raise_powers(out.reshape(-1), self.degree)
+        return out
 
 
 class RBFKernel(Kernel):
@@ -189,27 +188,24 @@ class RBFKernel(Kernel):
         super().__init__(bias, dense=dense)
         self.gamma, self.degree = gamma, degree
 
-    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+    def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         scale = np.full(len(which), np.sqrt(2.0 * self.gamma))
         if self.dense:
-            matrix: Any = as_dense(rows, which, scale, rows.n_features)
+            matrix = scaled_rows(rows, which, scale, rows.n_features, dense=True)
             squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64) / 2.0
         else:
-            picked = take_rows(rows, which)
-            matrix = picked._replace(data=picked.data * picked.data.dtype.type(scale.max()))
-            squares = kernels.for_rows(matrix).square_sums(
-                matrix.data, matrix.indptr, np.arange(len(which))
-            )
-            squares = squares / 2.0
+            scale = scale.astype(rows.data.dtype)
+            matrix = scaled_rows(rows, which, scale, rows.n_features, dense=False)
+            squares = square_sums(matrix.data, matrix.indptr, np.arange(len(which))) / 2.0
         lengths = np.full(len(which), 2.0 ** (self.degree / 2))
         lengths[~(squares < inf)] = inf
         return Points(matrix, lengths, squares)
 
-    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+    def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         left, right = a.matrix, b.matrix
         largest = a.squares.max(initial=0.0) * b.squares.max(initial=0.0)
         if largest > _LARGEST_SQUARE_32**2:
-            left, right = _widened(left), _widened(right)
+            left, right = widened(left), widened(right)
         out = _dot(left, right)
         out -= a.squares[:, np.newaxis].astype(out.dtype)
         out -= b.squares.astype(out.dtype)
@@ -218,14 +214,8 @@ class RBFKernel(Kernel):
         if self.degree:
             out += 1.0
             out *= 0.5
-            _raise(out, self.degree)
+            raise_powers(out.reshape(-1), self.degree)
         return out
-
-
-def _widened(matrix: Any) -> Any:
-    if isinstance(matrix, Sparse):
-        return matrix._replace(data=matrix.data.astype(np.float64))
-    return matrix.astype(np.float64)
 
 
 class PrecomputedKernel(Kernel):
@@ -270,30 +260,31 @@ class PrecomputedKernel(Kernel):
     def forget_rows(self) -> None:
         self.rows = None
 
-    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+    def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         ones, zeros = np.ones(len(which)), np.zeros(len(which))
-        dense = as_dense(rows, which, ones, rows.n_features)
+        dense = scaled_rows(rows, which, ones, rows.n_features, dense=True)
         if test:
             return Points(dense, ones, zeros, measured=False)
         lengths = np.sqrt(dense[np.arange(len(which)), which].astype(np.float64))
         return Points(which.astype(np.int64), lengths, zeros)
 
-    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+    def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         values = a.matrix
         if values.ndim == 1:
-            values = as_dense(self.rows, values, np.ones(a.n), self.rows.n_features)
+            n = self.rows.n_features
+            values = scaled_rows(self.rows, values, np.ones(a.n), n, dense=True)
         return _over_lengths(values[:, b.matrix], a, b, self.bias)
 
 
 def _over_lengths(values: np.ndarray, a: Points, b: Points, bias: float) -> np.ndarray:
     """Kernel values divided by the lengths of their rows, the intercept's part left out."""
-    out = values * _inverse(_own_lengths(b, bias))
+    out = values * _inverse(_lengths_without_bias(b, bias))
     if a.measured:
-        out *= _inverse(_own_lengths(a, bias))[:, np.newaxis]
+        out *= _inverse(_lengths_without_bias(a, bias))[:, np.newaxis]
     return np.asarray(out)
 
 
-def _own_lengths(points: Points, bias: float) -> np.ndarray:
+def _lengths_without_bias(points: Points, bias: float) -> np.ndarray:
     lengths = points.lengths
     return np.sqrt((lengths - bias) * (lengths + bias)) if bias else lengths
 
@@ -308,12 +299,9 @@ class CallableKernel(Kernel):
         super().__init__(bias, dense=dense)
         self.function = function
 
-    def _own_points(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
+    def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         ones, zeros = np.ones(len(which)), np.zeros(len(which))
-        if self.dense:
-            matrix: Any = as_dense(rows, which, ones, rows.n_features)
-        else:
-            matrix = take_rows(rows, which)
+        matrix = scaled_rows(rows, which, ones, rows.n_features, dense=self.dense)
         if test:
             return Points(matrix, ones, zeros, measured=False)
         return Points(matrix, np.sqrt(self._checked_square(matrix, which)), zeros)
@@ -335,7 +323,7 @@ class CallableKernel(Kernel):
 
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
-        shape = tuple(m.n if isinstance(m, Sparse) else len(m) for m in (a, b))
+        shape = tuple(m.n_rows if isinstance(m, Csr) else len(m) for m in (a, b))
         # Functions may look whether they get one matrix twice.
         left = _given(a)
         right = left if a is b else _given(b)
@@ -361,13 +349,13 @@ class CallableKernel(Kernel):
             raise ValueError(f"kernel={name} returned NaN or infinity.")
         return values.astype(np.float64, copy=False)
 
-    def _own_products(self, a: Points, b: Points) -> np.ndarray:
+    def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         return _over_lengths(self._call(a.matrix, b.matrix), a, b, self.bias)
 
 
 def _given(matrix: Any) -> Any:
     """A copy, which a function may do with as it likes: the matrix may lie in the pool."""
-    if not isinstance(matrix, Sparse):
+    if not isinstance(matrix, Csr):
         return matrix.copy()
     from scipy.sparse import csr_array
 
@@ -377,7 +365,7 @@ def _given(matrix: Any) -> Any:
     index = np.int32 if fits else np.int64
     indices, indptr = matrix.indices[first:last], matrix.indptr - first
     parts = matrix.data[first:last].copy(), indices.astype(index), indptr.astype(index)
-    return csr_array(parts, shape=(matrix.n, matrix.n_features))
+    return csr_array(parts, shape=(matrix.n_rows, matrix.n_features))
 
 
 def _check_diagonal(

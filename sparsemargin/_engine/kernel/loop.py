@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from math import frexp
 from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine import kernels
 from sparsemargin._engine.first_order.trials import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.task import Loop
-from sparsemargin._engine.fitting.threads import run_together, uninterrupted
-from sparsemargin._engine.kernel.block import learn_block
-from sparsemargin._engine.kernel.gram_loop import MEMORY
+from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin._engine.kernel.gram_loop import MEMORY, StoredProducts
 from sparsemargin._engine.kernel.outputs import outputs, single_blas
-from sparsemargin._engine.kernel.support import Points, Pool
-from sparsemargin._engine.state import array_of, require_within, writable
+from sparsemargin._engine.kernel.support import Points, SupportSet
+from sparsemargin._engine.state import array_of, writable
 
 #: Rows whose scores are worked out at once.
 BLOCK = 256
@@ -29,7 +26,7 @@ _LEAST_SQUARE = 2.0**-500
 
 
 class PoolFull(Exception):
-    """A row would have to join a pool that has no room."""
+    """A row would have to join a support set that has no room."""
 
     def __init__(self, epochs: float):
         super().__init__(epochs)
@@ -40,7 +37,7 @@ class KernelLoop(Loop):
     """The loop of the first-order rules, which a kernel space learns by.
 
     The scores of a fit's rows are kept from pass to pass: what a row's score lacks when it is
-    seen again is the part of those rows that have moved since, and the kernel is not worked out
+    met again is the part of those rows that have moved since, and the kernel is not worked out
     for any other. Few rows make one block, whose passes need no kernel at all.
 
     Parameters
@@ -48,46 +45,44 @@ class KernelLoop(Loop):
     space : KernelSpace
     rule : FirstOrderRule
     task : Task
-        Its rows have been checked; `kept` has their places in the pool.
+        Its rows have been checked; `kept` has their slots.
     skips : bool
-        Whether trials are passed over that the pool has no room for.
+        Whether trials are passed over that the support set has no room for.
     """
 
     def __init__(self, space, rule, task, *, skips):
         super().__init__(space, task)
-        self.rule, self.skips = rule, skips
-        self.kernel = space.kernel
+        self.rule, self.skips, self.kernel = rule, skips, space.kernel
         m = len(task.codes)
-        self.place = np.full(m, -1, dtype=np.int64)
+        self.slots = np.full(m, -1, dtype=np.int64)  # in the support set
         if task.kept is not None:
-            self.place = _checked_places(task.kept[0], m, space.n_support)
-        self.stored = np.zeros((space.n_labels, m))
+            self.slots = _checked_slots(task.kept[0], m, space.n_support)
+        self.scores = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
         self.visited = []  # rows of a block, and the moves their scores know of
         self.lengths = np.full(m, np.nan)
-        self.n_mistakes = 0
+        self.mistakes = 0  # rows predicted wrongly just before they were learned from
         self.passes = 0
         self.repeats = bool(
             8 * m * m <= MEMORY and space.free >= m and (task.weights is None or task.weights.all())
         )
-        self.whole = _Rows(self, np.arange(m)) if self.repeats else None
+        self.n_threads = 1 if space.log is not None else task.n_threads
+        self.only_block = KernelBlock(self, np.arange(m)) if self.repeats else None
         if space.n_support:
-            self._start_from_pool()
-        n_threads = 1 if space.log is not None else min(task.n_threads, space.n_labels)
-        self.labels = np.array_split(np.arange(space.n_labels), n_threads)
+            self._start_from_support()
 
-    def _start_from_pool(self) -> None:
+    def _start_from_support(self) -> None:
         """Scores by what was learned before."""
         space = self.space
         coefficients = space.t[:, : space.n_support]
         for rows in _blocks(np.arange(len(self.task.codes))):
-            if self.whole is None:
+            if self.only_block is None:
                 points = self.points(rows)
             else:
-                points = self.whole.points.part(rows[0], rows[-1] + 1)
-            self.stored[:, rows] = self.scores(points, space.pool.points, coefficients)
-        known = self.place >= 0
-        self.stored[:, known] += space.slack**2 * space.t[:, self.place[known]]
+                points = self.only_block.points.part(rows[0], rows[-1] + 1)
+            self.scores[:, rows] = self.scores_by(points, space.pool.points, coefficients)
+        known = self.slots >= 0
+        self.scores[:, known] += space.slack**2 * space.t[:, self.slots[known]]
 
     def points(self, rows: np.ndarray) -> Points:
         """The rows of these numbers; their lengths are noted."""
@@ -95,16 +90,11 @@ class KernelLoop(Loop):
         self.lengths[rows] = points.lengths
         return points
 
-    def scores(self, points: Points, support: Points, coefficients: np.ndarray) -> np.ndarray:
+    def scores_by(self, points: Points, support: Points, coefficients: np.ndarray) -> np.ndarray:
         """``sum_i c_i K(x_i, x)``, shape (n_labels, points.n)."""
         out = outputs(self.kernel, points, support, coefficients, self.task.n_threads)
         out *= points.lengths
         return out
-
-    @property
-    def mistakes(self) -> int:
-        """Rows predicted wrongly just before they were learned from."""
-        return self.n_mistakes
 
     @property
     def products(self) -> int:
@@ -115,27 +105,23 @@ class KernelLoop(Loop):
 
     def run(self, order, seed, stop, n_passes, check):
         with single_blas():
-            if self.whole is not None:
-                with uninterrupted():
-                    learning, passes, converged = self._run_whole(order, seed, stop, n_passes)
-                    self.part = passes * stop / len(self.task.codes)
-                self.part = 0.0
-                return learning, passes, converged
-            return self._run_blocks(order, stop)
-
-    def _run_whole(self, order, seed, stop, n_passes):
-        if order is None and stop < len(self.task.codes):
-            order = np.arange(len(self.task.codes))
-        part = None if order is None else order[:stop]
-        passes, converged = self._learn(self.whole, part, seed, n_passes)
-        return self._is_learning(), passes, converged
+            if self.only_block is None:
+                return self._run_blocks(order, stop)
+            with uninterrupted():
+                if order is None and stop < len(self.task.codes):
+                    order = np.arange(len(self.task.codes))
+                part = None if order is None else order[:stop]
+                learning, passes, converged = self._learn(self.only_block, part, seed, n_passes)
+                self.part = passes * stop / len(self.task.codes)
+            self.part = 0.0
+            return learning, passes, converged
 
     def _run_blocks(self, order, stop):
         before = self.space.per_label("corrections").sum()
         self.catch_up()
         order = np.arange(stop) if order is None else order[:stop]
-        done = 0
-        while done < stop and self._is_learning():
+        done, learning = 0, self._is_learning()
+        while done < stop and learning:
             # So few that all of them find room, as long as there is any.
             room = self.space.free if self.space.free > 0 else BLOCK
             n = int(min(BLOCK, room, stop - done))
@@ -144,62 +130,36 @@ class KernelLoop(Loop):
                 rows = rows[self.task.weights[rows] > 0]
             with uninterrupted():
                 if len(rows):
-                    self._learn(_Rows(self, rows), None, None, 1)
+                    self._learn(KernelBlock(self, rows), None, None, 1)
                 done += n
                 self.part = done / len(self.task.codes)
+            learning = self._is_learning()
         self.part = 0.0
         self.passes += 1
         converged = bool(self.space.per_label("corrections").sum() == before)
-        return self._is_learning(), done / stop, converged
+        return learning, done / stop, converged
 
     def _is_learning(self) -> bool:
         return bool((self.space.per_label("stopped") < 0).any())
 
-    # ------------------------------------------------------------------------------ one block
-
     def _learn(self, block, order, seed, n_passes):
-        """Passes over a block; how many, and whether the last made no correction."""
+        """Passes over a block."""
         space = self.space
         block.open(self)
-        calls = [
-            partial(self._learn_labels, block, labels, order, seed, n_passes)
-            for labels in self.labels
-        ]
         saved = space.save() if self.kernel.may_fail else None
         try:
-            ends = [end for part in run_together(calls, len(calls)) for end in part]
+            ends = block.make_passes(order, seed, n_passes, self.n_threads)
         except BaseException:
             if saved is not None:
                 space.restore(saved)
             raise
         block.close(self)
-        passes = max(end[2] for end in ends)
-        trials = space.trials + passes * (len(block.rows) if order is None else len(order))
-        space.count_trials(trials if self._is_learning() else space.per_label("stopped").max())
-        for label, (status, row, _, _, passed_over, _) in enumerate(ends):
-            if status != kernels.OK:
-                raise kernels.BadRow(status, int(block.rows[row]))
-            if passed_over and not self.skips:
+        result = block.conclude(ends, order, len(block.rows) if order is None else len(order))
+        for label, end in ends.items():
+            if end.passed_over and not self.skips:
                 raise PoolFull(self.passes + self.part)
-            space.passed_over[label] += passed_over
-        if order is not None and n_passes > 1:
-            order[:] = next(end[5] for end in ends if end[2] == passes)
-        return passes, all(end[3] for end in ends)
-
-    def _learn_labels(self, block, labels, order, seed, n_passes):
-        space = self.space
-        ends = []
-        for label in labels:
-            own = None if order is None else order.copy()
-            signs, shares = block.signs_and_shares(self.task, space, label)
-            ends.append((*learn_block(
-                space, self.rule, label, block.gram, block.norms, block.measured, signs, shares,
-                block.slots, block.scores[label], block.turn[label], block.joined[label],
-                space.t[label, : block.n_slots], space.acc[label, : block.n_slots],
-                block.outside[label], own, seed or 0, n_passes, space.trials,
-                partial(block.refresh, self),
-            ), own))  # fmt: skip
-        return ends
+            space.passed_over[label] += end.passed_over
+        return result
 
     # ----------------------------------------------------------------------- from pass to pass
 
@@ -214,17 +174,14 @@ class KernelLoop(Loop):
         self.visited += [(rows, 0) for rows in _blocks(np.flatnonzero(unseen))]
         for at, (rows, known) in enumerate(self.visited):
             with uninterrupted():
-                self._add_moves(rows, moved, deltas, known)
+                if known < len(deltas[0]):
+                    part = moved.part(known, len(deltas[0]))
+                    points = self.points(rows)
+                    self.scores[:, rows] += self.scores_by(points, part, deltas[:, known:])
                 self.visited[at] = rows, self.moves.n
         with uninterrupted():
             self.visited.clear()
             self.moves = _Moves(self.space)
-
-    def _add_moves(self, rows, moved, deltas, known):
-        if known < len(deltas[0]):
-            points = self.points(rows)
-            part = moved.part(known, len(deltas[0]))
-            self.stored[:, rows] += self.scores(points, part, deltas[:, known:])
 
     def all_scores(self) -> np.ndarray:
         """``sum_i t_i K(x_i, x)`` of all rows, the soft margin's part included, shape (n_labels,
@@ -233,17 +190,15 @@ class KernelLoop(Loop):
             self.catch_up()
             for rows in _blocks(np.flatnonzero(np.isnan(self.lengths))):
                 self.points(rows)
-        return self.stored
+        return self.scores
 
     def certificate(self):
         return KernelCertificate(self)
 
 
-def _checked_places(kept, n_rows, n_support):
-    """The rows' places in the pool, -1 for none, which may come from a file."""
-    places = writable(array_of({"kept": kept}, "kept", np.int64, (n_rows,)))
-    require_within("kept", places, -1, n_support - 1)
-    return places
+def _checked_slots(slots, n_rows, n_support):
+    """The rows' slots in the support set, -1 for none, which may come from a file."""
+    return writable(array_of({"kept": slots}, "kept", np.int64, (n_rows,), -1, n_support - 1))
 
 
 class _Moves:
@@ -251,18 +206,21 @@ class _Moves:
 
     def __init__(self, space):
         self.space = space
-        # All that a pool holds that was empty has moved since.
+        # All that a support set holds that was empty has moved since.
         self.from_nothing = space.n_support == 0
-        self.pool = Pool()
+        self.rows = SupportSet()
         self.deltas = [np.zeros((space.n_labels, 0))]
+
+    @property
+    def n(self):
+        return self.space.n_support if self.from_nothing else len(self.rows)
 
     def all(self):
         """The rows, and the changes of their coefficients, shape (n_labels, n_moved)."""
         if self.from_nothing:
-            pool = self.space.pool
-            return pool.points if len(pool) else None, self.space.t[:, : len(pool)]
+            return self.space.pool.points if self.n else None, self.space.t[:, : self.n]
         self.deltas = [np.concatenate(self.deltas, axis=1)]
-        return self.pool.points if len(self.pool) else None, self.deltas[0]
+        return self.rows.points if self.n else None, self.deltas[0]
 
     def add(self, points, change, forgot):
         if self.from_nothing:
@@ -272,68 +230,62 @@ class _Moves:
             for delta in self.deltas:
                 delta[forgot] = 0.0
         if len(moved):
-            self.pool.extend(points.take(moved))
+            self.rows.extend(points.take(moved))
             self.deltas.append(change[:, moved])
 
     def rescale(self, label, factor):
         for delta in self.deltas:
             delta[label] *= factor
 
-    @property
-    def n(self):
-        return self.space.n_support if self.from_nothing else len(self.pool)
 
-
-class _Rows:
-    """A block of rows: their products with each other, and their part of the state."""
+class KernelBlock(StoredProducts):
+    """A block of a task's rows, their products, and their part of the state."""
 
     def __init__(self, loop, rows):
         space = loop.space
-        self.rows = rows
         self.points = loop.points(rows)
         lengths = self.points.lengths
-        self.gram = loop.kernel.square(self.points)
-        self.gram *= np.multiply.outer(lengths, lengths)
-        self.gram[np.diag_indices(len(rows))] += space.slack**2
-        self.norms = np.hypot(lengths, space.slack)
-        self.measured = self.norms if loop.rule.measures_rows else np.ones(len(rows))
-        self.turn = np.zeros((space.n_labels, len(rows)))
+        products = loop.kernel.square(self.points)
+        products *= np.multiply.outer(lengths, lengths)
+        products[np.diag_indices(len(rows))] += space.slack**2
+        norms = np.hypot(lengths, space.slack)
+        super().__init__(space, loop.rule, loop.task, products, norms, rows)
+        self.slack = space.slack
+        self.outputs = np.zeros((space.n_labels, len(rows)))
 
     def open(self, loop):
-        """Get the scores, and places for coefficients."""
+        """Get the scores, and slots for coefficients."""
         space = loop.space
+        self.loop = loop
         self.n_before = space.n_support
         self.log_start = 0 if space.log is None else len(space.log)
-        self.scores = np.ascontiguousarray(loop.stored[:, self.rows])
+        self.scores = np.ascontiguousarray(loop.scores[:, self.rows])
         moved, deltas = loop.moves.all()
-        if moved is not None and loop.whole is None:
-            self.scores += loop.scores(self.points, moved, deltas)
-        self.slots = loop.place[self.rows].copy()
+        if moved is not None and loop.only_block is None:
+            self.scores += loop.scores_by(self.points, moved, deltas)
+        self.slots = loop.slots[self.rows]
         new = np.flatnonzero(self.slots < 0)
         self.new = new if len(new) <= space.free else new[:0]
         self.slots[self.new] = self.n_before + np.arange(len(self.new))
         space.reserve(len(self.new))
         self.n_slots = self.n_before + len(self.new)
-        self.joined = np.full((space.n_labels, len(self.rows)), -1, dtype=np.int64)
-        self.before = self._coefficients(space)
-        self.restarts = space.per_label("passes").copy()
-        self.outside = np.zeros((space.n_labels, 0)) if loop.whole is not None else loop.stored
+        self.t, self.acc = space.t, space.acc
+        self.joined = np.full(self.scores.shape, -1, dtype=np.int64)
+        self.outside = loop.scores if loop.only_block is None else None
+        self.before = self._coefficients()
+        self.sweeps = space.per_label("passes").copy()
 
-    def _coefficients(self, space):
-        return np.where(self.slots >= 0, space.t[:, self.slots], 0.0)
-
-    def signs_and_shares(self, task, space, label):
-        """Of each row for the label: -1.0 or 1.0, and what multiplies its steps."""
-        positive, shares = task.shares(label, space.n_labels, self.rows)
-        return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
+    def _coefficients(self):
+        return np.where(self.slots >= 0, self.space.t[:, self.slots], 0.0)
 
     def close(self, loop):
-        """Let the rows that moved into the pool, and keep the scores."""
+        """Let the rows that moved into the support set, and keep the scores."""
         space = loop.space
-        loop.stored[:, self.rows] = self.scores
-        forgot = space.per_label("passes") > self.restarts
+        self.loop = None
+        loop.scores[:, self.rows] = self.scores
+        forgot = space.per_label("passes") > self.sweeps
         self.before[forgot] = 0.0
-        change = self._coefficients(space) - self.before
+        change = self._coefficients() - self.before
         first = np.where(self.joined < 0, np.iinfo(np.int64).max, self.joined).min(axis=0)
         joining = self.new[first[self.new] < np.iinfo(np.int64).max]
         joining = joining[np.argsort(first[joining], kind="stable")]
@@ -341,45 +293,46 @@ class _Rows:
         numbers = self.rows[joining] + first_row
         which = np.searchsorted(self.new, joining)
         space.adopt(self.points.take(joining), numbers, len(self.new), which, self.log_start)
-        loop.place[self.rows[joining]] = self.n_before + np.arange(len(joining))
-        loop.n_mistakes += _count_mistakes(self.turn, loop.task.codes[self.rows])
-        if loop.whole is None:
+        loop.slots[self.rows[joining]] = self.n_before + np.arange(len(joining))
+        loop.mistakes += _count_mistakes(self.outputs, loop.task.codes[self.rows])
+        if loop.only_block is None:
             loop.moves.add(self.points, change, forgot)
             loop.visited.append((self.rows, loop.moves.n))
 
-    def refresh(self, loop, label):
+    def refresh(self, label):
         """Work S and the label's scores out afresh, and keep t in its range."""
-        space = loop.space
+        space, loop = self.space, self.loop
         others = space.t[label, : self.n_before].copy()
         others[self.slots[(self.slots >= 0) & (self.slots < self.n_before)]] = 0.0
-        t = self._coefficients(space)[label]
-        by_own = self.gram @ t
-        by_others = np.zeros_like(by_own)
-        square = t @ by_own - space.slack**2 * (t @ t)
+        t = self._coefficients()[label]
+        scores = self.products @ t
+        square = t @ scores - space.slack**2 * (t @ t)
         if others.any():
-            pool = space.pool.points
-            by_others = loop.scores(self.points, pool, others[np.newaxis])[0]
+            support = space.pool.points
+            by_others = loop.scores_by(self.points, support, others[np.newaxis])[0]
             square += 2.0 * (t @ by_others)
-            for start in range(0, pool.n, BLOCK):
-                part, weights = pool.part(start, min(start + BLOCK, pool.n)), others[start:]
-                square += loop.scores(part, pool, others[np.newaxis])[0] @ weights[: part.n]
-        self.scores[label] = by_own + by_others
+            for start in range(0, support.n, BLOCK):
+                part, weights = support.part(start, min(start + BLOCK, support.n)), others[start:]
+                by_part = loop.scores_by(part, support, others[np.newaxis])[0]
+                square += by_part @ weights[: part.n]
+            scores += by_others
+        self.scores[label] = scores
         square = max(square, 0.0)
         if square > 0.0 and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
             shift = -(frexp(square)[1] // 2)
             space.rescale(label, shift)
-            for array in (self.scores, self.before, loop.stored):
+            for array in (self.scores, self.before, loop.scores):
                 array[label] *= 2.0**shift
             loop.moves.rescale(label, 2.0**shift)
             square *= 4.0**shift
         space.set_square(label, square)
 
 
-def _count_mistakes(turn, codes):
+def _count_mistakes(outputs, codes):
     """Rows whose class the outputs before their trials predict wrongly."""
-    if len(turn) == 1:
-        return int(np.count_nonzero((turn[0] >= 0.0) != (codes == 1)))
-    return int(np.count_nonzero(turn.argmax(axis=0) != codes))
+    if len(outputs) == 1:
+        return int(np.count_nonzero((outputs[0] >= 0.0) != (codes == 1)))
+    return int(np.count_nonzero(outputs.argmax(axis=0) != codes))
 
 
 def _blocks(rows) -> Iterator[np.ndarray]:
@@ -396,6 +349,6 @@ def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[Ke
         with single_blas():
             loop = KernelLoop(space, rule, task, skips=skips)
         yield loop
-        task.kept = loop.place, None
+        task.kept = loop.slots, None
     finally:
         space.kernel.forget_rows()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -30,7 +29,7 @@ class _SingleBLAS:
         self.controller: Any = None  # looking for the libraries takes a while
         self.limit: Any = None
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self.calls == 0:
                 if self.controller is None:
@@ -41,7 +40,7 @@ class _SingleBLAS:
                 self.limit = self.controller.limit(limits=1, user_api="blas")
             self.calls += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self.lock:
             self.calls -= 1
             if self.calls == 0:
@@ -59,15 +58,14 @@ class _SingleBLAS:
 _single_blas = _SingleBLAS()
 
 
-@contextmanager
-def single_blas() -> Iterator[None]:
+def single_blas() -> _SingleBLAS:
     """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
     cores there are."""
-    _single_blas.enter()
-    try:
-        yield
-    finally:
-        _single_blas.leave()
+    return _single_blas
+
+
+def _parts(points: Points, size: int) -> list[Points]:
+    return [points.part(at, min(at + size, points.n)) for at in range(0, points.n, size)]
 
 
 def outputs(
@@ -93,8 +91,14 @@ def outputs(
         # So that float32 holds them.
         peaks = np.abs(scaled).max(axis=1, initial=0.0)
         scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
-    starts = range(0, support.n, _TILE)
-    calls = [partial(_tile, kernel, points, support, scaled, start) for start in starts]
+
+    def of_tile(tile: Points, start: int) -> np.ndarray:
+        products = kernel.products(points, tile)
+        part = scaled[:, start : start + tile.n]
+        return part.astype(products.dtype, copy=False) @ products.T
+
+    tiles = _parts(support, _TILE)
+    calls = [partial(of_tile, tile, i * _TILE) for i, tile in enumerate(tiles)]
     total = np.zeros((len(coefficients), points.n))
     for part in run_together(calls, n_threads):
         total += part
@@ -102,40 +106,26 @@ def outputs(
     return total
 
 
-def _tile(
-    kernel: Kernel, points: Points, support: Points, scaled: np.ndarray, start: int
-) -> np.ndarray:
-    stop = min(start + _TILE, support.n)
-    products = kernel.products(points, support.part(start, stop))
-    return scaled[:, start:stop].astype(products.dtype, copy=False) @ products.T
-
-
 def unit_products(
     kernel: Kernel, points: Points, support: Points, n_threads: int = 1
 ) -> np.ndarray:
     """`Kernel.products` of points and support rows, shape (points.n, support.n), by the same tiles
     for any number of threads."""
-    tiles = (
-        support.part(start, min(start + _TILE, support.n)) for start in range(0, support.n, _TILE)
-    )
-    parts = run_together([partial(kernel.products, points, tile) for tile in tiles], n_threads)
+    calls = [partial(kernel.products, points, tile) for tile in _parts(support, _TILE)]
+    parts = run_together(calls, n_threads) or [np.empty((points.n, 0))]
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
+def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
+    """Numbers of some rows at a time, and these rows."""
+    for start in range(0, rows.n_rows, _POINTS):
+        which = np.arange(start, min(start + _POINTS, rows.n_rows))
+        yield which, space.kernel.points(rows, which, test=True)
+
+
 def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
-    """Outputs of checked rows by the coefficients of a kernel space's pool.
-
-    Parameters
-    ----------
-    space : KernelSpace
-    rows : Rows
-    n_threads : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_labels)
-    """
-    result = np.zeros((len(rows.indptr) - 1, space.n_labels))
+    """Outputs of checked rows by a space's support set, shape (n_rows, n_labels)."""
+    result = np.zeros((rows.n_rows, space.n_labels))
     support, coefficients = space.pool.points, space.coefficients()
     with single_blas():
         for which, points in _test_points(space, rows):
@@ -145,7 +135,7 @@ def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
 
 
 def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Kernel of a space's pool and of checked rows, some of these at a time.
+    """Kernel of a space's support set and of checked rows, some of these at a time.
 
     Yields
     ------
@@ -153,30 +143,13 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
         Numbers of the rows.
     products : ndarray of shape (n_support, n_points), float64
     """
+    support = space.pool.points
     for which, points in _test_points(space, rows):
         with single_blas():
-            products = _all_products(space.kernel, points, space.pool.points, n_threads)
+            unit = unit_products(space.kernel, points, support, n_threads).T
+        products = np.multiply(unit, support.lengths[:, np.newaxis], order="C")
+        products *= points.lengths
         yield which, products
-
-
-def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
-    n_rows = len(rows.indptr) - 1
-    for start in range(0, n_rows, _POINTS):
-        which = np.arange(start, min(start + _POINTS, n_rows))
-        yield which, space.kernel.points(rows, which, test=True)
-
-
-def _all_products(kernel: Kernel, points: Points, support: Points, n_threads: int) -> np.ndarray:
-    """Kernel of support rows and points, shape (support.n, points.n), float64."""
-    out = np.empty((support.n, points.n))
-
-    def fill(start: int) -> None:
-        part = support.part(start, min(start + _TILE, support.n))
-        products = kernel.products(points, part).T
-        out[start : start + part.n] = products * part.lengths[:, np.newaxis] * points.lengths
-
-    run_together([partial(fill, start) for start in range(0, support.n, _TILE)], n_threads)
-    return out
 
 
 def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
@@ -184,16 +157,16 @@ def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
     support, coefficients = space.pool.points, space.coefficients()
     squares = np.zeros(space.n_labels)
     with single_blas():
-        for start in range(0, support.n, _POINTS):
-            part = support.part(start, min(start + _POINTS, support.n))
+        for i, part in enumerate(_parts(support, _POINTS)):
             out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
-            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
+            of_part = coefficients[:, i * _POINTS : i * _POINTS + part.n]
+            squares += np.einsum("ij,ij->i", out, of_part)
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def row_lengths(kernel: Kernel, rows: Any) -> np.ndarray:
     """``sqrt(K(x, x))`` of checked rows, the intercept's part included, shape (n_rows,)."""
-    which = np.arange(len(rows.indptr) - 1)
-    starts = range(0, len(which), _POINTS)
+    which = np.arange(rows.n_rows)
+    starts = range(0, rows.n_rows, _POINTS)
     parts = [kernel.points(rows, which[start : start + _POINTS]).lengths for start in starts]
     return np.concatenate(parts)

@@ -1,11 +1,33 @@
-"""What kernels do to rows: spread them out, take their products, raise these to a power."""
+"""Products of rows, and trials by stored ones.
 
-from libc.stdint cimport int32_t, int64_t
+Where the products of a block of rows are stored, a trial is a comparison: a correction by row j
+changes the scores of all its rows by the step times their products with row j. The trials are
+those of the one-by-one algorithm, but for rounding. So the kernel space learns a block, and so a
+linear space makes passes over few rows, whatever the number of features; there the coefficients
+are those of rows not yet added to the vector.
+"""
+
+from libc.math cimport ilogb, isfinite, ldexp
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.first_order.labels cimport (
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, must_flush, refit,
+    settle, tighten, total_S, trial_of, unit
+)
+from sparsemargin._engine.first_order.rules cimport (
+    ONTO_SPHERE, Rule, Step, Trial, starts_from_first_row
+)
+from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
+from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, tidy
+from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
+from sparsemargin._engine.rows.csr cimport (
+    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
+)
+from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, index_t, value_t
 
 cdef extern from *:
     """
@@ -15,8 +37,8 @@ cdef extern from *:
     #define SM_WIDTHS
     #endif
     #define SM_LANES 32
-    #define SM_DEFINE(type, raise, spread)                                                      \
-    SM_WIDTHS static void raise(type *x, Py_ssize_t n, int degree) {                            \
+    #define SM_DEFINE(type)                                                                     \
+    SM_WIDTHS static void sm_raise(type *x, Py_ssize_t n, int degree) {                         \
         type base[SM_LANES], power[SM_LANES];                                                   \
         for (Py_ssize_t i = 0; i < n; i += SM_LANES) {                                          \
             Py_ssize_t m = n - i < SM_LANES ? n - i : SM_LANES;                                 \
@@ -33,32 +55,31 @@ cdef extern from *:
     }                                                                                           \
     /* Products of one row with the rows whose entries lie side by side in `lanes`, the first of \
        which are what the row's constant is multiplied by. The sums stay in registers. */       \
-    SM_WIDTHS static void spread(type *out, type constant, const type *values,                  \
-                                 const int64_t *columns, Py_ssize_t n, const int32_t *place,    \
-                                 const type *lanes) {                                           \
+    SM_WIDTHS static void sm_meet(type *out, type constant, const type *values,                 \
+                                  const int64_t *columns, Py_ssize_t n, const int32_t *number,  \
+                                  const type *lanes) {                                          \
         type sums[SM_LANES];                                                                    \
         for (int j = 0; j < SM_LANES; ++j) sums[j] = constant * lanes[j];                       \
         for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
-            const int32_t at = place[columns[i]];                                               \
+            const int32_t at = number[columns[i]];                                              \
             if (at < 0) continue;                                                               \
             const type *entries = lanes + (Py_ssize_t)at * SM_LANES, value = values[i];         \
             for (int j = 0; j < SM_LANES; ++j) sums[j] += value * entries[j];                   \
         }                                                                                       \
         for (int j = 0; j < SM_LANES; ++j) out[j] = sums[j];                                    \
     }
-    SM_DEFINE(float, sm_raise_float, sm_spread_float)
-    SM_DEFINE(double, sm_raise_double, sm_spread_double)
+    SM_DEFINE(float)
+    SM_DEFINE(double)
     """
     enum:
         LANES "SM_LANES"
-    void raise_float "sm_raise_float"(float* x, Py_ssize_t n, int degree) noexcept nogil
-    void raise_double "sm_raise_double"(double* x, Py_ssize_t n, int degree) noexcept nogil
-    void spread_float "sm_spread_float"(float* out, float constant, const float* values,
-                                        const int64_t* columns, Py_ssize_t n,
-                                        const int32_t* place, const float* lanes) noexcept nogil
-    void spread_double "sm_spread_double"(double* out, double constant, const double* values,
-                                          const int64_t* columns, Py_ssize_t n,
-                                          const int32_t* place, const double* lanes) noexcept nogil
+    void raise_all "sm_raise"(float* x, Py_ssize_t n, int degree) noexcept nogil
+    void raise_all "sm_raise"(double* x, Py_ssize_t n, int degree) noexcept nogil
+    void meet "sm_meet"(float* out, float constant, const float* values, const int64_t* columns,
+                        Py_ssize_t n, const int32_t* number, const float* lanes) noexcept nogil
+    void meet "sm_meet"(double* out, double constant, const double* values,
+                        const int64_t* columns, Py_ssize_t n, const int32_t* number,
+                        const double* lanes) noexcept nogil
 
 # Rows of the second matrix whose products are held before they are written, row by row.
 cdef enum:
@@ -67,13 +88,9 @@ cdef enum:
 
 def raise_powers(value_t[::1] x, int degree):
     """x to the power of `degree`, in place."""
-    if x.shape[0] == 0:
-        return
-    with nogil:
-        if value_t is float:
-            raise_float(&x[0], x.shape[0], degree)
-        else:
-            raise_double(&x[0], x.shape[0], degree)
+    if x.shape[0]:
+        with nogil:
+            raise_all(&x[0], x.shape[0], degree)
 
 
 def fill_dense(value_t[:, ::1] out, const value_t[::1] data, const index_t[::1] indices,
@@ -101,53 +118,318 @@ def square_sums(const value_t[::1] data, const index_t[::1] indptr, const int64_
     return result
 
 
-def sparse_products(const value_t[::1] constants, const value_t[::1] data,
-                    const int64_t[::1] indices, const int64_t[::1] indptr,
-                    const value_t[::1] other_constants, const value_t[::1] other_data,
-                    const int64_t[::1] other_indices, const int64_t[::1] other_indptr,
-                    Py_ssize_t n_features, value_t[:, ::1] out):
-    """Dot products of all pairs of rows of two CSR matrices, shape (n_rows, n_other_rows).
+def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
+                    const value_t[::1] other_constants, value_t[:, ::1] out):
+    """Dot products of all pairs of rows with int64 indices, shape (n_rows, n_other_rows).
 
-    Some rows of the first are laid side by side, feature by feature; a row of the second then
-    meets all of them at once. Each row has one more entry, its constant.
+    Some of the rows are laid side by side, feature by feature; another row then meets all of them
+    at once. Each row has one more entry, its constant.
     """
-    # By numpy, which says so where there is not memory enough.
-    cdef int32_t[::1] place = np.full(n_features, -1, dtype=np.int32)
+    # Of each feature that the rows laid side by side have, a number; by numpy, which says so where
+    # there is not memory enough.
+    cdef int32_t[::1] number = np.full(rows.n_features, -1, dtype=np.int32)
+    cdef Types types
+    cdef Rows[value_t, int64_t] a, b
     cdef vector[value_t] lanes
-    cdef value_t held[HELD * LANES]
-    cdef Py_ssize_t block, start, stop, i, j, a, first, last, n = indptr.shape[0] - 1
-    cdef Py_ssize_t m = other_indptr.shape[0] - 1
+    cdef Py_ssize_t block, start, stop, i, j
     cdef int32_t known
+    if value_t is float:
+        types, a, b = FLOAT_INT64, rows.float_int64[0], others.float_int64[0]
+    else:
+        types, a, b = DOUBLE_INT64, rows.double_int64[0], others.double_int64[0]
+    if rows.types != types or others.types != types:
+        raise TypeError("products are of rows of one type, with int64 indices")
     with nogil:
-        for block in range((n + LANES - 1) // LANES):
+        for block in range((a.n + LANES - 1) // LANES):
             start = block * LANES
-            stop = min(start + LANES, n)
+            stop = min(start + <Py_ssize_t> LANES, a.n)
             known = 1  # the constants come first
-            for a in range(indptr[start], indptr[stop]):
-                if place[indices[a]] < 0:
-                    place[indices[a]] = known
+            for j in range(a.indptr[start], a.indptr[stop]):
+                if number[a.indices[j]] < 0:
+                    number[a.indices[j]] = known
                     known += 1
             lanes.assign(<Py_ssize_t> known * LANES, 0)
             for i in range(start, stop):
                 lanes[i - start] = constants[i]
-                for a in range(indptr[i], indptr[i + 1]):
-                    lanes[<Py_ssize_t> place[indices[a]] * LANES + i - start] = data[a]
-            first = 0
-            while first < m:
-                last = min(first + HELD, m)
-                for j in range(first, last):
-                    a = other_indptr[j]
-                    if value_t is float:
-                        spread_float(held + (j - first) * LANES, other_constants[j],
-                                     &other_data[0] + a, &other_indices[0] + a,
-                                     other_indptr[j + 1] - a, &place[0], lanes.data())
-                    else:
-                        spread_double(held + (j - first) * LANES, other_constants[j],
-                                      &other_data[0] + a, &other_indices[0] + a,
-                                      other_indptr[j + 1] - a, &place[0], lanes.data())
-                for i in range(start, stop):
-                    for j in range(first, last):
-                        out[i, j] = held[(j - first) * LANES + i - start]
-                first = last
-            for a in range(indptr[start], indptr[stop]):
-                place[indices[a]] = -1
+                for j in range(a.indptr[i], a.indptr[i + 1]):
+                    lanes[<Py_ssize_t> number[a.indices[j]] * LANES + i - start] = a.data[j]
+            meet_all(lanes, start, stop, &number[0], b, other_constants, out)
+            for j in range(a.indptr[start], a.indptr[stop]):
+                number[a.indices[j]] = -1
+
+
+cdef void meet_all(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
+                   const int32_t* number, const Rows[value_t, int64_t]& others,
+                   const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
+    """Products of all other rows with those from start to stop, whose entries lie in `lanes`."""
+    cdef value_t held[HELD * LANES]
+    cdef Py_ssize_t block, first, last, i, j, a
+    for block in range((others.n + HELD - 1) // HELD):
+        first = block * HELD
+        last = min(first + <Py_ssize_t> HELD, <Py_ssize_t> others.n)
+        for j in range(first, last):
+            a = others.indptr[j]
+            meet(held + (j - first) * LANES, constants[j], others.data + a, others.indices + a,
+                 others.indptr[j + 1] - a, number, lanes.data())
+        for i in range(start, stop):
+            for j in range(first, last):
+                out[i, j] = held[(j - first) * LANES + i - start]
+
+
+# ---------------------------------------------------------------------- trials by stored products
+
+cdef enum:
+    CORRECTIONS_PER_REFRESH = 1 << 16
+
+
+cdef struct Block:
+    # Rows, and what the trials of one label on them change: see `StoredProducts`.
+    Py_ssize_t n_rows
+    Py_ssize_t n_slots
+    Py_ssize_t n_outside
+    Py_ssize_t label
+    Py_ssize_t n_labels
+    double slack
+    const double* products
+    const double* norms
+    const double* measured
+    const double* signs
+    const double* shares
+    const int64_t* slots
+    double* scores
+    double* outputs
+    double* t
+    double* acc
+    double* outside
+    double* multipliers
+    int64_t* joined
+
+
+cdef const double* numbers(const double[::1] array):
+    return &array[0]
+
+
+cdef double* line(double[:, ::1] array, Py_ssize_t i):
+    """A label's row of an array, which lives on; NULL where there is none."""
+    return &array[i, 0] if array is not None and array.shape[1] else NULL
+
+
+cdef Block bind(of, Py_ssize_t label, const double[::1] signs, const double[::1] shares):
+    """The block of a label out of `StoredProducts`, whose arrays stay where they are."""
+    cdef const double[:, ::1] products = of.products
+    cdef const int64_t[::1] slots = of.slots
+    cdef int64_t[:, ::1] joined = of.joined
+    cdef Block block
+    block.n_rows, block.label = products.shape[0], label
+    block.n_labels, block.slack = len(of.scores), of.slack
+    block.n_slots = of.n_slots
+    block.n_outside = 0 if of.outside is None else of.outside.shape[1]
+    block.products = &products[0, 0]
+    block.norms, block.measured = numbers(of.norms), numbers(of.measured)
+    block.signs, block.shares, block.slots = &signs[0], &shares[0], &slots[0]
+    block.scores, block.outputs = line(of.scores, label), line(of.outputs, label)
+    block.t, block.acc = line(of.t, label), line(of.acc, label)
+    block.outside = line(of.outside, label)
+    block.joined = &joined[label, 0] if joined is not None else NULL
+    block.multipliers = line(of.multipliers, 0)
+    if block.multipliers != NULL:
+        block.multipliers += label
+    return block
+
+
+cdef void flush(const Block* block, Label* label) noexcept nogil:
+    add_multiple(block.acc, block.t, label.Z, block.n_slots)
+    label.Z = label.unit_peak = 0.0
+
+
+cdef void forget(const Block* block, Label* label) noexcept nogil:
+    """theta <- 0; what the average has counted stays."""
+    cdef Py_ssize_t i
+    if block.acc != NULL:
+        flush(block, label)
+    for i in range(block.n_slots):
+        block.t[i] = 0.0
+    for i in range(block.n_rows):
+        block.scores[i] = 0.0
+    for i in range(block.n_outside):
+        block.outside[i] = 0.0
+    label.S = Sum(0.0, 0.0, 0.0)
+    label.S_peak = label.S_slack = label.mass = 0.0
+    label.passes += 1
+
+
+cdef double open_scale(const Block* block, Label* label, const Step* step) noexcept nogil:
+    """theta <- keep * theta; the step's size at the scale of t, which may be out of range."""
+    cdef bint restarts = step.keep == 0.0 and label.started
+    if restarts:
+        forget(block, label)
+    if restarts or not label.started:
+        label.scale = ldexp(1.0, ilogb(step.size))
+    else:
+        label.scale *= step.keep
+    return step.size / label.scale
+
+
+cdef void add_square(const Block* block, Label* label, Py_ssize_t j, double size) noexcept nogil:
+    """S once t has taken a step of that size."""
+    cdef double norm2 = block.products[j * block.n_rows + j]
+    cdef double total = size * (2.0 * block.scores[j] + size * norm2)
+    cdef double of_slack = (block.slack * block.slack) * size * (
+        2.0 * block.t[block.slots[j]] + size)
+    add(&label.S, total - of_slack)
+    tidy(&label.S)
+    label.S_slack += of_slack
+    label.S_peak = max(label.S_peak, label.S.high)
+
+
+cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double mass,
+              int64_t trials, CorrectionLog log) except -1 nogil:
+    """Let the vector take the step by row j, the old vector counted first."""
+    cdef Py_ssize_t l = block.label, slot = block.slots[j]
+    cdef Label* label = space.labels + l
+    cdef int32_t forgot = FORGET if step.keep == 0.0 and label.started else 0
+    cdef double before = count_current(space, l, trials)
+    cdef double size = open_scale(block, label, step)
+    if size == 0.0 or not isfinite(size):
+        return TOO_WIDE
+    label.started = 1
+    label.mass = step.keep * label.mass + mass
+    add_square(block, label, j, size)
+    refit(space, l, step.projection)
+    tighten(label)
+    if block.acc != NULL:
+        if must_flush(label, min(before, unit(space, l))):
+            flush(block, label)
+        block.acc[slot] -= label.Z * size
+    block.t[slot] += size
+    add_multiple(block.scores, block.products + j * block.n_rows, size, block.n_rows)
+    if block.joined != NULL and block.joined[j] < 0:
+        block.joined[j] = trials
+    if log is not None:
+        log.corrections.push_back(Correction(
+            slot, trials - label.idle, size, unit(space, l), label.norm, <int32_t> l, forgot, 0))
+    return OK
+
+
+cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* order, Py_ssize_t n,
+               int64_t trials, CorrectionLog log) except -1 nogil:
+    """The first row that is not 0 gives the direction to start from, where the rule has one."""
+    cdef Py_ssize_t i, j
+    cdef Step step
+    if not starts_from_first_row(rule) or space.labels[block.label].started:
+        return OK
+    for i in range(n):
+        j = order[i] if order != NULL else i
+        if block.norms[j] > 0.0 and block.slots[j] >= 0:
+            step = Step(0.0, block.signs[j] / block.norms[j], ONTO_SPHERE)
+            return move(block, space, j, &step, 1.0 / block.norms[j], trials + i, log)
+    return OK
+
+
+cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int64_t trials,
+                 CorrectionLog log) except -1 nogil:
+    """The rule's answer to a trial of row j that fired; `trials` were made before it."""
+    cdef Py_ssize_t l = block.label
+    cdef RowScale row = RowScale(0, 1.0, block.norms[j], 0.0)
+    cdef double y = block.signs[j], mass
+    cdef double* multiplier = NULL
+    if block.multipliers != NULL:
+        multiplier = block.multipliers + j * block.n_labels
+    cdef Trial trial = trial_of(rule, space, l, y * space.sigma[l] * block.scores[j], row.norm,
+                                multiplier[0] if multiplier != NULL else 0.0)
+    cdef Step step
+    if not answer(rule, space.labels + l, &trial, block.shares[j], &row, &step, &mass):
+        return OK
+    step.size *= y
+    if move(block, space, j, &step, mass, trials, log) != OK:
+        return TOO_WIDE
+    settle(rule, space, l, multiplier, mass, trials + 1)
+    return OK
+
+
+cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const int64_t* order,
+                                Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """The next position from i whose row's test fires; n if there is none. Outputs are noted on
+    the way."""
+    cdef Py_ssize_t j, due
+    cdef double sigma = space.sigma[block.label], threshold = space.threshold[block.label]
+    cdef double counted = unit(space, block.label)
+    if order == NULL and block.multipliers == NULL:
+        due = first_due(block.scores, block.signs, block.measured, sigma, threshold, i, n)
+        if block.outputs != NULL:
+            for j in range(i, min(due + 1, n)):
+                block.outputs[j] = counted * block.scores[j]
+        return due
+    while i < n:
+        j = order[i] if order != NULL else i
+        if block.outputs != NULL:
+            block.outputs[j] = counted * block.scores[j]
+        if block.signs[j] * sigma * block.scores[j] <= threshold * block.measured[j]:
+            return i
+        if block.multipliers != NULL and block.multipliers[j * block.n_labels] > 0.0:
+            return i
+        i += 1
+    return n
+
+
+cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) noexcept nogil:
+    cdef const Label* label = space.labels + l
+    cdef double S = total_S(label), window = ldexp(1.0, space.window)
+    return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)
+            or (S > 0.0 and not 1.0 / window < S < window))
+
+
+def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
+                Py_ssize_t n_passes):
+    """Passes over the rows of a block for one label, until one makes no correction.
+
+    Parameters
+    ----------
+    stored : StoredProducts
+        Counts no trials: ``stored.space.trials`` are those before the call.
+    label : int
+    order : ndarray of shape (n_trials,) or None
+        Row of each trial, shuffled before every pass but the first; None: as they come.
+    seed : int
+        Of the shuffling, the number of passes before it added.
+    n_passes : int
+
+    Returns
+    -------
+    tuple
+        As `End` has it.
+    """
+    cdef FirstOrderSpace space = stored.space
+    cdef FirstOrderRule rule = stored.rule
+    cdef CorrectionLog log = space.log
+    signs, shares = stored.signs_and_shares(label)
+    cdef Block block = bind(stored, label, signs, shares)
+    cdef Space* c = &space.c
+    cdef Py_ssize_t i, j = -1, passes = 0, n = block.n_rows if order is None else order.shape[0]
+    cdef int64_t before, refreshed = c.labels[label].corrections, passed_over = 0
+    cdef int64_t* rows = &order[0] if order is not None else NULL
+    cdef int status = OK
+    cdef bint converged = False
+    with nogil:
+        while passes < n_passes and not converged and status == OK and c.labels[label].stopped < 0:
+            if passes > 0 and rows != NULL:
+                shuffle_rows(rows, n, seed + passes)
+            before = c.labels[label].corrections
+            status = start(&block, &rule.rule, c, rows, n, space.trials, log)
+            i = next_due(&block, c, rows, 0, n)
+            while i < n and status == OK:
+                j = rows[i] if rows != NULL else i
+                if block.shares[j] != 0.0 and block.slots[j] < 0:
+                    passed_over += 1
+                elif block.shares[j] != 0.0:
+                    status = correct(&block, &rule.rule, c, j, space.trials + passes * n + i, log)
+                    if status != OK or c.labels[label].stopped >= 0:
+                        break
+                    if must_refresh(c, label, refreshed):
+                        with gil:
+                            stored.refresh(label)
+                        refreshed = c.labels[label].corrections
+                i = next_due(&block, c, rows, i + 1, n)
+            passes += 1
+            converged = c.labels[label].corrections == before
+    return status, (j if status != OK else -1), passes, converged, passed_over

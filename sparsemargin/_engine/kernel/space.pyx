@@ -1,9 +1,9 @@
-"""The kernel space: vectors as combinations of a pool of rows, for p = 2.
+"""The kernel space: vectors as combinations of a support set, for p = 2.
 
 The vector of a label is ``theta = scale * sum_i t_i phi(x_i)`` over the rows that have corrected
 some label, which all labels share. A correction changes one t_i and the label's few numbers;
 ``S = |sum_i t_i phi(x_i)|^2`` follows from the row's score. The average of the hypotheses is kept
-like the linear space's, ``Z t + acc``, an entry a row of the pool.
+like the linear space's, ``Z t + acc``, an entry a row.
 """
 
 from libc.math cimport INFINITY
@@ -15,23 +15,38 @@ import sys
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, refit
-from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.first_order.rules cimport FREE
+from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 
-from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, flag, part, real, require, require_within, whole, writable
-)
 from sparsemargin._engine.kernel.states import (
-    kernel_state, pool_state, restored_kernel, restored_pool
+    kernel_state, restored_kernel, restored_support, support_state
 )
-from sparsemargin._engine.kernel.support import Pool
+from sparsemargin._engine.kernel.support import SupportSet
+from sparsemargin._engine.state import (
+    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, whole, writable
+)
 
 # In one array: their bytes can still be counted.
 MOST_NUMBERS = sys.maxsize // 8
 
+cdef enum:
+    WINDOW = 600  # 2**-WINDOW < S < 2**WINDOW
+
+SCHEMA = {
+    "n_labels": (whole, 1, MOST_NUMBERS),
+    "n_features": (whole, 1, MOST_NUMBERS),
+    "bias": (real, 0.0, INFINITY),
+    "slack": (real, 0.0, INFINITY),
+    "averaged": (flag,),
+    "normalized": (flag,),
+    "trials": (whole, 0, MAX_TRIALS),
+    "rows_taken": (whole, 0, MAX_TRIALS),
+    "max_support": (optional, whole, 1, MOST_NUMBERS),
+}
+
 
 cdef class KernelSpace(FirstOrderSpace):
-    """The learned state of all labels, over one pool of rows.
+    """The learned state of all labels, over one support set.
 
     Parameters
     ----------
@@ -44,29 +59,35 @@ cdef class KernelSpace(FirstOrderSpace):
     log : CorrectionLog or None
         Where the corrections are logged.
     max_support : int or None
-        Rows that the pool may hold.
+        Rows that the support set may hold.
     """
 
-    def __init__(self, kernel, Py_ssize_t n_features, Py_ssize_t n_labels, *, double bias,
-                 double slack, bint averaged, bint normalized, log, max_support):
-        self.n_features = n_features
-        self.c.n_labels = n_labels
-        self.c.bias = bias
-        self.c.slack = slack
-        self.c.averaged = averaged
-        self.c.normalized = normalized
-        self.c.window = 600
-        self.kernel, self.log, self.max_support = kernel, log, max_support
-        self.pool = Pool()
+    cdef readonly object kernel, pool, t, acc, origin, passed_over, max_support
+    cdef readonly int64_t rows_taken
+    cdef readonly Py_ssize_t n_features
+
+    def __init__(self, kernel, n_features, n_labels, *, log, **settings):
+        self.take_settings({"n_features": n_features, "n_labels": n_labels, "trials": 0,
+                            "rows_taken": 0, **settings})
+        self.kernel, self.log = kernel, log
+        self.pool = SupportSet()
         self.passed_over = np.zeros(n_labels, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
         self.t = self.acc = np.zeros((n_labels, 0))
         self.open_labels(2.0)
 
+    cdef take_settings(self, found):
+        self.c.window = WINDOW
+        self.c.n_labels, self.n_features = found["n_labels"], found["n_features"]
+        self.c.bias, self.c.slack = found["bias"], found["slack"]
+        self.c.averaged, self.c.normalized = found["averaged"], found["normalized"]
+        self.trials, self.rows_taken = found["trials"], found["rows_taken"]
+        self.max_support = found["max_support"]
+
     def __getstate__(self):
         n = self.n_support
         return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
-                "kernel": kernel_state(self.kernel), "pool": pool_state(self.pool),
+                "kernel": kernel_state(self.kernel), "pool": support_state(self.pool),
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
                 "trials": self.trials, "rows_taken": self.rows_taken,
@@ -78,51 +99,24 @@ cdef class KernelSpace(FirstOrderSpace):
         return copyreg.__newobj__, (KernelSpace,), self.__getstate__()
 
     def __setstate__(self, state):
-        self.c.window = 600
-        self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS)
-        self.n_features = whole(state, "n_features", 1, MOST_NUMBERS)
-        self.c.bias = real(state, "bias", 0.0, INFINITY)
-        self.c.slack = real(state, "slack", 0.0, INFINITY)
-        self.c.averaged = flag(state, "averaged")
-        self.c.normalized = flag(state, "normalized")
-        self.trials = whole(state, "trials", 0, MAX_TRIALS)
-        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
-        self.max_support = None
-        if part(state, "max_support") is not None:
-            self.max_support = whole(state, "max_support", 1, MOST_NUMBERS)
+        self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
-        self.pool = restored_pool(part(state, "pool"), self.kernel, self.n_features)
-        self.take_numbers(state)
+        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
+        cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
+        arrays = fields(state, {
+            "t": (array_of, np.float64, (k, n)),
+            "acc": (array_of, np.float64, (k, n if self.c.averaged else 0)),
+            "origin": (array_of, np.int64, (n,)),
+            "passed_over": (array_of, np.int64, (k,), 0, MAX_TRIALS),
+        })
+        arrays = {name: writable(array) for name, array in arrays.items()}
+        self.restore_labels(2.0, part(state, "labels"))
+        self.t, self.acc = arrays["t"], arrays["acc"]
+        self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
         self.log = None if part(state, "log") is None else CorrectionLog()
         if self.log is not None:
             self.log.take_corrections(state["log"], self.n_support)
             require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
-
-    cdef take_numbers(self, state):
-        """Take in the arrays of a state, of the types and shapes they must have."""
-        cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
-        layout = {
-            "t": ((k, n), np.float64),
-            "acc": ((k, n if self.c.averaged else 0), np.float64),
-            "origin": ((n,), np.int64),
-            "passed_over": ((k,), np.int64),
-        }
-        arrays = {name: writable(array_of(state, name, kind, shape))
-                  for name, (shape, kind) in layout.items()}
-        require_within("passed_over", arrays["passed_over"], 0, MAX_TRIALS)
-        self.restore_labels(2.0, part(state, "labels"))
-        self.t, self.acc = arrays["t"], arrays["acc"]
-        self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
-
-    cdef bind_rows(self, Py_ssize_t room):
-        """Make room for so many coefficients of each label."""
-        shape = self.c.n_labels, room
-        n = min(room, self.t.shape[1])
-        t, self.t = self.t, np.zeros(shape)
-        self.t[:, :n] = t[:, :n]
-        acc, self.acc = self.acc, np.zeros(shape if self.c.averaged else (self.c.n_labels, 0))
-        if self.c.averaged:
-            self.acc[:, :n] = acc[:, :n]
 
     @property
     def multipliers(self):
@@ -135,22 +129,26 @@ cdef class KernelSpace(FirstOrderSpace):
 
     @property
     def nbytes(self):
-        """Of the pool's rows and coefficients."""
+        """Of the support set and its coefficients."""
         return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
 
     @property
     def free(self):
-        """Rows that the pool still has room for; infinity where it is not bounded."""
+        """Rows that there is still room for; infinity where they are not bounded."""
         return INFINITY if self.max_support is None else self.max_support - len(self.pool)
 
     def reserve(self, Py_ssize_t n_new):
         """Have room for the coefficients of so many more rows, all 0."""
-        cdef Py_ssize_t needed = len(self.pool) + n_new
-        if needed > self.t.shape[1]:
-            self.bind_rows(max(needed, 2 * self.t.shape[1]))
+        cdef Py_ssize_t n = self.t.shape[1], needed = len(self.pool) + n_new
+        if needed <= n:
+            return
+        more = np.zeros((self.c.n_labels, max(needed, 2 * n) - n))
+        self.t = np.concatenate([self.t, more], axis=1)
+        if self.c.averaged:
+            self.acc = np.concatenate([self.acc, more], axis=1)
 
     def adopt(self, points, rows, Py_ssize_t n_new, which, Py_ssize_t log_start):
-        """Let those of the n_new reserved rows into the pool that made corrections.
+        """Let those of the n_new reserved rows into the support set that made corrections.
 
         Parameters
         ----------
@@ -165,17 +163,16 @@ cdef class KernelSpace(FirstOrderSpace):
             Corrections logged before.
         """
         cdef Py_ssize_t e, k = len(self.pool), n_joined = len(which)
-        cdef int64_t[::1] place
+        cdef int64_t[::1] slots
         for array in ((self.t, self.acc) if self.c.averaged else (self.t,)):
             array[:, k:k + n_joined] = array[:, k + which]
             array[:, k + n_joined:k + n_new] = 0.0
         if self.log is not None:
-            places = np.zeros(n_new, dtype=np.int64)
-            places[which] = np.arange(k, k + n_joined)
-            place = places
+            slots = np.zeros(n_new, dtype=np.int64)
+            np.asarray(slots)[which] = np.arange(k, k + n_joined)
             for e in range(log_start, <Py_ssize_t> self.log.corrections.size()):
                 if self.log.corrections[e].row >= k:
-                    self.log.corrections[e].row = place[self.log.corrections[e].row - k]
+                    self.log.corrections[e].row = slots[self.log.corrections[e].row - k]
         if n_joined:
             self.pool.extend(points)
             self.origin = np.concatenate([self.origin, rows])
@@ -201,11 +198,10 @@ cdef class KernelSpace(FirstOrderSpace):
 
     def restore(self, saved):
         """Take back what has happened since `save`."""
-        n_logged, arrays = saved
-        for array, kept in zip(
-            (self.labels, self.sigma, self.threshold, self.t, self.acc), arrays, strict=True
-        ):
-            array[...] = kept
+        n_logged, copies = saved
+        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
+        for array, copied in zip(arrays, copies, strict=True):
+            array[...] = copied
         if self.log is not None:
             self.log.corrections.resize(<size_t> n_logged)
 
@@ -234,7 +230,7 @@ cdef class KernelSpace(FirstOrderSpace):
                     break
 
     def coefficients(self):
-        """Of each row of the pool in the hypothesis, shape (n_labels, n_support)."""
+        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
         n = self.n_support
         a, b = self.mixture()
         result = self.t[:, :n] * a[:, np.newaxis]
@@ -243,7 +239,7 @@ cdef class KernelSpace(FirstOrderSpace):
         return result
 
     def count_support(self):
-        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        """Rows that each label's hypothesis is made of, shape (n_labels,)."""
         if self.log is None:
             return np.count_nonzero(self.coefficients(), axis=1)
         entries = self.log.entries()

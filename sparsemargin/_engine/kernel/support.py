@@ -1,4 +1,4 @@
-"""Rows as a kernel takes them, and the pool of those that have made corrections."""
+"""Rows as a kernel takes them, and the set of those that have made corrections."""
 
 from __future__ import annotations
 
@@ -6,23 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine import kernels
+from sparsemargin._engine.kernel.products import fill_dense
+from sparsemargin._engine.rows.csr import Csr
 
-# Entries a growing array has room for at first.
+# Entries a growing column has room for at first.
 _ROOM = 256
-
-
-class Sparse(NamedTuple):
-    """The arrays of CSR rows; `indptr` may begin anywhere in the other two."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    n_features: int
-
-    @property
-    def n(self) -> int:
-        return len(self.indptr) - 1
 
 
 class Points(NamedTuple):
@@ -30,7 +18,7 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    matrix : ndarray of shape (n_points, n_columns), or Sparse, or ndarray of shape (n_points,)
+    matrix : ndarray of shape (n_points, n_columns), or Csr, or ndarray of shape (n_points,)
         What the kernel computes with.
     lengths : ndarray of shape (n_points,)
         ``sqrt(K(x, x))``, the intercept's part included; 1 where it is not known.
@@ -51,103 +39,94 @@ class Points(NamedTuple):
 
     def part(self, start: int, stop: int) -> Points:
         """Points start..stop-1, where they lie."""
-        matrix = self.matrix
-        if isinstance(matrix, Sparse):
-            matrix = matrix._replace(indptr=matrix.indptr[start : stop + 1])
-        else:
-            matrix = matrix[start:stop]
-        lengths, squares = self.lengths[start:stop], self.squares[start:stop]
-        return Points(matrix, lengths, squares, self.measured)
+        is_sparse = isinstance(self.matrix, Csr)
+        matrix = self.matrix.part(start, stop) if is_sparse else self.matrix[start:stop]
+        return Points(matrix, self.lengths[start:stop], self.squares[start:stop], self.measured)
 
     def take(self, which: np.ndarray) -> Points:
         """The points of these places."""
-        matrix = self.matrix
-        matrix = take_rows(matrix, which) if isinstance(matrix, Sparse) else matrix[which]
+        is_sparse = isinstance(self.matrix, Csr)
+        matrix = take_rows(self.matrix, which) if is_sparse else self.matrix[which]
         return Points(matrix, self.lengths[which], self.squares[which], self.measured)
 
 
-def take_rows(rows: Any, which: np.ndarray) -> Sparse:
-    """The CSR rows of these numbers, with int64 indices."""
+def take_rows(rows: Csr, which: np.ndarray) -> Csr:
+    """The rows of these numbers, with int64 indices."""
     starts = rows.indptr[which].astype(np.int64)
     sizes = rows.indptr[which + 1] - starts
     indptr = np.zeros(len(which) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])
     entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
-    return Sparse(
-        rows.data[entries], rows.indices[entries].astype(np.int64), indptr, rows.n_features
-    )
+    indices = rows.indices[entries].astype(np.int64)
+    return Csr(rows.data[entries], indices, indptr, rows.n_features)
 
 
-def as_dense(rows: Any, which: np.ndarray, scale: np.ndarray, n_columns: int) -> np.ndarray:
-    """The rows of these numbers times their scale, in so many columns."""
-    out = np.zeros((len(which), n_columns), dtype=rows.data.dtype)
-    kernels.for_rows(rows).fill_dense(
-        out, rows.data, rows.indices, rows.indptr, which, np.ascontiguousarray(scale)
-    )
-    return out
+def scaled_rows(
+    rows: Csr, which: np.ndarray, scale: np.ndarray, n_columns: int, *, dense: bool
+) -> Any:
+    """The rows of these numbers times their scale: in so many columns if dense, else as Csr."""
+    if dense:
+        out = np.zeros((len(which), n_columns), dtype=rows.data.dtype)
+        fill_dense(out, rows.data, rows.indices, rows.indptr, which, scale)
+        return out
+    picked = take_rows(rows, which)
+    data = picked.data * np.repeat(scale, np.diff(picked.indptr))
+    return picked.with_data(data.astype(picked.data.dtype, copy=False))
 
 
-class _Growing:
-    """An array that grows at its end."""
-
-    def __init__(self, array: np.ndarray):
-        self.n = len(array)
-        self.array = array
-
-    def extend(self, more: np.ndarray) -> None:
-        n = self.n + len(more)
-        if n > len(self.array):
-            fresh = np.empty((max(n, 2 * self.n, _ROOM), *more.shape[1:]), dtype=self.array.dtype)
-            fresh[: self.n] = self.array[: self.n]
-            self.array = fresh
-        self.array[self.n : n] = more
-        self.n = n
-
-    @property
-    def filled(self) -> np.ndarray:
-        return self.array[: self.n]
-
-
-class Pool:
-    """Points that grow in number."""
+class SupportSet:
+    """Points that have made corrections, in columns that grow at their end."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, _Growing] = {}
+        self.columns: dict[str, np.ndarray] = {}  # with room for more
+        self.sizes: dict[str, int] = {}
         self.n_features = 0
         self.is_sparse = False
 
     @classmethod
-    def of(cls, columns: dict[str, np.ndarray], n_features: int, *, is_sparse: bool) -> Pool:
-        """The pool that has these columns."""
-        pool = cls()
-        pool.n_features, pool.is_sparse = n_features, is_sparse
-        for name, column in columns.items():
-            pool.columns[name] = _Growing(column)
-        return pool
+    def of(cls, columns: dict[str, np.ndarray], n_features: int, *, is_sparse: bool) -> SupportSet:
+        """The set that has these columns."""
+        made = cls()
+        made.n_features, made.is_sparse = n_features, is_sparse
+        made.columns = columns
+        made.sizes = {name: len(column) for name, column in columns.items()}
+        return made
 
     def __len__(self) -> int:
-        return self.columns["lengths"].n if self.columns else 0
+        return self.sizes.get("lengths", 0)
+
+    @property
+    def filled(self) -> dict[str, np.ndarray]:
+        """The columns without their room for more."""
+        return {name: column[: self.sizes[name]] for name, column in self.columns.items()}
 
     @property
     def nbytes(self) -> int:
-        return sum(column.filled.nbytes for column in self.columns.values())
+        return sum(column.nbytes for column in self.filled.values())
 
     def extend(self, points: Points) -> None:
         """Take these points in, at the end."""
         matrix = points.matrix
         arrays = {"lengths": points.lengths, "squares": points.squares}
-        if isinstance(matrix, Sparse):
+        if isinstance(matrix, Csr):
             self.is_sparse, self.n_features = True, matrix.n_features
             first, last = matrix.indptr[0], matrix.indptr[-1]
             arrays["data"] = matrix.data[first:last]
             arrays["indices"] = matrix.indices[first:last]
-            arrays["ends"] = matrix.indptr[1:] - first
-            if self.columns:
-                arrays["ends"] = arrays["ends"] + self.columns["data"].n
+            arrays["ends"] = matrix.indptr[1:] - first + self.sizes.get("data", 0)
         else:
             arrays["matrix"] = matrix
         for name, array in arrays.items():
-            self.columns.setdefault(name, _Growing(np.empty_like(array[:0]))).extend(array)
+            self._append(name, array)
+
+    def _append(self, name: str, more: np.ndarray) -> None:
+        column, n = self.columns.get(name, more[:0]), self.sizes.get(name, 0)
+        size = n + len(more)
+        if size > len(column):
+            column = np.empty((max(size, 2 * n, _ROOM), *more.shape[1:]), dtype=column.dtype)
+            column[:n] = self.columns.get(name, more)[:n]
+        column[n:size] = more
+        self.columns[name], self.sizes[name] = column, size
 
     def resize(self, n_before: int, n_features: int, first: int) -> None:
         """Keep the features from `first` on, of n_before, and let them be n_features.
@@ -156,24 +135,23 @@ class Pool:
         """
         self.n_features = n_features
         if self.is_sparse:
-            self.columns["indices"].filled[:] -= first
+            self.filled["indices"][:] -= first
         elif self.columns:
-            old = self.columns["matrix"].filled
+            old = self.filled["matrix"]
             matrix = np.zeros((len(old), n_features + old.shape[1] - n_before), dtype=old.dtype)
-            kept = min(n_features, n_before - first)
-            matrix[:, :kept] = old[:, first : first + kept]
+            n_kept = min(n_features, n_before - first)
+            matrix[:, :n_kept] = old[:, first : first + n_kept]
             matrix[:, n_features:] = old[:, n_before:]
-            self.columns["matrix"] = _Growing(matrix)
+            self.columns["matrix"] = matrix
 
     @property
     def points(self) -> Points:
         """All of them, where they lie: valid until more are taken in."""
         if not self.columns:
             return Points(np.empty((0, 0)), np.empty(0), np.empty(0))
-        filled = {name: column.filled for name, column in self.columns.items()}
+        filled = self.filled
         matrix: Any = filled.get("matrix")
         if self.is_sparse:
-            starts = np.zeros(len(self) + 1, dtype=np.int64)
-            starts[1:] = filled["ends"]
-            matrix = Sparse(filled["data"], filled["indices"], starts, self.n_features)
+            indptr = np.append(0, filled["ends"])
+            matrix = Csr(filled["data"], filled["indices"], indptr, self.n_features)
         return Points(matrix, filled["lengths"], filled["squares"])

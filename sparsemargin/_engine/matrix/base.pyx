@@ -1,11 +1,13 @@
-"""A vector over the features seen so far, and what a matrix Perceptron keeps beside it.
+"""What matrix Perceptrons share: a vector over a basis, its averages, counts and log.
 
-Features are renumbered in the order in which mistaken rows bring them: what a mistake works on
-is then short and contiguous, however many columns X has.
+The basis is made of what mistakes have brought. `FeatureSpace` numbers features in the order in
+which mistaken rows bring them: what a mistake works on is then short and contiguous, however many
+columns X has. In `DualSpace` all vectors are combinations of the rows mistaken, each divided by its
+length in feature space: what is needed of a row is its products with these.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, fabs, pow
+from libc.math cimport INFINITY, fabs, pow, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport copy, fill
 from libcpp.vector cimport vector
@@ -14,12 +16,13 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.matrix.sparse_products cimport sparse_dot
-from sparsemargin._engine.numerics.power cimport make_power
-from sparsemargin._engine.rows.csr cimport RowScale
-from sparsemargin._engine.state cimport as_array, doubles, take
-from sparsemargin._engine.rows.types cimport OK, index_t, value_t
-from sparsemargin._engine.numerics.vectors cimport add_multiple
+from sparsemargin._engine.numerics.arithmetic cimport make_power
+from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
+from sparsemargin._engine.rows.csr cimport (
+    DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
+)
+from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
+from sparsemargin._engine.vectors cimport as_array, doubles, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (
@@ -28,183 +31,90 @@ from sparsemargin._engine.state import (
 )
 
 
-# Counts that are saved as they are.
-COUNTS = ("trials", "corrections", "updates", "limit", "rows_taken")
+cdef class Record:
+    """A state that is written, or read: what a field is called and must be is said once."""
+
+    def __init__(self, state=None):
+        self.writing = state is None
+        self.fields = {} if state is None else state
+
+    cdef bint flag(self, name, bint value) except *:
+        if self.writing:
+            self.fields[name] = bool(value)
+        return flag(self.fields, name)
+
+    cdef int64_t whole(self, name, int64_t value, low, high) except? -1:
+        if self.writing:
+            self.fields[name] = value
+        return whole(self.fields, name, low, high)
+
+    cdef double real(self, name, double value) except *:
+        if self.writing:
+            self.fields[name] = value
+            return value
+        return real(self.fields, name, -INFINITY, INFINITY)
 
 
-cdef class Values:
-    """Values of the type rows are stored in."""
-
-    def __init__(self, bint single):
-        self.single = single
-
-    cdef int append(self, const vector[double]* values) except -1 nogil:
-        cdef size_t j
-        for j in range(values.size()):
-            if self.single:
-                self.singles.push_back(<float> values[0][j])
-            else:
-                self.doubles.push_back(values[0][j])
+cdef int vector_field(Record record, name, stored_vector& values, length) except -1:
+    """Of that length; None: of any."""
+    if record.writing:
+        if stored_vector is vector[int32_t]:
+            dtype = np.int32
+        elif stored_vector is vector[int64_t]:
+            dtype = np.int64
+        elif stored_vector is vector[float]:
+            dtype = np.float32
+        else:
+            dtype = np.float64
+        record.fields[name] = as_array(values.data(), values.size(), dtype)
         return OK
-
-    cdef double stored(self, double value) noexcept nogil:
-        """What becomes of a value that is stored: what is worked with from the first, too."""
-        return <float> value if self.single else value
-
-    cdef double at(self, int64_t j) noexcept nogil:
-        return self.singles[j] if self.single else self.doubles[j]
-
-    cdef int64_t n_bytes(self) noexcept nogil:
-        return self.singles.size() * sizeof(float) + self.doubles.size() * sizeof(double)
-
-    cdef void clear(self) noexcept nogil:
-        """Forget all values, and give back their memory."""
-        self.singles = vector[float]()
-        self.doubles = vector[double]()
-
-    cdef array(self):
-        """A copy of the values."""
-        if self.single:
-            return as_array(self.singles.data(), self.singles.size(), np.float32)
-        return doubles(self.doubles)
-
-    cdef int take_array(self, name, state, length) except -1:
-        """The other way round, for the array called `name`."""
-        if self.single:
-            return take(self.singles, name, state, length)
-        return take(self.doubles, name, state, length)
+    return take(values, name, record.fields,
+                length_of(record.fields, name) if length is None else length)
 
 
-cdef class RowStore:
-    """Rows over the features seen, one after the other."""
-
-    def __init__(self, bint single):
-        self.start.push_back(0)
-        self.values = Values(single)
-
-    cdef int append(self, const vector[double]* values,
-                    const vector[int32_t]* places) except -1 nogil:
-        self.values.append(values)
-        self.places.insert(self.places.end(), places.begin(), places.end())
-        self.start.push_back(self.places.size())
-        return OK
-
-    cdef Py_ssize_t count(self) noexcept nogil:
-        return self.start.size() - 1
-
-    cdef int read(self, size_t i, vector[double]* values,
-                  vector[int32_t]* places) except -1 nogil:
-        cdef int64_t j
-        values.clear()
-        for j in range(self.start[i], self.start[i + 1]):
-            values.push_back(self.values.at(j))
-        places.assign(self.places.begin() + self.start[i], self.places.begin() + self.start[i + 1])
-        return OK
-
-    cdef void clear(self) noexcept nogil:
-        self.start.resize(1)
-        self.places = vector[int32_t]()
-        self.values.clear()
-
-    cdef dict arrays(self):
-        """A copy of the rows."""
-        return {"start": as_array(self.start.data(), self.start.size(), np.int64),
-                "places": as_array(self.places.data(), self.places.size(), np.int32),
-                "values": self.values.array()}
-
-    cdef int take_arrays(self, state, n_seen) except -1:
-        """The other way round, for rows over the places from 1 to n_seen - 1."""
-        n_stored = length_of(state, "places")
-        take(self.start, "start", state, length_of(state, "start"))
-        take(self.places, "places", state, n_stored)
-        self.values.take_array("values", state, n_stored)
-        require_starts("start", state["start"], n_stored)
-        require_within("places", state["places"], 1, n_seen - 1)
-        return OK
-
-
-cdef int take_row(SeenSpace space, const RowScale* scale, const value_t* values,
-                  const index_t* columns, Py_ssize_t nnz) except -1 nogil:
-    """Make the augmented row, divided by its norm, the one at hand; new features get places."""
-    cdef Py_ssize_t j, column
-    cdef double value
-    space.x.clear()
-    space.at.clear()
-    for j in range(nnz + (1 if space.bias else 0)):
-        value = space.rows.values.stored(
-            (values[j] if j < nnz else space.bias) * scale.factor / scale.norm)
-        if value == 0.0:
-            continue
-        column = columns[j] if j < nnz else space.n_coordinates - 1
-        if space.place[column] == 0:
-            space.place[column] = space.n_seen
-            space.n_seen += 1
-        space.x.push_back(value)
-        space.at.push_back(space.place[column])
-    space.widen()
+cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
+    """Of rows over the features met, numbered from 1 to n_columns - 1."""
+    if record.writing:
+        record.fields[name] = {}
+    cdef Record inner = Record(part(record.fields, name))
+    inner.writing = record.writing
+    vector_field(inner, "start", rows.start, None)
+    vector_field(inner, "places", rows.columns, None)
+    n = rows.columns.size()
+    if rows.values.single:
+        vector_field(inner, "values", rows.values.singles, n)
+    else:
+        vector_field(inner, "values", rows.values.doubles, n)
+    require_starts("start", inner.fields["start"], n)
+    require_within("places", inner.fields["places"], 1, n_columns - 1)
     return OK
 
 
-cdef class SeenSpace:
-    """What the spaces of matrix Perceptrons share: one label's weights, averages and counts.
+cdef class MatrixSpace:
+    """One label's vector over a basis, and what a matrix Perceptron keeps beside it.
 
     Parameters
     ----------
-    n_features : int
-    p : float
-    bias : float
-        Value of the intercept's coordinate; 0: there is none.
-    single : bool
-        Whether rows are stored as float32.
     averaged, normalized, logged : bool
         Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
         corrections are logged, for hypotheses that are replayed.
     most_updates : int or None
         Corrections that may change the matrix; None: any number.
-    solver : {"auto", "implicit", "primal"}
-    room, primal_room : int
-        Bytes the matrix may take; and its n x n form, where that is not asked for.
+    room : int
+        Bytes the matrix may take.
     """
 
     def __init__(self, **settings):
         self.settings = settings
         self.open(**settings)
-        if self.primal:
-            self.lay_out()
 
-    def open(self, *, Py_ssize_t n_features, double p, double bias, bint single, bint averaged,
-             bint normalized, bint logged, most_updates, solver, int64_t room,
-             int64_t primal_room):
-        self.p = p
-        self.bias = bias
-        self.n_coordinates = n_features + (1 if bias else 0)
-        require(2.0 <= p <= MAX_P and self.n_coordinates > 0, "its settings are out of range")
+    def open(self, *, bint averaged, bint normalized, bint logged, most_updates, int64_t room):
         self.averaged, self.normalized, self.logged = averaged, normalized, logged
         self.most_updates = -1 if most_updates is None else most_updates
-        self.automatic, self.primal = solver == "auto", solver == "primal"
-        self.room, self.primal_room = room, primal_room
+        self.room = room
         self.limit = -1
-        self.n_seen = 1
+        self.unit = 1.0
         self.predictor = None
-        self.place_of = np.zeros(self.n_coordinates, dtype=np.int32)
-        self.rows, self.logged_rows = RowStore(single), RowStore(single)
-        self.w.resize(1)
-        self.total.resize(1)
-        self.v.resize(1)
-        self.bind()
-
-    cdef bind(self):
-        cdef int32_t[::1] place = self.place_of
-        self.place = &place[0]
-        self.power = make_power(self.p)
-
-    cdef Py_ssize_t stride(self) noexcept nogil:
-        """Places there may ever be, for which the n x n form is laid out."""
-        return self.n_coordinates + 1
-
-    cdef int lay_out(self) except -1 nogil:
-        """Go over to the n x n form."""
-        return OK
 
     # -------------------------------------------------------------------------------- learning
 
@@ -212,46 +122,33 @@ cdef class SeenSpace:
         """v <- v + step * x, the matrix with it, and w as it then is."""
         return OK
 
-    cdef bint looks_ahead(self) noexcept nogil:
-        """Whether products with rows to come are worth working out before their turn."""
-        return False
-
-    cdef double cost(self) noexcept nogil:
-        """About how many multiplications the next correction takes."""
-        return 0.0
-
-    cdef void move_v(self, double step) noexcept nogil:
-        """v <- v + step * x."""
-        cdef size_t j
-        cdef double before
-        for j in range(self.at.size()):
-            before = self.v[self.at[j]]
-            self.v[self.at[j]] = before + step * self.x[j]
-            self.nonzero += (self.v[self.at[j]] != 0.0) - (before != 0.0)
-
-    cdef int widen(self) except -1 nogil:
-        """Let the vectors reach as far as the places."""
-        self.w.resize(self.n_seen)
-        self.v.resize(self.n_seen)
-        if self.averaged:
-            self.total.resize(self.n_seen)
+    cdef int log_row(self) except -1 nogil:
+        """Log the row of the correction under way."""
         return OK
 
-    cdef int correct(self, double step, int64_t row) except -1 nogil:
-        """A mistake on the row at hand, number `row`."""
+    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
+        """Let the row of that correction in another's log be the one under way."""
+        return OK
+
+    cdef double reciprocal_norm(self) except -1.0 nogil:
+        """1 / ||w||_q; 0 where w is 0."""
+        return 1.0
+
+    cdef int correct(self, double step, int64_t number) except -1 nogil:
+        """A mistake on the row at hand, called by that number."""
         self.count_current()
         self.begin = self.trials
         if self.logged:
-            self.logged_rows.append(&self.x, &self.at)
+            self.log_row()
             self.logged_steps.push_back(step)
             self.logged_begins.push_back(self.begin)
         self.move(step)
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
             fill(self.w.begin(), self.w.end(), 0.0)
-        self.unit = reciprocal_norm(self.w, self.p) if self.normalized else 1.0
+        self.unit = self.reciprocal_norm() if self.normalized else 1.0
         self.corrections += 1
-        self.mistakes.push_back(row)
+        self.mistakes.push_back(number)
         return OK
 
     cdef void count_current(self) noexcept nogil:
@@ -261,18 +158,11 @@ cdef class SeenSpace:
                          (self.trials - self.begin) * self.unit, self.total.size())
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
-        """Whether a correction may make the matrix larger by that much."""
+        """Whether a correction may make the matrix as large as that."""
         if 0 <= self.most_updates <= self.updates:
             return False
         self.full = self.full or n_bytes > self.room
         return not self.full
-
-    cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil:
-        """Whether it is time for the n x n form: it fits, and corrections have come to cost more
-        without it."""
-        cdef double side = self.stride()
-        return (self.automatic and not self.primal and cost > primal_cost
-                and 8.0 * side * side <= self.primal_room)
 
     # ----------------------------------------------------------------------------- for Python
 
@@ -280,91 +170,36 @@ cdef class SeenSpace:
         """Count n more trials that made no correction."""
         self.trials += n
 
-    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearSpace.resize`.
-
-        Raises
-        ------
-        ValueError
-            If the n x n form would have no room.
-        """
-        cdef Py_ssize_t bias = 1 if self.bias else 0, side = n_features + bias + 1
-        seen = self.seen_part()
-        if self.primal and 8.0 * side * side > self.room:
-            raise ValueError(
-                f"An n x n matrix over {n_features} features would take "
-                f"{8.0 * side * side / 2**30:.3g} GiB, more than it may. Begin anew with "
-                "solver='implicit', or pass hash_bits."
-            )
-        start, first = max(-first, 0), max(first, 0)
-        kept = min(n_features - start, self.n_coordinates - bias - first)
-        fresh = np.zeros(n_features + bias, dtype=np.int32)
-        fresh[start:start + kept] = self.place_of[first:first + kept]
-        if bias:
-            fresh[n_features] = self.place_of[self.n_coordinates - 1]
-        self.settings = {**self.settings, "n_features": n_features}
-        self.n_coordinates, self.place_of = n_features + bias, fresh
-        self.bind()
-        if self.primal:
-            self.lay_seen_part(seen)
-
-    def count_rows(self, int64_t n):
-        """Count n more rows of a stream, by which its mistakes are numbered."""
-        self.rows_taken += n
-
-    def summed(self):
-        """Sum of the hypotheses, each as often as it lasted, shape (n_coordinates,)."""
-        summed = doubles(self.total) + (self.trials - self.begin) * self.unit * doubles(self.w)
-        return summed[self.place_of]
-
-    def take_sums(self, sums, int64_t trials):
-        """Let the average have counted hypotheses that come to these sums, which are 0 for features
-        not seen, in so many trials."""
-        cdef const double[::1] by_coordinate = sums
-        cdef Py_ssize_t i
-        self.trials = self.begin = trials
-        self.predictor = None
-        fill(self.total.begin(), self.total.end(), 0.0)
-        if self.averaged:
-            for i in range(self.n_coordinates):
-                if self.place[i]:
-                    self.total[self.place[i]] = by_coordinate[i]
-
     @property
     def mistaken_rows(self):
         """Number of each mistake's row, shape (corrections,)."""
-        return as_array(self.mistakes.data(), self.mistakes.size(), "i8")
+        return as_array(self.mistakes.data(), self.mistakes.size(), np.int64)
+
+    def sum_of_hypotheses(self):
+        """Each as often as it lasted, over the basis."""
+        return doubles(self.total) + (self.trials - self.begin) * self.unit * doubles(self.w)
 
     def hypothesis(self):
-        """The vector that predicts, by place, shape (n_seen,); kept until the next trial."""
-        cdef double current = self.unit
+        """The vector that predicts, over the basis; the same array until the next trial."""
         moment = self.trials, self.corrections
-        if self.predictor is not None and self.predictor[0] == moment:
-            return self.predictor[1]
-        vector = doubles(self.w)
-        if self.averaged:
-            current *= self.trials - self.begin
-            vector = (doubles(self.total) + current * vector) / max(self.trials, 1)
-        elif self.normalized:
-            vector = vector * current
-        self.predictor = moment, vector
-        return vector
-
-    def weights(self):
-        """The vector that predicts, shape (n_coordinates,)."""
-        return self.hypothesis()[self.place_of]
-
-    @property
-    def n_features(self):
-        return self.n_coordinates - (1 if self.bias else 0)
+        if self.predictor is None or self.predictor[0] != moment:
+            vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
+                      else doubles(self.w) * self.unit)
+            self.predictor = moment, vector
+        return self.predictor[1]
 
     def rounding(self):
-        """What weights may be off by, relative to the largest they have been."""
+        """What entries of w may be off by, relative to the largest they have been."""
         return 2.0 ** -48
 
     def blank(self):
         """A space like this one before its first correction, to replay the log in."""
         return type(self)(**{**self.settings, "averaged": False, "logged": False})
+
+    @property
+    def begins(self):
+        """Trials before each logged correction."""
+        return as_array(self.logged_begins.data(), self.logged_begins.size(), np.int64)
 
     # ---------------------------------------------------------------------------------- copies
 
@@ -372,226 +207,252 @@ cdef class SeenSpace:
         return copyreg.__newobj__, (type(self),), self.__getstate__()
 
     def __getstate__(self):
-        return {
-            "settings": self.settings, "primal": self.primal, "full": self.full,
-            **{name: getattr(self, name) for name in COUNTS}, "begin": self.begin,
-            "unit": self.unit, "nonzero": self.nonzero, "n_seen": self.n_seen,
-            "place_of": self.place_of, "rows": self.rows.arrays(), "w": doubles(self.w),
-            "total": doubles(self.total), "v": doubles(self.v), "matrix": self.seen_part(),
-            "logged_rows": self.logged_rows.arrays(), "logged_steps": doubles(self.logged_steps),
-            "logged_begins": as_array(self.logged_begins.data(), self.logged_begins.size(),
-                                      np.int64),
-            "mistakes": self.mistaken_rows,
-        }
+        cdef Record record = Record()
+        self.record(record)
+        return {"settings": self.settings, **record.fields}
 
     def __setstate__(self, state):
         state = aligned(state)
         self.settings = part(state, "settings")
-        whole(self.settings, "n_features", 0, length_of(state, "place_of"))
         try:
             self.open(**self.settings)
         except (TypeError, OverflowError) as error:
             require(False, f"its settings are no settings: {error}")
-        self.take_counts(state)
-        self.take_places(state)
-        self.take_matrix(state)
-        self.rows.take_arrays(part(state, "rows"), self.n_seen)
-        self.take_log(state)
-        self.bind()
+        self.record(Record(state))
 
-    cdef int take_counts(self, state) except -1:
-        self.full = flag(state, "full")
-        self.trials = whole(state, "trials", 0, MAX_TRIALS)
-        self.corrections = whole(state, "corrections", 0, MAX_TRIALS)
-        self.updates = whole(state, "updates", 0, self.corrections)
-        self.limit = whole(state, "limit", -1, MAX_TRIALS)
-        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
-        self.begin = whole(state, "begin", 0, self.trials)
-        self.unit = real(state, "unit", -INFINITY, INFINITY)
-        self.n_seen = whole(state, "n_seen", 1, min(self.n_coordinates + 1, INT32_MAX))
-        self.nonzero = whole(state, "nonzero", 0, self.n_seen)
-        return OK
+    cdef record(self, Record record):
+        """Write or read the state, field by field."""
+        self.full = record.flag("full", self.full)
+        self.trials = record.whole("trials", self.trials, 0, MAX_TRIALS)
+        self.corrections = record.whole("corrections", self.corrections, 0, MAX_TRIALS)
+        self.updates = record.whole("updates", self.updates, 0, self.corrections)
+        self.limit = record.whole("limit", self.limit, -1, MAX_TRIALS)
+        self.begin = record.whole("begin", self.begin, 0, self.trials)
+        self.unit = record.real("unit", self.unit)
 
-    cdef int take_places(self, state) except -1:
-        """The places, of which every one but the empty place 0 is of one coordinate; and the
-        vectors over them."""
-        cdef const int32_t[::1] place_of = array_of(
-            state, "place_of", np.int32, (self.n_coordinates,))
-        cdef vector[char] taken
-        cdef Py_ssize_t i
-        require(np.count_nonzero(state["place_of"]) == self.n_seen - 1,
-                f"'place_of' has not {self.n_seen - 1} places")
-        require_within("place_of", place_of, 0, self.n_seen - 1)
-        taken.resize(self.n_seen)
-        for i in range(self.n_coordinates):
-            if taken[place_of[i]]:
-                require(False, f"'place_of' holds {place_of[i]} twice")
-            taken[place_of[i]] = place_of[i] != 0
-        self.place_of = writable(state["place_of"])
-        take(self.w, "w", state, self.n_seen)
-        take(self.v, "v", state, self.n_seen)
-        take(self.total, "total", state, self.n_seen if self.averaged else 1)
-        return OK
+    cdef int64_t n_logged(self) noexcept:
+        return self.corrections if self.logged else 0
 
-    cdef seen_part(self):
-        """The n x n form, as far as it is over the features seen."""
-        cdef Py_ssize_t side = self.stride()
-        if not self.primal:
-            return np.zeros((0, 0))
-        matrix = <double[:side, :side]> self.matrix.data()
-        return np.asarray(matrix)[:self.n_seen, :self.n_seen].copy()
-
-    cdef int take_matrix(self, state) except -1:
-        """The other way round."""
-        cdef Py_ssize_t side = self.stride(), n
-        asked_for = self.primal
-        self.primal = flag(state, "primal")
-        require(self.automatic or self.primal == asked_for, "'primal' is not what 'solver' says")
-        n = self.n_seen if self.primal else 0
-        array_of(state, "matrix", np.float64, (n, n))
-        if not self.primal:
-            return OK
-        require(8.0 * side * side <= self.room, "'matrix' has no room")
-        self.lay_seen_part(state["matrix"])
-        return OK
-
-    cdef lay_seen_part(self, seen):
-        """Make room for all places there may be, those seen being as given."""
-        cdef Py_ssize_t side = self.stride()
-        self.matrix.assign(side * side, 0.0)
-        matrix = <double[:side, :side]> self.matrix.data()
-        np.asarray(matrix)[:len(seen), :len(seen)] = seen
-
-    cdef int take_log(self, state) except -1:
-        n = self.corrections if self.logged else 0
-        self.logged_rows.take_arrays(part(state, "logged_rows"), self.n_seen)
-        require(self.logged_rows.count() == n, "'logged_rows' are not those of the corrections")
-        take(self.logged_steps, "logged_steps", state, n)
-        take(self.logged_begins, "logged_begins", state, n)
-        require_within("logged_begins", state["logged_begins"], 0, MAX_TRIALS)
-        take(self.mistakes, "mistakes", state, self.corrections)
-        return OK
+    cdef record_vectors(self, Record record, n, n_total):
+        """Those over a basis of n, the total being of n_total where nothing is averaged; and what
+        there is of each correction."""
+        vector_field(record, "w", self.w, n)
+        vector_field(record, "v", self.v, n)
+        vector_field(record, "total", self.total, n if self.averaged else n_total)
+        self.nonzero = record.whole("nonzero", self.nonzero, 0, n)
+        vector_field(record, "mistakes", self.mistakes, self.corrections)
+        vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
+        vector_field(record, "logged_begins", self.logged_begins, self.n_logged())
+        require_within("logged_begins", record.fields["logged_begins"], 0, MAX_TRIALS)
 
 
-cdef double reciprocal_norm(const vector[double]& w, double p) noexcept nogil:
-    """1 / ||w||_q; 0 where w is 0."""
-    cdef double q = p / (p - 1.0), peak = 0.0, total = 0.0
-    cdef size_t i
-    for i in range(w.size()):
-        peak = max(peak, fabs(w[i]))
-    if peak == 0.0:
-        return 0.0
-    for i in range(w.size()):
-        if w[i] != 0.0:
-            total += pow(fabs(w[i]) / peak, q)
-    return 1.0 / (peak * pow(total, 1.0 / q))
-
-
-# -------------------------------------------------------------------------------------- replays
-
-cdef class _Replay:
-    """The vectors of a space as they were, one correction after the other, and what they say of
-    test points, given as rows over the features seen."""
-
-    cdef SeenSpace space
-    cdef SeenSpace now
-    cdef vector[double] w  # as long as the places of the points reach
-    cdef vector[double] largest  # that each of these has been
-    cdef double peak  # of these
-    cdef double rounding
-    cdef const double[::1] values
-    cdef const int32_t[::1] places
-    cdef const int64_t[::1] start
-
-    def __init__(self, SeenSpace space, values, places, start):
-        self.space, self.now = space, space.blank()
-        self.values, self.places, self.start = values, places, start
-        self.w.resize(space.n_seen)
-        self.largest.resize(space.n_seen)
-        self.rounding = space.rounding()
-
-    cdef int make_correction(self, size_t e) except -1 nogil:
-        cdef size_t j
-        with gil:
-            PyErr_CheckSignals()
-        self.space.logged_rows.read(e, &self.now.x, &self.now.at)
-        for j in range(self.now.at.size()):
-            self.now.n_seen = max(self.now.n_seen, self.now.at[j] + 1)
-        self.now.widen()
-        self.now.correct(self.space.logged_steps[e], 0)
-        copy(self.now.w.begin(), self.now.w.end(), self.w.begin())
-        for j in range(self.now.w.size()):
-            self.largest[j] = max(self.largest[j], fabs(self.w[j]))
-            self.peak = max(self.peak, self.largest[j])
-        return OK
-
-    cdef int64_t end(self, size_t e) noexcept nogil:
-        """Trials before the correction that ended what correction e began."""
-        if e + 1 < self.space.logged_begins.size():
-            return self.space.logged_begins[e + 1]
-        return self.space.trials
-
-    cdef double output(self, Py_ssize_t r) noexcept nogil:
-        cdef int64_t j = self.start[r]
-        return sparse_dot(&self.values[0] + j, &self.places[0] + j, self.start[r + 1] - j,
-                          self.w.data())
-
-    cdef double sign_of(self, Py_ssize_t r, double length) noexcept nogil:
-        """That of the output of a row whose entries sum to `length`, sizes alone; 0 where rounding
-        could have left it."""
-        cdef int64_t j
-        cdef double output = self.output(r), size = 0.0
-        if fabs(output) <= self.rounding * self.peak * length:
-            for j in range(self.start[r], self.start[r + 1]):
-                size += fabs(self.values[j]) * self.largest[self.places[j]]
-        return (output > self.rounding * size) - (output < -self.rounding * size)
-
-
-def votes(SeenSpace space, values, places, start):
-    """``sum_k c_k sign(w_k.x)`` for every point.
+def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, double[:, ::1] vectors,
+           double[::1] units):
+    """Make logged corrections again.
 
     Parameters
     ----------
-    values, places, start : ndarray, float64, int32, int64
-        The points as CSR arrays over the places of `space`.
+    log : MatrixSpace
+    now : MatrixSpace
+        What it was like before them; brought up to date.
+    first : int
+        The first of them.
+    vectors : ndarray of shape (n_corrections, n_basis)
+        Gets w after each of them, as far as the basis then reaches.
+    units : ndarray of shape (n_corrections,)
+        Gets what each of these counts with.
+    """
+    cdef Py_ssize_t e
+    with nogil:
+        for e in range(units.shape[0]):
+            with gil:
+                PyErr_CheckSignals()
+            now.take_logged(log, first + e)
+            now.correct(log.logged_steps[first + e], 0)
+            copy(now.w.begin(), now.w.end(), &vectors[e, 0])
+            units[e] = now.unit
+
+
+include "features.pxi"
+
+
+cdef void multiply_symmetric(const double* triangle, const double* x, double* out,
+                             Py_ssize_t n) noexcept nogil:
+    """out <- M x, M being symmetric, its lower triangle row after row."""
+    cdef Py_ssize_t i
+    cdef const double* row = triangle
+    for i in range(n):
+        out[i] = dot(row, x, i) + row[i] * x[i]
+        add_multiple(out, row, x[i], i)
+        row += i + 1
+
+
+cdef class DualSpace(MatrixSpace):
+    """A space over the rows mistaken: in dual variables, which any kernel will do for."""
+
+    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil:
+        """Let a row of the pool, whose products with the label's are given, be one of these; which
+        it is."""
+        if self.normalized or self.logged:
+            self.gram.insert(self.gram.end(), products, products + self.places.size())
+            self.gram.push_back(1.0)
+        self.places.push_back(place)
+        self.w.push_back(0.0)
+        self.v.push_back(0.0)
+        if self.averaged:
+            self.total.push_back(0.0)
+        return self.places.size() - 1
+
+    cdef int look_up(self) except -1 nogil:
+        """x <- products of the row at hand with the columns."""
+        cdef size_t j, k = self.columns.size()
+        self.x.resize(k)
+        self.z.resize(k)
+        for j in range(k):
+            self.x[j] = self.products[self.columns[j]]
+        return OK
+
+    cdef void move_v(self, double step) noexcept nogil:
+        """v <- v + step * x."""
+        cdef double before = self.v[self.row]
+        self.v[self.row] = before + step
+        self.nonzero += (self.v[self.row] != 0.0) - (before != 0.0)
+
+    cdef void shift(self, double size) noexcept nogil:
+        """w <- w + size * x + sum_j z_j x_j over the columns."""
+        cdef size_t j
+        for j in range(self.columns.size()):
+            self.w[self.columns[j]] += self.z[j]
+        self.w[self.row] += size
+
+    cdef bint may_grow(self) noexcept nogil:
+        """Whether a correction may make the matrix larger by a column."""
+        cdef size_t k = self.columns.size() + 1
+        return self.may_update(4 * k * (k + 1))
+
+    cdef int take_column(self) except -1 nogil:
+        """Let the row at hand be the next column, the matrix having its entries."""
+        self.updates += 1
+        self.columns.push_back(self.row)
+        return OK
+
+    cdef double reciprocal_norm(self) except -1.0 nogil:
+        cdef double square
+        self.replayed.resize(self.w.size())
+        multiply_symmetric(self.gram.data(), self.w.data(), self.replayed.data(), self.w.size())
+        square = dot(self.w.data(), self.replayed.data(), self.w.size())
+        return 1.0 / sqrt(square) if square > 0.0 else 0.0
+
+    cdef int log_row(self) except -1 nogil:
+        self.logged_rows.push_back(self.row)
+        return OK
+
+    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
+        cdef const vector[double]* gram = &(<DualSpace> log).gram
+        cdef int64_t i, j, n
+        self.row = (<DualSpace> log).logged_rows[e]
+        n = max(<int64_t> self.w.size(), self.row + 1)
+        self.replayed.resize(n)
+        for j in range(n):
+            i = max(self.row, j)
+            self.replayed[j] = gram[0][i * (i + 1) // 2 + min(self.row, j)]
+        self.products = self.replayed.data()
+        self.output = dot(self.products, self.w.data(), self.w.size())
+        if self.row == <int64_t> self.w.size():
+            self.add_row(self.row, self.products)
+        return OK
+
+    # ----------------------------------------------------------------------------- for Python
+
+    def can_grow(self, Py_ssize_t n_rows):
+        """Whether so many more rows may be the label's: their products with each other, which
+        norms and replays take, may be as large as the matrix."""
+        cdef Py_ssize_t n = self.places.size() + n_rows
+        return not (self.normalized or self.logged) or 4 * n * (n + 1) <= self.room
+
+    def renumber(self, int64_t base, const int64_t[::1] places):
+        """Give rows that were at base + i their places in the pool."""
+        cdef Py_ssize_t j = self.places.size()
+        while j > 0 and self.places[j - 1] >= base:
+            j -= 1
+            self.places[j] = places[self.places[j] - base]
+
+    @property
+    def support(self):
+        """Places in the pool of the rows mistaken so far."""
+        return as_array(self.places.data(), self.places.size(), np.int64)
+
+    @property
+    def n_support(self):
+        """Rows that the hypothesis is made of."""
+        return self.places.size() if self.logged else int(np.count_nonzero(self.hypothesis()))
+
+    @property
+    def nbytes(self):
+        """Bytes of the matrix, the vectors and the log."""
+        return 8 * (self.matrix.size() + self.gram.size() + self.columns.size()
+                    + self.places.size() + self.w.size() + self.v.size()
+                    + self.total.size() + self.mistakes.size() + 3 * self.logged_rows.size())
+
+    cdef record(self, Record record):
+        MatrixSpace.record(self, record)
+        vector_field(record, "places", self.places, None)
+        n, k = <int64_t> self.places.size(), self.updates
+        require(len(np.unique(record.fields["places"])) == n, "'places' hold a row twice")
+        require_within("places", record.fields["places"], 0, MAX_TRIALS)
+        self.record_vectors(record, n, 0)
+        vector_field(record, "columns", self.columns, k)
+        require_within("columns", record.fields["columns"], 0, n - 1)
+        vector_field(record, "matrix", self.matrix, k * (k + 1) // 2)
+        n_products = n if self.normalized or self.logged else 0
+        vector_field(record, "gram", self.gram, n_products * (n_products + 1) // 2)
+        vector_field(record, "logged_rows", self.logged_rows, self.n_logged())
+        rows = record.fields["logged_rows"]
+        require_within("logged_rows", rows, 0, n - 1)
+        require((np.diff(np.maximum.accumulate(np.concatenate([[-1], rows]))) <= 1).all(),
+                "'logged_rows' skip a row")
+
+
+def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1] square,
+                   const double[::1] steps, int64_t[::1] which, const int64_t[::1] numbers,
+                   int64_t base):
+    """Trials of a block of rows, known by their products.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n_rows, n_support + n_rows)
+        With the label's n_support rows; filled up as more rows become the label's.
+    square : ndarray of shape (n_rows, n_rows)
+        Products with each other.
+    steps, numbers : ndarray of shape (n_rows,)
+        As those of `learn_rows`.
+    which : ndarray of shape (n_rows,)
+        Which of the label's rows each is, -1 for none; brought up to date.
+    base : int
+        Row i of the block, where it is a new one of the label's, gets place base + i.
 
     Returns
     -------
-    ndarray of shape (n_points,)
+    products : float
+        About how many multiplications they took.
     """
-    cdef _Replay replay = _Replay(space, values, places, start)
-    cdef Py_ssize_t r, n_points = len(start) - 1
-    cdef size_t e
-    cdef int64_t lasted
-    result = np.zeros(n_points)
-    cdef double[::1] out = result
-    cdef const double[::1] lengths = np.diff(np.append(0.0, np.cumsum(np.abs(values)))[start])
+    cdef Py_ssize_t i, e, n_rows = square.shape[0]
+    cdef double cost = 0.0
     with nogil:
-        for e in range(space.logged_begins.size()):
-            replay.make_correction(e)
-            lasted = replay.end(e) - space.logged_begins[e]
-            if lasted > 0:
-                for r in range(n_points):
-                    out[r] += lasted * replay.sign_of(r, lengths[r])
-    return result
-
-
-def outputs_at(SeenSpace space, values, places, start, const int64_t[::1] slices):
-    """``w.x`` with the vector that existed at each point's time slice, as `votes`."""
-    cdef _Replay replay = _Replay(space, values, places, start)
-    cdef const int64_t[::1] by_time = np.argsort(slices, kind="stable")
-    cdef Py_ssize_t done = 0, n_points = by_time.shape[0]
-    cdef size_t e, n_corrections = space.logged_begins.size()
-    result = np.zeros(n_points)
-    cdef double[::1] out = result
-    with nogil:
-        while n_corrections and done < n_points and (
-                slices[by_time[done]] < space.logged_begins[0]):
-            done += 1
-        for e in range(n_corrections):
-            replay.make_correction(e)
-            while done < n_points and (e + 1 == n_corrections
-                                       or slices[by_time[done]] < replay.end(e)):
-                out[by_time[done]] = replay.now.unit * replay.output(by_time[done])
-                done += 1
-    return result
+        for i in range(n_rows):
+            if 0 <= space.limit <= space.corrections:
+                break
+            space.products = &products[i, 0]
+            space.output = dot(space.products, space.w.data(), space.w.size())
+            cost += space.w.size()
+            if (space.output <= 0.0 and steps[i] > 0.0) or (
+                    space.output >= 0.0 and steps[i] < 0.0):
+                if which[i] < 0:
+                    which[i] = space.add_row(base + i, space.products)
+                    for e in range(n_rows):
+                        products[e, which[i]] = square[e, i]
+                space.row = which[i]
+                space.correct(steps[i], numbers[i])
+                cost += <double> space.columns.size() * space.columns.size()
+            space.trials += 1
+    return cost

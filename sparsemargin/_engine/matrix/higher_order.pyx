@@ -1,13 +1,18 @@
-"""The Higher-order Perceptron's space.
+"""The Higher-order Perceptron's updates.
 
-``w_k = B_k^T link_p(u_k)`` with ``u_k = B_k v_k`` and B a product of ``I - rho_i x_i G_i^T``, one
-factor a mistake, ``G = link_p(x)``. Since ``B_k = B_{k-1} (I - rho x G^T)``,
+Over the features met, ``w_k = B_k^T link_p(u_k)`` with ``u_k = B_k v_k`` and B a product of
+``I - rho_i x_i G_i^T``, one factor a mistake, ``G = link_p(x)``. Since
+``B_k = B_{k-1} (I - rho x G^T)``,
 
     u_k = u_{k-1} + r B_{k-1} x,    r = step (1 - rho) - rho G.v_{k-1},
 
 and products with B and B^T run through the factors, each of which touches the features of one
 row. Where the factors have come to hold more than a matrix over the features would, B itself is
 kept.
+
+In dual variables, with ``A = B^T B = I + sum_ij D_ij x_i x_j^T``, a mistake on x of unit length
+makes of ``w = A v`` ``(I - rho x x^T) (w + r A x)``, and of D a matrix larger by the row
+``-rho D X^T x`` and the number ``rho^2 x.A x - 2 rho`` on the diagonal.
 """
 
 from libc.math cimport copysign, fabs, pow
@@ -15,31 +20,15 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.matrix.lookahead cimport WIDTH, Lanes
-from sparsemargin._engine.matrix.sparse_products cimport (
-    add_sparse, peel_down, peel_lanes_down, peel_lanes_up, peel_up, sparse_dot, spread
+from sparsemargin._engine.matrix.base cimport (
+    COST_OF_COLUMN, DualSpace, FeatureSpace, Record, Values, add_sparse, multiply_symmetric,
+    sparse_dot, vector_field
 )
-from sparsemargin._engine.numerics.power cimport BLOCK, Power, make_power, link, raise_block
-from sparsemargin._engine.matrix.base cimport COST_OF_PLACE, SeenSpace, Values
-from sparsemargin._engine.state cimport doubles, take
-from sparsemargin._engine.rows.types cimport OK, value_t
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_power, raise_block
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
+from sparsemargin._engine.rows.csr cimport OK
 
-from sparsemargin._engine.state import length_of, require, whole
-
-
-cdef void peel_rows(double* z, const value_t* x, const value_t* g, const int32_t* places,
-                    const int64_t* start, const double* rates, int64_t k, int width,
-                    bint down) noexcept nogil:
-    """z <- B z, or B^T z where it is not `down`."""
-    if width == 1 and down:
-        peel_down(z, x, g, places, start, rates, k)
-    elif width == 1:
-        peel_up(z, g, x, places, start, rates, k)
-    elif down:
-        peel_lanes_down(z, x, g, places, start, rates, k)
-    else:
-        peel_lanes_up(z, g, x, places, start, rates, k)
+from sparsemargin._engine.state import length_of, require
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
@@ -70,7 +59,7 @@ cdef void apply_link(const Power* power, const vector[double]& u, vector[double]
         w[j] *= factor
 
 
-cdef class HigherOrderSpace(SeenSpace):
+cdef class HigherOrderSpace(FeatureSpace):
     """HO_p(c): Brotto, Gentile & Vitale (2007), Figure 1 and section 2.
 
     Parameters
@@ -80,57 +69,50 @@ cdef class HigherOrderSpace(SeenSpace):
     sparse_updates : bool
         Whether rho is 0 where ``y G.v < 0``.
     **settings
-        Those of `SeenSpace`.
+        Those of `FeatureSpace`.
     """
 
     cdef double c
     cdef bint sparse_updates
     cdef Power minus_one  # p - 1
     cdef vector[double] rates
-    cdef Values links  # G of the stored rows; the rows themselves for p = 2
+    cdef Values links  # G of the stored rows; for p = 2 these themselves do
     cdef vector[double] u  # B v; for p = 2 only where B is laid out
-    cdef vector[double] z, g, scratch
-    cdef int32_t laid_out  # places that B has columns for
+    cdef vector[double] g
 
     def open(self, *, double c, bint sparse_updates, **settings):
         super().open(**settings)
+        require(0.0 <= c < 1.0, "its settings are out of range")
         self.c, self.sparse_updates = c, sparse_updates
-        self.links = self.rows.values if self.p == 2.0 else Values(self.rows.values.single)
-        # What is replayed has to come out the same without them.
-        self.lanes = None if self.logged else Lanes()
-
-    cdef bind(self):
-        SeenSpace.bind(self)
         self.minus_one = make_power(self.p - 1.0)
+        self.links.single = self.rows.values.single
+        self.diagonal = 1.0
 
     cdef int move(self, double step) except -1 nogil:
         cdef Py_ssize_t j, n = self.at.size()
         cdef const int32_t* at = self.at.data()
-        cdef double along, rate, moved
-        cdef double entries = self.rows.places.size(), side = self.stride()
-        self.u.resize(self.n_seen)
-        self.z.resize(self.n_seen)
+        cdef double along, rate, moved, entries = self.rows.n_entries(), side = self.side()
+        self.u.resize(self.n_met)
+        self.z.resize(self.n_met)
         self.g.resize(n)
         for j in range(n):
             self.g[j] = self.rows.values.stored(link(&self.minus_one, self.x[j]))
         along = sparse_dot(self.g.data(), at, n, self.v.data())
         rate = self.rate(step * along)
         moved = step * (1.0 - rate) - rate * along
-        if self.primal_pays(4.0 * COST_OF_PLACE * entries, side * (side + 2.0 * n)):
+        if self.primal_pays(4.0 * COST_OF_COLUMN * entries, side * (side + 2.0 * n)):
             self.lay_out()
         self.move_v(step)
         if self.primal:
             self.multiply(self.x, self.at)
-        elif self.lanes is not None and self.lanes.current >= 0:
-            self.take_lane()
         else:
-            self.work_out()
+            self.apply_factors()
         if self.p == 2.0 and not self.primal:
-            add_multiple(self.w.data(), self.z.data(), moved, self.n_seen)
+            add_multiple(self.w.data(), self.z.data(), moved, self.n_met)
             add_sparse(self.w.data(), -rate * sparse_dot(self.x.data(), at, n, self.w.data()),
                        self.x.data(), at, n)
         else:
-            add_multiple(self.u.data(), self.z.data(), moved, self.n_seen)
+            add_multiple(self.u.data(), self.z.data(), moved, self.n_met)
         if rate > 0.0:
             self.take_factor(rate)
         if self.nonzero == 0:
@@ -139,22 +121,15 @@ cdef class HigherOrderSpace(SeenSpace):
             self.take_weights()
         return OK
 
-    cdef bint looks_ahead(self) noexcept nogil:
-        """Whether the passes that lanes save cost more than the lanes, which reach as far as the
-        places."""
-        return (self.lanes is not None and not self.primal
-                and self.rows.places.size() > <size_t> self.n_seen)
-
     cdef double rate(self, double agreement) noexcept nogil:
         """rho of this mistake; `agreement` has the sign of ``y G.v``."""
-        cdef int64_t grown = self.rows.values.n_bytes() + 4 * self.rows.places.size()
-        if self.p != 2.0:
-            grown += self.links.n_bytes()
+        cdef int64_t grown = 0
+        if not self.primal:
+            grown = (self.rows.values.n_bytes() + self.links.n_bytes()
+                     + 4 * self.rows.n_entries())
         if self.c == 0.0 or (self.sparse_updates and agreement < 0.0):
             return 0.0
-        if not self.may_update(0 if self.primal else grown):
-            return 0.0
-        return self.c / (self.corrections + 1)
+        return self.c / (self.corrections + 1) if self.may_update(grown) else 0.0
 
     cdef int take_factor(self, double rate) except -1 nogil:
         """B <- B (I - rate x G^T), z being B x."""
@@ -163,14 +138,12 @@ cdef class HigherOrderSpace(SeenSpace):
         if self.primal:
             for j in range(self.at.size()):
                 add_multiple(self.column(self.at[j]), self.z.data(), -rate * self.g[j],
-                             self.n_seen)
+                             self.n_met)
             return OK
-        self.rows.append(&self.x, &self.at)
+        self.rows.append(self.x, self.at)
         if self.p != 2.0:
-            self.links.append(&self.g)
+            self.links.append(self.g)
         self.rates.push_back(rate)
-        if self.lanes is not None and self.lanes.any_waiting():
-            self.factor_lanes(rate)
         return OK
 
     cdef int take_weights(self) except -1 nogil:
@@ -178,139 +151,116 @@ cdef class HigherOrderSpace(SeenSpace):
         cdef int32_t i
         if not self.primal:
             apply_link(&self.minus_one, self.u, self.w)
-            self.peel(self.w.data(), 1, False)
+            self.rows.apply_transposed(self.w.data(), self.stored_links()[0], self.rates)
             return OK
         apply_link(&self.minus_one, self.u, self.z)
-        for i in range(1, self.n_seen):
-            self.w[i] = dot(self.column(i), self.z.data(), self.n_seen)
+        for i in range(1, self.n_met):
+            self.w[i] = dot(self.column(i), self.z.data(), self.n_met)
         return OK
 
     # ---------------------------------------------------------------- B as a product of factors
 
-    cdef void peel(self, double* z, int width, bint down) noexcept nogil:
-        """z <- B z, or B^T z where it is not `down`, for one vector or for all lanes."""
-        cdef const int32_t* places = self.rows.places.data()
-        cdef const int64_t* start = self.rows.start.data()
-        cdef const double* rates = self.rates.data()
-        cdef int64_t k = self.rates.size()
-        if self.rows.values.single:
-            peel_rows(z, self.rows.values.singles.data(), self.links.singles.data(), places,
-                      start, rates, k, width, down)
-        else:
-            peel_rows(z, self.rows.values.doubles.data(), self.links.doubles.data(), places,
-                      start, rates, k, width, down)
+    cdef const Values* stored_links(self) noexcept nogil:
+        return &self.rows.values if self.p == 2.0 else &self.links
 
-    cdef void work_out(self) noexcept nogil:
+    cdef void apply_factors(self) noexcept nogil:
         """z <- B x; for p = 2, where w can do without u, B^T B x."""
         fill(self.z.begin(), self.z.end(), 0.0)
         add_sparse(self.z.data(), 1.0, self.x.data(), self.at.data(), self.at.size())
-        self.peel(self.z.data(), 1, True)
+        self.rows.apply(self.z.data(), self.stored_links()[0], self.rates)
         if self.p == 2.0:
-            self.peel(self.z.data(), 1, False)
+            self.rows.apply_transposed(self.z.data(), self.stored_links()[0], self.rates)
 
-    cdef int take_lane(self) except -1 nogil:
-        """`work_out` for the row whose lane it is."""
-        cdef Py_ssize_t i
-        self.lanes.products.resize(WIDTH * self.n_seen)
-        if not self.lanes.filled:
-            self.fill_lanes()
-        for i in range(self.n_seen):
-            self.z[i] = self.lanes.products[WIDTH * i + self.lanes.current]
-        return OK
-
-    cdef int fill_lanes(self) except -1 nogil:
-        """`work_out` for the rows of all lanes."""
-        cdef int lane
-        cdef size_t j
-        cdef double* products = self.lanes.products.data()
-        fill(self.lanes.products.begin(), self.lanes.products.end(), 0.0)
-        for lane in range(self.lanes.n):
-            for j in range(self.lanes.x[lane].size()):
-                products[WIDTH * self.lanes.at[lane][j] + lane] = self.lanes.x[lane][j]
-        self.peel(products, WIDTH, True)
-        if self.p == 2.0:
-            self.peel(products, WIDTH, False)
-        self.lanes.filled = True
-        return OK
-
-    cdef int factor_lanes(self, double rate) except -1 nogil:
-        """Let the lanes' products take in the factor of the row at hand, z being its own:
-        ``B (I - rate x G^T) x' = B x' - rate (G.x') B x``, and from the left for p = 2."""
-        cdef double factors[WIDTH]
-        cdef int lane
-        cdef size_t i
-        cdef int64_t whole[2]
-        self.scratch.resize(self.n_seen)
-        add_sparse(self.scratch.data(), 1.0, self.g.data(), self.at.data(), self.at.size())
-        for lane in range(WIDTH):
-            factors[lane] = 0.0
-            if self.lanes.current < lane < self.lanes.n:
-                factors[lane] = -rate * sparse_dot(
-                    self.lanes.x[lane].data(), self.lanes.at[lane].data(),
-                    self.lanes.x[lane].size(), self.scratch.data())
-        for i in range(self.at.size()):
-            self.scratch[self.at[i]] = 0.0
-        spread(self.lanes.products.data(), self.z.data(), factors, self.n_seen)
-        if self.p == 2.0:
-            whole[0], whole[1] = 0, self.at.size()
-            peel_lanes_up(self.lanes.products.data(), <const double*> self.x.data(),
-                          <const double*> self.x.data(), self.at.data(), whole, &rate, 1)
-        return OK
+    cdef double cost(self) noexcept nogil:
+        if self.primal:
+            return <double> self.n_met * (self.n_met + 2 * self.at.size())
+        return 4.0 * (self.rows.n_entries() + self.n_met)
 
     # ----------------------------------------------------------------------- B column by column
-
-    cdef double* column(self, int32_t place) noexcept nogil:
-        while self.laid_out <= place:
-            self.matrix[self.laid_out * self.stride() + self.laid_out] = 1.0
-            self.laid_out += 1
-        return self.matrix.data() + place * self.stride()
 
     cdef void multiply(self, const vector[double]& x, const vector[int32_t]& at) noexcept nogil:
         """z <- B x."""
         cdef size_t j
         fill(self.z.begin(), self.z.end(), 0.0)
         for j in range(x.size()):
-            add_multiple(self.z.data(), self.column(at[j]), x[j], self.n_seen)
+            add_multiple(self.z.data(), self.column(at[j]), x[j], self.n_met)
 
-    cdef int lay_out(self) except -1 nogil:
-        """Go over from the factors to B itself."""
-        cdef size_t i, j
-        cdef vector[double] x
-        cdef vector[int32_t] at
-        self.matrix.assign(self.stride() * self.stride(), 0.0)
-        self.laid_out = 1
-        self.z.resize(self.n_seen)
-        for i in range(self.rates.size()):
-            self.rows.read(i, &x, &at)
-            self.multiply(x, at)
-            for j in range(at.size()):
-                add_multiple(self.column(at[j]), self.z.data(),
-                             -self.rates[i] * self.links.at(self.rows.start[i] + j), self.n_seen)
-        if self.p == 2.0:
-            self.u.assign(self.v.begin(), self.v.end())
-            self.peel(self.u.data(), 1, True)
-        self.primal = True
-        self.rows.clear()
-        self.links.clear()
-        self.rates.clear()
+    cdef int fold(self, size_t i, const vector[double]& x,
+                  const vector[int32_t]& at) except -1 nogil:
+        cdef size_t j
+        self.multiply(x, at)
+        for j in range(at.size()):
+            add_multiple(self.column(at[j]), self.z.data(),
+                         -self.rates[i] * self.stored_links().at(self.rows.start[i] + j),
+                         self.n_met)
         return OK
 
-    cdef double cost(self) noexcept nogil:
-        if self.primal:
-            return <double> self.n_seen * (self.n_seen + 2 * self.at.size())
-        return 4.0 * (self.rows.places.size() + self.n_seen)
+    cdef int lay_out(self) except -1 nogil:
+        cdef Values none
+        if self.p == 2.0:
+            self.u.assign(self.v.begin(), self.v.end())
+            self.rows.apply(self.u.data(), self.rows.values, self.rates)
+        FeatureSpace.lay_out(self)
+        none.single = self.links.single
+        self.links = none
+        self.rates = vector[double]()
+        return OK
 
-    def __getstate__(self):
-        return {**super().__getstate__(), "u": doubles(self.u), "rates": doubles(self.rates),
-                "links": None if self.p == 2.0 else self.links.array(),
-                "laid_out": self.laid_out}
+    cdef record(self, Record record):
+        FeatureSpace.record(self, record)
+        vector_field(record, "u", self.u, None)
+        require(self.u.size() <= <size_t> self.n_met, "'u' is too long")
+        vector_field(record, "rates", self.rates, self.rows.count())
+        if self.p == 2.0:
+            return
+        if self.links.single:
+            vector_field(record, "links", self.links.singles, self.rows.n_entries())
+        else:
+            vector_field(record, "links", self.links.doubles, self.rows.n_entries())
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        require(not (self.primal and self.rows.count()), "'rows' are left of another form")
-        require(length_of(state, "u") <= self.n_seen, "'u' is too long")
-        take(self.u, "u", state, length_of(state, "u"))
-        take(self.rates, "rates", state, self.rows.count())
-        if self.p != 2.0:
-            self.links.take_array("links", state, <Py_ssize_t> self.rows.places.size())
-        self.laid_out = whole(state, "laid_out", 0, self.n_seen)
+
+cdef class HigherOrderDual(DualSpace):
+    """HO_2(c): Brotto, Gentile & Vitale (2007), section 2, "Dual version".
+
+    Parameters
+    ----------
+    c, sparse_updates
+        As those of `HigherOrderSpace`.
+    **settings
+        Those of `DualSpace`.
+    """
+
+    cdef double c
+    cdef bint sparse_updates
+
+    def open(self, *, double c, bint sparse_updates, **settings):
+        super().open(**settings)
+        require(0.0 <= c < 1.0, "its settings are out of range")
+        self.c, self.sparse_updates = c, sparse_updates
+
+    cdef int move(self, double step) except -1 nogil:
+        cdef size_t j, k = self.columns.size()
+        cdef double along = dot(self.products, self.v.data(), self.v.size())
+        cdef double rate = self.rate(step * along)
+        cdef double moved = step * (1.0 - rate) - rate * along
+        cdef double curve
+        self.move_v(step)
+        self.look_up()
+        multiply_symmetric(self.matrix.data(), self.x.data(), self.z.data(), k)
+        curve = 1.0 + dot(self.x.data(), self.z.data(), k)
+        if rate > 0.0:
+            for j in range(k):
+                self.matrix.push_back(-rate * self.z[j])
+            self.matrix.push_back(rate * (rate * curve - 2.0))
+        for j in range(k):
+            self.z[j] *= moved
+        self.shift(moved - rate * (self.output + moved * curve))
+        if rate > 0.0:
+            self.take_column()
+        return OK
+
+    cdef double rate(self, double agreement) noexcept nogil:
+        """rho of this mistake; `agreement` has the sign of ``y x.v``."""
+        if self.c == 0.0 or (self.sparse_updates and agreement < 0.0) or not self.may_grow():
+            return 0.0
+        return self.c / (self.corrections + 1)

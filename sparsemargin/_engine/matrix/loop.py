@@ -2,85 +2,201 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from sparsemargin._engine import kernels
+import numpy as np
+
 from sparsemargin._engine.fitting.progress import Forecast
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop
-from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task
+from sparsemargin._engine.fitting.threads import run_together, uninterrupted
+from sparsemargin._engine.kernel.loop import BLOCK
+from sparsemargin._engine.kernel.outputs import single_blas, unit_products
+from sparsemargin._engine.matrix.base import learn_products, learn_rows
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 
 
-class SeenLoop(Loop):
-    """The loop of the matrix Perceptrons, label by label, over checked rows.
+class MatrixLoop(Loop):
+    """Base of the loops, over checked rows; every label makes its trials one by one.
 
     Parameters
     ----------
-    space : LabelSpaces
+    space : LabelSpaces or DualSpaces
     task : Task
-    ahead : bool
-        Whether products with rows to come are worked out before their turn, which is faster. How
-        vectors are rounded then depends on which rows come in one call.
     """
 
-    def __init__(self, space, task, ahead):
+    # Trials of the first call; those of a call at most; multiplications in one, between two of
+    # which Ctrl-C is heard.
+    span: int
+    longest_span: int
+    products_per_call: int
+
+    def __init__(self, space: LabelSpaces | DualSpaces, task: Task):
         super().__init__(space, task)
-        self.ahead = ahead
         self.first_corrections = int(space.per_label("corrections")[0])
-        self.learn_rows = kernels.for_rows(task.rows).learn_rows
-        self.span = 64  # trials between two moments at which Ctrl-C is heard
         self.forecast = Forecast(space)
 
     @property
-    def mistakes(self):
+    def mistakes(self) -> int | None:
         """As that of `LinearLoop`; a lone label corrects its mistakes and nothing else."""
         if self.space.n_labels > 1:
             return None
         return int(self.space.per_label("corrections")[0]) - self.first_corrections
 
-    def _learn(self, label, order, start, stop, end):
-        task, rows, space = self.task, self.task.rows, self.space.spaces[label]
-        code = label if self.space.n_labels > 1 else 1
-        # In a stream rows are numbered on; the rows of a fit are those of its X.
-        end, first = (end, 0) if self.ahead else (-1, space.rows_taken)
-        return self.learn_rows(
-            space, rows.data, rows.indices, rows.indptr, task.codes, task.weights,
-            task.class_weight, order, start, stop, end, label, code, first,
-        )  # fmt: skip
+    @abstractmethod
+    def _learn(self, which: np.ndarray) -> float:
+        """Let all labels make trials on these rows; about how many multiplications they took."""
 
     def run(self, order, seed, stop, n_passes, check):
         """A pass over the first `stop` rows of the order, which has been shuffled and checked."""
         before = self.space.per_label("corrections").sum()
-        for space in self.space.spaces:
-            space.reached = 0
+        weights = self.task.weights
         self.forecast.begin()
         done, learning = 0, True
         while done < stop and learning:
             start, done = done, min(done + self.span, stop)
+            which = np.arange(start, done) if order is None else order[start:done].copy()
+            if weights is not None:
+                which = which[weights[which] > 0]
             self.part = done / len(self.task.codes)
-            products = self._call(order, start, done, stop)
+            with uninterrupted():
+                products = self._learn(which) if len(which) else 0.0
             self.forecast.tell(done / stop, stacklevel=11)
-            # Mistakes get dearer as they get more, but not by more than the rows double.
-            fitting = int((done - start) * PRODUCTS_PER_CALL / max(products, 1.0))
-            self.span = max(1, min(fitting, 2 * (done - start)))
+            # Mistakes get dearer as they get more, but not by more than the rows double. By counts
+            # alone, so that a fit can be repeated to the bit.
+            fitting = int((done - start) * self.products_per_call / max(products, 1.0))
+            self.span = max(1, min(fitting, 2 * (done - start), self.longest_span))
             learning = not self.space.exhausted().all()
         self.part = 0.0
         return learning, done / stop, bool(self.space.per_label("corrections").sum() == before)
 
-    def _call(self, order, *bounds):
-        """Let all labels make the same trials, even where Ctrl-C comes between two of them."""
+    def _steps(self, label: int, which: np.ndarray) -> np.ndarray:
+        """What a mistake on each row makes, with the sign of its label for this one."""
+        positive, steps = self.task.shares(label, self.space.n_labels, which)
+        return np.where(positive, steps, -steps)
+
+
+class FeatureLoop(MatrixLoop):
+    """The loop over the features met; mistakes are numbered from `first_number`."""
+
+    span = 64
+    longest_span = 1 << 62
+    products_per_call = PRODUCTS_PER_CALL
+
+    def __init__(self, space: LabelSpaces, task: Task, first_number: int):
+        super().__init__(space, task)
+        self.first_number = first_number
+
+    def _learn(self, which: np.ndarray) -> float:
+        numbers = which + self.first_number
         calls = [
-            partial(self._learn, label, order, *bounds) for label in range(self.space.n_labels)
+            partial(self._learn_label, label, which, numbers)
+            for label in range(self.space.n_labels)
         ]
-        try:
-            return sum(run_together(calls, self.task.n_threads))
-        except KeyboardInterrupt:
-            run_together(calls, self.task.n_threads)
-            raise
+        return sum(run_together(calls, self.task.n_threads))
+
+    def _learn_label(self, label: int, which: np.ndarray, numbers: np.ndarray) -> float:
+        steps = self._steps(label, which)
+        return learn_rows(self.space.spaces[label], self.task.rows, which, steps, numbers)
+
+
+class DualLoop(MatrixLoop):
+    """The loop in dual variables.
+
+    The kernel of a block of rows with the pool and with each other is worked out once for all
+    labels. The task's `kept` has the places of its rows in the pool.
+    """
+
+    span = longest_span = BLOCK
+    products_per_call = 1 << 29  # some 0.3 s
+
+    def __init__(self, space: DualSpaces, task: Task):
+        super().__init__(space, task)
+        m = len(task.codes)
+        places = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
+        self.places = np.asarray(places)
+
+    def _learn(self, which: np.ndarray) -> float:
+        self._check_room(len(which))
+        block = _Block(self, which)
+        calls = [partial(block.learn, label) for label in range(self.space.n_labels)]
+        products = sum(run_together(calls, self.task.n_threads))
+        block.close(self)
+        return products
+
+    def _check_room(self, n_rows: int) -> None:
+        spaces = self.space.spaces
+        if not all(space.can_grow(n_rows) for space in spaces):
+            raise ValueError(
+                "normalize_hypotheses=True and the hypotheses that are replayed take the products "
+                "of all mistaken rows with each other, and those of "
+                f"{max(len(space.support) for space in spaces)} rows of a label are as many "
+                "as may be kept. Pass normalize_hypotheses=False and hypothesis='average'."
+            )
+
+
+class _Block:
+    """A block of rows, and their products with all that may matter to them."""
+
+    def __init__(self, loop: DualLoop, rows: np.ndarray):
+        task, space = loop.task, loop.space
+        self.spaces, self.base = space.spaces, space.n_support
+        self.rows, self.numbers = rows, rows + space.rows_taken
+        self.points = space.kernel.points(task.rows, rows)
+        self.square = np.ascontiguousarray(space.kernel.square(self.points))
+        self.places = loop.places[rows]
+        self.products = np.empty((len(rows), 0))
+        if self.base:
+            support = space.pool.points
+            self.products = unit_products(space.kernel, self.points, support, task.n_threads)
+        self.steps = [
+            np.where(self.points.lengths > 0, loop._steps(label, rows), 0.0)
+            for label in range(space.n_labels)
+        ]
+        self.which = [self._which(label) for label in range(space.n_labels)]
+
+    def _which(self, label: int) -> np.ndarray:
+        """Which of the label's rows each is; -1 for none."""
+        support = self.spaces[label].support
+        which = np.full(self.base + 1, -1, dtype=np.int64)
+        which[support] = np.arange(len(support))
+        return which[self.places]
+
+    def learn(self, label: int) -> float:
+        """Let a label make its trials; about how many multiplications they took."""
+        space, n = self.spaces[label], len(self.rows)
+        support = space.support
+        products = np.empty((n, len(support) + n))
+        products[:, : len(support)] = self.products[:, support]
+        return learn_products(
+            space, products, self.square, self.steps[label], self.which[label], self.numbers,
+            self.base,
+        )  # fmt: skip
+
+    def close(self, loop: DualLoop) -> None:
+        """Let the new rows that labels have taken into the pool."""
+        joining = np.flatnonzero((self.places < 0) & (np.max(self.which, axis=0) >= 0))
+        self.places[joining] = self.base + np.arange(len(joining))
+        loop.places[self.rows] = self.places
+        loop.space.adopt(self.points.take(joining), self.numbers[joining], self.places)
 
 
 @contextmanager
-def seen_loop(space, task, *, ahead):
-    """The loop over a task: every label learns."""
+def matrix_loop(
+    space: LabelSpaces | DualSpaces, task: Task, *, streams: bool
+) -> Iterator[MatrixLoop]:
+    """The loop over a task: every label learns. In a stream rows are numbered on; the rows of a fit
+    are those of its X."""
     space.resume(task.max_corrections)
-    yield SeenLoop(space, task, ahead)
+    if isinstance(space, LabelSpaces):
+        yield FeatureLoop(space, task, space.rows_taken if streams else 0)
+        return
+    loop = DualLoop(space, task)
+    try:
+        with single_blas():
+            yield loop
+        task.kept = loop.places, None
+    finally:
+        space.kernel.forget_rows()

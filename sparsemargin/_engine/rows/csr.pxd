@@ -3,8 +3,29 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.numerics.power cimport Power
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.numerics.arithmetic cimport Power
+
+ctypedef fused value_t:  # entries of X
+    float
+    double
+
+ctypedef fused state_t:  # coordinates of the learned vectors
+    float
+    double
+
+ctypedef fused index_t:  # column indices and row pointers of X
+    int32_t
+    int64_t
+
+
+cpdef enum:  # what is wrong with a row, or ended a loop
+    OK
+    NOT_FINITE  # a NaN or an infinity in the row
+    OUT_OF_RANGE  # a column index that is negative or not below n_features
+    NOT_CANONICAL  # a column stands twice in the row: `has_repeats` tells
+    TOO_WIDE  # magnitudes too far apart for one floating-point vector to hold
+    ALL_STOPPED  # every label has used up its corrections
+    NO_LENGTH  # a length in feature space that no kernel value could be divided by
 
 cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Row[V, I]:
@@ -61,18 +82,6 @@ cdef class Csr:
     cdef const Rows[float, int64_t]* float_int64
     cdef const Rows[double, int32_t]* double_int32
     cdef const Rows[double, int64_t]* double_int64
-
-
-cdef inline Row[value_t, index_t] as_row(const value_t* values, const index_t* columns,
-                                         Py_ssize_t nnz) noexcept nogil:
-    cdef Row[value_t, index_t] row
-    row.values, row.columns, row.nnz = values, columns, nnz
-    return row
-
-
-cdef inline bint is_safe(double dot) noexcept nogil:
-    """Whether a dot product is far from where it may have lost terms to under- or overflow."""
-    return 1e-270 < dot < 1e270 or -1e270 < dot < -1e-270
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil

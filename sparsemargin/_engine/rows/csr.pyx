@@ -8,10 +8,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.numerics.power cimport BLOCK, Power, make_power, raise_block, raised
-from sparsemargin._engine.rows.types cimport (
-    NOT_CANONICAL, NOT_FINITE, OK, OUT_OF_RANGE, index_t, value_t
-)
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, make_power, raise_block, raised
 
 # Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
 cdef enum:
@@ -242,6 +239,18 @@ cdef class Csr:
         """The rows from `start` to before `stop`, where they lie."""
         return Csr(self.data, self.indices, self.indptr[start:stop + 1], self.n_features)
 
+
+class BadRow(Exception):
+    """A compiled loop met a row it can't learn from, for the reason that the status is."""
+
+    def __init__(self, int status, Py_ssize_t row):
+        super().__init__(status, row)
+        self.status, self.row = status, row
+
+
+#: Types that values and indices may have.
+VALUE_TYPES = np.dtype(np.float32), np.dtype(np.float64)
+INDEX_TYPES = np.dtype(np.int32), np.dtype(np.int64)
 
 TYPES = {("f4", "i4"): FLOAT_INT32, ("f4", "i8"): FLOAT_INT64, ("f8", "i4"): DOUBLE_INT32,
          ("f8", "i8"): DOUBLE_INT64}

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libcpp cimport bool as cpp_bool
 
 from sparsemargin._engine.rows.csr cimport Row
-from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 
 cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Weights[S]:

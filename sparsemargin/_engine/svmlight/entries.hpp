@@ -14,7 +14,6 @@
 #include <emmintrin.h>
 #endif
 
-#include "failure.hpp"
 #include "numbers.hpp"
 #include "text.hpp"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <system_error>
 
-#include "failure.hpp"
+#include "text.hpp"
 
 namespace sparsemargin {
 

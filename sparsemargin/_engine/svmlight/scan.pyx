@@ -1,17 +1,18 @@
-"""svmlight text made rows of CSR matrices; `svmlight.hpp` says what the text may hold."""
+"""svmlight text made rows of CSR matrices, and such rows made text; `scanner.hpp` says what the text
+may hold."""
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 from libcpp cimport bool as cpp_bool
 from libcpp.string cimport string
 
 import numpy as np
 
-from sparsemargin._engine.rows.types cimport index_t, value_t
+from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef extern from "text.hpp" namespace "sparsemargin" nogil:
     const int64_t READABLE "sparsemargin::PADDING"
 
-cdef extern from "failure.hpp" namespace "sparsemargin" nogil:
     enum class Code:
         none
         needs_wide_columns
@@ -33,13 +34,13 @@ cdef extern from "labels.hpp" namespace "sparsemargin" nogil:
         const string& text(int64_t)
         double number(int64_t)
 
-cdef extern from "lines.hpp" namespace "sparsemargin" nogil:
+cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
     cppclass Options:
         int64_t base, least, max_index
         cpp_bool multilabel, query_id
         int hash_bits
 
-    cppclass Rows[Value, Column]:
+    cppclass ParsedRows[Value, Column]:
         Value* data
         Column* indices
         Column* ends
@@ -48,7 +49,6 @@ cdef extern from "lines.hpp" namespace "sparsemargin" nogil:
         int64_t* query_ids
         int64_t row_room, entry_room, row, entry, label, query
 
-cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
     cppclass Outcome:
         Code code
         int64_t offset, length, lines, lowest, highest
@@ -56,17 +56,26 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
     cppclass LineReader "sparsemargin::Scanner":
         LineReader(const Options&) except +
         const LabelTable& labels()
-        Outcome scan[Value, Column](const char*, int64_t, Rows[Value, Column]&) except +
+        Outcome scan[Value, Column](const char*, int64_t, ParsedRows[Value, Column]&) except +
 
     cppclass Counts:
         int64_t lines, colons
 
     Counts count_marks "sparsemargin::count"(const char*, int64_t)
 
+cdef extern from "<charconv>" namespace "std" nogil:
+    cppclass to_chars_result:
+        char* ptr
+
+    to_chars_result to_chars(char*, char*, int64_t)
+    to_chars_result to_chars(char*, char*, double)
+
 PADDING = READABLE
 
 cdef enum:
     LARGEST_INT32 = 0x7FFFFFFF
+    # " 9223372036854775807:-2.2250738585072014e-308" is the longest entry.
+    LONGEST_ENTRY = 48
 
 cdef str WIDE = name_of(Code.needs_wide_columns).decode()
 
@@ -77,7 +86,7 @@ class ScanError(Exception):
     Attributes
     ----------
     code : str
-        What is wrong, as `svmlight_failure.hpp` calls it.
+        What is wrong, as `Code` in text.hpp calls it.
     offset : int
         Bytes from the start of the text to the offending token.
     length : int
@@ -92,7 +101,7 @@ class ScanError(Exception):
 
 
 cdef class ScannedRows:
-    """Rows of one text: see `Scanner.scan`."""
+    """ParsedRows of one text: see `Scanner.scan`."""
 
     cdef readonly object data, indices, indptr, labels, label_start, query_ids
     cdef readonly int64_t n_rows, n_lines, lowest, highest
@@ -261,7 +270,7 @@ cdef class Scanner:
         query_ids = self._array("query_ids", n_marks, np.dtype(np.int64))
         indptr[0] = label_start[0] = 0
         row, entry, label, query = scan_lines(
-            self, text, stop, data, indices, indptr[1:], labels, label_start[1:], query_ids, 0, 0
+            self, text, stop, data, indices, indptr[1:], (labels, label_start[1:], query_ids), (0, 0)
         )
         rows.data = data[:entry]
         rows.indices = indices[:entry]
@@ -321,7 +330,7 @@ cdef class Scanner:
             raise ValueError(f"data of {data.dtype} for a scanner of {self.dtype}")
         try:
             row, entry, _, _ = scan_lines(
-                self, text, stop, data, indices, ends, labels, None, None, row, entry
+                self, text, stop, data, indices, ends, (labels, None, None), (row, entry)
             )
         except ScanError as error:
             if error.code == WIDE:
@@ -331,11 +340,17 @@ cdef class Scanner:
 
 
 def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_t[::1] data,
-               index_t[::1] indices, index_t[::1] ends, int32_t[::1] labels,
-               int64_t[::1] label_ends, int64_t[::1] query_ids, int64_t row, int64_t entry):
-    """Scan into arrays; see `Scanner.fill`. Returns the next row, entry, label and query id."""
+               index_t[::1] indices, index_t[::1] ends, label_arrays, first):
+    """Scan into arrays from the `first` row and entry on; see `Scanner.fill`.
+
+    `label_arrays` are those of labels, of where each row's end, and of query ids; the last two may
+    be None. Returns the next row, entry, label and query id.
+    """
     cdef const char* start = start_of(text, stop)
-    cdef Rows[value_t, index_t] rows
+    cdef ParsedRows[value_t, index_t] rows
+    cdef int32_t[::1] labels = label_arrays[0]
+    cdef int64_t[::1] label_ends = label_arrays[1]
+    cdef int64_t[::1] query_ids = label_arrays[2]
     if self.busy:
         raise RuntimeError("another thread is using this scanner: give each its own")
     rows.data = &data[0]
@@ -348,8 +363,8 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     rows.entry_room = min(data.shape[0], indices.shape[0])
     if index_t is int32_t:
         rows.entry_room = min(rows.entry_room, LARGEST_INT32)
-    rows.row = rows.label = row
-    rows.entry = entry
+    rows.row, rows.entry = first
+    rows.label = rows.row
     rows.query = 0
     self.busy = True
     try:
@@ -363,3 +378,45 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
         raise ScanError(name_of(self.outcome.code).decode(), self.outcome.offset,
                         self.outcome.length)
     return rows.row, rows.entry, rows.label, rows.query
+
+
+def text_of_rows(const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
+                 const unsigned char[::1] heads, const int64_t[::1] head_ends, int64_t first):
+    """A line for each row.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        Sound rows of a CSR matrix.
+    heads : array of uint8
+        What the lines begin with, one after the other: labels.
+    head_ends : array of int64, shape (n_rows,)
+        Where each of them ends in `heads`; rising.
+    first : int
+        The index of column 0.
+
+    Returns
+    -------
+    text : array of uint8
+        Every value in the fewest digits that give it back as a double.
+    """
+    cdef int64_t n_rows = indptr.shape[0] - 1, row, entry, start = 0
+    cdef int64_t n_entries = indptr[n_rows] - indptr[0]
+    text = np.empty(heads.shape[0] + n_rows + n_entries * LONGEST_ENTRY + LONGEST_ENTRY, np.uint8)
+    cdef unsigned char[::1] room = text
+    cdef char* begin = <char*> &room[0]
+    cdef char* at = begin
+    with nogil:
+        for row in range(n_rows):
+            if head_ends[row] > start:
+                memcpy(at, &heads[start], head_ends[row] - start)
+                at += head_ends[row] - start
+                start = head_ends[row]
+            for entry in range(indptr[row], indptr[row + 1]):
+                at[0] = 32
+                at = to_chars(at + 1, at + LONGEST_ENTRY, <int64_t> indices[entry] + first).ptr
+                at[0] = 58
+                at = to_chars(at + 1, at + LONGEST_ENTRY, <double> data[entry]).ptr
+            at[0] = 10
+            at += 1
+    return text[:at - begin]

@@ -1,20 +1,4 @@
-"""Outputs of the last and of the averaged hypothesis."""
-
-from libc.math cimport isfinite
-from libc.stdint cimport int64_t
-from libcpp.vector cimport vector
-
-import numpy as np
-
-from sparsemargin._engine.first_order.labels cimport Space
-from sparsemargin._engine.first_order.linear cimport Coordinates
-from sparsemargin._engine.first_order.spaces cimport LinearSpace
-from sparsemargin._engine.rows.csr cimport (
-    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows
-)
-from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
-from sparsemargin._engine.rows.types cimport index_t, state_t, value_t
-
+# Outputs of the last and of the averaged hypothesis; a part of `spaces`.
 
 cdef class Hypothesis:
     """The hypothesis of a linear space, ready for rows.
@@ -41,20 +25,13 @@ cdef class Hypothesis:
             self.weights = space.weighed()
 
     def fill(self, double[:, ::1] out, Csr rows, Py_ssize_t start, Py_ssize_t stop):
-        """``w.x`` of the rows from start to before stop for every label, shape (n_rows, n_labels).
-
-        Returns
-        -------
-        bool
-            Whether all of them are finite.
-        """
-        cdef bint finite
+        """``w.x`` of the rows from start to before stop for every label, shape (n_rows, n_labels)."""
         cdef float[:, ::1] singles
         cdef double[:, ::1] doubles
         cdef Coordinates[float] in_float = self.space.singles
         cdef Coordinates[double] in_double = self.space.doubles
         if stop == start:
-            return True
+            return
         if self.weights is not None and self.space.is_single:
             singles = self.weights
             in_float.g = &singles[0, 0]
@@ -63,13 +40,12 @@ cdef class Hypothesis:
             in_double.g = &doubles[0, 0]
         with nogil:
             if self.space.is_single:
-                finite = fill_by_types(self, &out[0, 0], in_float, rows, start, stop)
+                fill_by_types(self, &out[0, 0], in_float, rows, start, stop)
             else:
-                finite = fill_by_types(self, &out[0, 0], in_double, rows, start, stop)
-        return finite
+                fill_by_types(self, &out[0, 0], in_double, rows, start, stop)
 
 
-cdef bint fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& at, Csr rows,
+cdef int fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& at, Csr rows,
                         Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
     if rows.types == FLOAT_INT32:
         return fill(of, out, at, rows.float_int32, start, stop)
@@ -80,14 +56,14 @@ cdef bint fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& 
     return fill(of, out, at, rows.double_int64[0], start, stop)
 
 
-cdef bint fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
+cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
                const Rows[value_t, index_t]& rows, Py_ssize_t start,
                Py_ssize_t stop) except -1 nogil:
     cdef const Space* c = &of.space.c
     cdef Py_ssize_t r, l, K = c.n_labels, n = c.n_coordinates
     cdef Weights[state_t] weights = weights_of(
         <const state_t*> at.g, at.width, n, 0, K, True)
-    cdef bint by_row = c.averaged and of.weights is None, finite = True
+    cdef bint by_row = c.averaged and of.weights is None
     cdef const state_t* of_bias = at.g + (n - 1) * at.width
     cdef vector[double] scores
     cdef vector[double] made  # as wide as either type needs
@@ -106,9 +82,8 @@ cdef bint fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
             if c.bias:
                 scores[l] += c.bias * of_bias[l]
             out[l] = scores[l] if c.averaged else of.a[l] * scores[l]
-            finite &= isfinite(out[l])
         out += K
-    return finite
+    return 0
 
 
 cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[state_t]& at,
@@ -116,10 +91,14 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
     """The weights of all labels for the entries of a row, entry by entry; the intercept's, where
     they are given back, come last."""
     cdef Py_ssize_t j, l, i, K = of.space.c.n_labels
-    for j in range(row.nnz + (1 if of.space.c.bias else 0)):
-        i = (row.columns[j] if j < row.nnz else of.space.c.n_coordinates - 1) * at.width
+    cdef const Space* c = &of.space.c
+    cdef double g, acc
+    for j in range(row.nnz + (1 if c.bias else 0)):
+        i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.width
         for l in range(K):
-            made[j * K + l] = <state_t> (at.g[i + l] * of.a[l] + at.acc[i + l] * of.b[l])
+            g, acc = at.g[i + l], at.acc[i + l]
+            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
+            made[j * K + l] = <state_t> (g * of.a[l] + acc * of.b[l])
     return made + row.nnz * K
 
 

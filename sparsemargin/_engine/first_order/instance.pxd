@@ -1,0 +1,120 @@
+"""A row as corrections take it: augmented, scaled, and each of its columns once."""
+
+from libc.stdint cimport int64_t, uint32_t
+from libcpp.algorithm cimport sort
+from libcpp.pair cimport pair
+from libcpp.vector cimport vector
+
+from sparsemargin._engine.numerics.arithmetic cimport Power
+from sparsemargin._engine.rows.csr cimport Row, RowScale, measure
+from sparsemargin._engine.rows.csr cimport index_t, value_t
+
+cdef extern from *:
+    """
+    #include <utility>
+    #include <vector>
+    struct Workspace {  // room for the row at hand
+        std::vector<double> values, numbers;
+        std::vector<int64_t> columns;
+        std::vector<std::pair<int64_t, double>> entries;
+        std::vector<uint32_t> marks;
+
+        void reach(size_t n) {
+            if (columns.size() >= n) return;
+            values.resize(2 * n), numbers.resize(2 * n), columns.resize(2 * n);
+        }
+    };
+    """
+    cdef cppclass Workspace:
+        vector[double] values
+        vector[double] numbers
+        vector[int64_t] columns
+        vector[pair[int64_t, double]] entries
+        vector[uint32_t] marks
+        void reach(size_t n) except + nogil
+
+
+cdef struct Instance:
+    double bias  # value of the intercept's coordinate; 0: none
+    Py_ssize_t bias_column
+    double slack  # value of the row's soft-margin coordinate; 0: none
+    double* slack_t  # the labels' coordinates there; NULL: none
+    RowScale scale
+    const double* values  # times scale.factor, the intercept's last
+    const int64_t* columns
+    Py_ssize_t n
+    double* numbers  # room for one an entry, which a correction works out
+
+
+cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
+                               const Row[value_t, index_t]& row, RowScale* known,
+                               bint repeats) except -1 nogil:
+    """The row, whose bias and slack are set; False where it is zero.
+
+    `known` is what it was measured to be, norm 0: not yet; NULL: that is not kept.
+    """
+    cdef Row[double, int64_t] merged
+    cdef Py_ssize_t j, n = row.nnz
+    if repeats:
+        merge_repeats(work, row, &merged)
+        if not measure(&x.scale, p, merged, x.bias, x.slack):
+            return False
+        n = merged.nnz
+        for j in range(n):
+            work.values[j] *= x.scale.factor
+    else:
+        if known != NULL and known.norm > 0.0:
+            x.scale = known[0]
+        elif not measure(&x.scale, p, row, x.bias, x.slack):
+            return False
+        elif known != NULL:
+            known[0] = x.scale
+        work.reach(n + 1)
+        for j in range(n):
+            work.values[j] = row.values[j] * x.scale.factor
+            work.columns[j] = row.columns[j]
+    if x.bias:
+        work.values[n] = x.bias * x.scale.factor
+        work.columns[n] = x.bias_column
+        n += 1
+    x.slack *= x.scale.factor
+    point(work, x, n)
+    return True
+
+
+cdef inline void point(Workspace& work, Instance* x, Py_ssize_t n) noexcept nogil:
+    x.values, x.columns, x.n = work.values.data(), work.columns.data(), n
+    x.numbers = work.numbers.data()
+
+
+cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
+                              Row[double, int64_t]* merged) except -1 nogil:
+    """The row with each of its columns once, in rising order, values of the same added up."""
+    cdef Py_ssize_t j, n = 0
+    work.entries.resize(row.nnz)
+    for j in range(row.nnz):
+        work.entries[j].first, work.entries[j].second = row.columns[j], row.values[j]
+    sort(work.entries.begin(), work.entries.end())
+    work.reach(row.nnz + 1)
+    for j in range(row.nnz):
+        if n and work.columns[n - 1] == work.entries[j].first:
+            work.values[n - 1] += work.entries[j].second
+        else:
+            work.columns[n], work.values[n] = work.entries[j].first, work.entries[j].second
+            n += 1
+    merged.values, merged.columns, merged.nnz = work.values.data(), work.columns.data(), n
+    return 0
+
+
+cdef inline int make_pair(Workspace& work, Instance* x, Py_ssize_t n_classes, Py_ssize_t plus,
+                          Py_ssize_t minus) except -1 nogil:
+    """Let the instance be the row for one class and its opposite for another, of coordinates
+    class by class for each feature."""
+    cdef Py_ssize_t j, n = x.n
+    work.reach(2 * n)
+    for j in range(n):
+        work.values[n + j] = -work.values[j]
+        work.columns[n + j] = work.columns[j] * n_classes + minus
+        work.columns[j] = work.columns[j] * n_classes + plus
+    point(work, x, 2 * n)
+    return 0

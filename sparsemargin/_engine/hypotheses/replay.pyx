@@ -1,0 +1,480 @@
+"""Outputs of test points by all hypotheses, at moments of a run.
+
+The log of corrections is replayed, in the order of the trials, up to one moment after the other.
+What the points are to a space, and what a correction does to their scores, subclasses know.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs, ldexp
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
+from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog, unit_of
+from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
+from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
+from sparsemargin._engine.numerics.arithmetic cimport add_exactly
+from sparsemargin._engine.numerics.vectors cimport add_multiple
+from sparsemargin._engine.vectors cimport as_array
+
+# A replay can take long; Ctrl-C is heard between so many corrections.
+cdef enum:
+    CORRECTIONS_PER_CHECK = 1024
+
+# Sums of many terms are exact to about so much of the sizes of these.
+cdef double ROUNDING = ldexp(1.0, -48)
+# Sums of two doubles tell the sign of what is no smaller beside their terms, where these are no
+# smaller themselves.
+cdef double TOLD = ldexp(1.0, -80)
+cdef double LEAST_TERM = ldexp(1.0, -900)
+# Sums and scores begin afresh where the unit has grown by so much.
+cdef double STALE = ldexp(1.0, 40)
+
+
+cdef inline double sign(double x) noexcept nogil:
+    return (x > 0.0) - (x < 0.0)
+
+
+cdef class Replay:
+    """Base of the replays; not for use by itself.
+
+    Parameters
+    ----------
+    space : FirstOrderSpace
+        With a log.
+    n_points : int
+    counted : bool
+        Whether votes are summed up on the way.
+    averaged : bool
+        Whether averages are too.
+    """
+
+    cdef CorrectionLog log
+    cdef bint normalized  # the log's units are those of vectors of norm 1
+    cdef bint counted, averaged
+    cdef Py_ssize_t n_labels, n_points
+    cdef Py_ssize_t done  # corrections replayed, in the order of `by_time`
+    cdef const int64_t[::1] by_time
+    cdef const int64_t[::1] ends  # trials that each label took part in, in all
+    cdef object counts  # and those replayed
+    # Entries n_labels x n_points; before these 2 where vectors count as they are, or with norm 1.
+    cdef double[:, ::1] scores  # of t; times the unit an output
+    cdef double[:, ::1] voted  # sum of c_k sign(w_k.x)
+    cdef double[:, :, ::1] totals  # sum of c_k w_k.x
+    cdef double[:, ::1] units  # 2 x n_labels
+
+    def __init__(self, FirstOrderSpace space, Py_ssize_t n_points, bint counted, bint averaged):
+        cdef Py_ssize_t e
+        self.log = space.log
+        self.normalized = space.c.normalized
+        self.counted, self.averaged = counted, averaged
+        self.n_labels, self.n_points = space.c.n_labels, n_points
+        cdef int64_t[::1] starts = np.empty(self.log.corrections.size(), dtype=np.int64)
+        for e in range(starts.shape[0]):
+            starts[e] = self.log.corrections[e].start
+        # One label's corrections may be logged before another's earlier ones.
+        self.by_time = np.argsort(starts, kind="stable")
+        self.ends = self.counts = space.trials_per_label
+        shape = self.n_labels, n_points
+        self.scores, self.voted = np.zeros(shape), np.zeros(shape)
+        self.totals = np.zeros((2, *shape) if averaged else (2, 0, 0))
+        self.units = np.zeros((2, self.n_labels))
+
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        """Count the vector that the correction ends, if asked for, and go on to the next."""
+
+    cdef void count(self, Py_ssize_t label, int64_t trials) noexcept nogil:
+        """Count the current vector up to so many trials."""
+
+    cdef double score(self, Py_ssize_t label, Py_ssize_t point) noexcept nogil:
+        """That of a point by the current vector."""
+        return self.scores[label, point]
+
+    cdef int take_until(self, int64_t trials) except -1 nogil:
+        """Replay the corrections of the first `trials` trials."""
+        cdef Py_ssize_t v
+        cdef const Correction* entry
+        while self.done < self.by_time.shape[0]:
+            entry = &self.log.corrections[self.by_time[self.done]]
+            if entry.start >= trials:
+                break
+            if self.done % CORRECTIONS_PER_CHECK == 0:
+                with gil:
+                    PyErr_CheckSignals()
+            self.take(entry)
+            for v in range(2):
+                self.units[v, entry.label] = unit_of(entry, self.normalized, v)
+            self.done += 1
+        return 0
+
+    def advance(self, int64_t trials):
+        """Replay what happened in the first `trials` trials, which must not be fewer than
+        before."""
+        cdef Py_ssize_t l
+        with nogil:
+            self.take_until(trials)
+            for l in range(self.n_labels):
+                self.count(l, min(trials, self.ends[l]))
+        self.counts = np.minimum(trials, self.ends)
+
+    def outputs_at(self, slices):
+        """``w.x`` with the vectors that existed at time slices; nothing may have been replayed.
+
+        Parameters
+        ----------
+        slices : ndarray of shape (..., n_points)
+
+        Returns
+        -------
+        ndarray of shape (2, ..., n_points, n_labels)
+            By the vectors as they are, and by those of norm 1.
+        """
+        cdef Py_ssize_t i, s, l, v
+        cdef const int64_t[::1] times = slices.reshape(-1)
+        cdef const int64_t[::1] by_time = np.argsort(times, kind="stable")
+        cdef double score
+        result = np.empty((2, len(times), self.n_labels))
+        cdef double[:, :, ::1] out = result
+        with nogil:
+            for i in range(by_time.shape[0]):
+                s = by_time[i]
+                self.take_until(times[s] + 1)
+                for l in range(self.n_labels):
+                    score = self.score(l, s % self.n_points)
+                    for v in range(2):
+                        out[v, s, l] = self.units[v, l] * score
+        return result.reshape(2, *slices.shape, self.n_labels)
+
+    # Outputs at the moment that `advance` has come to, ndarrays of shape (n_points, n_labels).
+
+    def last(self, bint normalized):
+        """``w.x``."""
+        return np.asarray(self.scores).T * np.asarray(self.units)[int(normalized)]
+
+    def average(self, bint normalized):
+        """``sum_k c_k w_k.x``, divided by the trials."""
+        return np.asarray(self.totals)[int(normalized)].T / np.maximum(self.counts, 1)
+
+    def votes(self):
+        """``sum_k c_k sign(w_k.x)``, divided by the trials."""
+        return np.asarray(self.voted).T / np.maximum(self.counts, 1)
+
+
+# -------------------------------------------------------------------------------- the kernel space
+
+cdef inline void scale_by(double* numbers, Py_ssize_t n, int shift) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double factor = 0.0 if shift == FORGET else ldexp(1.0, shift)
+    for j in range(n):
+        numbers[j] *= factor
+
+
+cdef class KernelReplay(Replay):
+    """All hypotheses of a kernel space on test points.
+
+    Parameters
+    ----------
+    space : KernelSpace
+    products : ndarray of shape (n_support, n_points)
+        Kernel of the support set and the points, each point's up to a positive factor, which its
+        outputs then have too: one kernel row a point, whatever the number of corrections.
+    counted, averaged : bool
+    """
+
+    cdef const double[:, ::1] products
+    cdef double[:, ::1] sizes  # of all that scores are sums of
+    cdef int64_t[::1] since  # trials up to which each label's vectors have been counted
+
+    def __init__(self, FirstOrderSpace space, const double[:, ::1] products, *, bint counted=True,
+                 bint averaged=False):
+        super().__init__(space, products.shape[1], counted, averaged)
+        self.products = products
+        self.sizes = np.zeros((self.n_labels, self.n_points))
+        self.since = np.zeros(self.n_labels, dtype=np.int64)
+
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef const double* products = &self.products[entry.row, 0]
+        cdef double* scores = &self.scores[entry.label, 0]
+        cdef double* sizes = &self.sizes[entry.label, 0]
+        if self.counted:
+            self.count(entry.label, entry.start)
+        if entry.shift_before:
+            scale_by(scores, self.n_points, entry.shift_before)
+            scale_by(sizes, self.n_points, entry.shift_before)
+        add_multiple(scores, products, entry.coefficient, self.n_points)
+        if self.counted:
+            for j in range(self.n_points):
+                sizes[j] += fabs(entry.coefficient * products[j])
+        if entry.shift_after:
+            scale_by(scores, self.n_points, entry.shift_after)
+            scale_by(sizes, self.n_points, entry.shift_after)
+
+    cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        cdef Py_ssize_t j, v
+        cdef double counted = trials - self.since[l]
+        cdef const double* scores = &self.scores[l, 0]
+        cdef double* voted = &self.voted[l, 0]
+        self.since[l] = trials
+        for j in range(self.n_points):
+            # What rounding could have left of a score of 0 is no vote.
+            if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:
+                voted[j] += counted * sign(scores[j])
+        if self.averaged:
+            for v in range(2):
+                add_multiple(&self.totals[v, l, 0], scores, counted * self.units[v, l],
+                             self.n_points)
+
+
+# -------------------------------------------------------------------------------- the linear space
+
+cdef struct Mark:
+    # What a label's vectors have counted up to some correction: trials, and the sums of c_k unit_k
+    # of vectors as they are and of norm 1, of two doubles each.
+    int64_t trials
+    double high[2]
+    double low[2]
+
+
+cdef tuple arrays_of(matrix):
+    return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+
+
+@cython.final  # so that its small methods are inlined
+cdef class LinearReplay(Replay):
+    """All hypotheses of a linear space on test points.
+
+    Points have the sums that a vector is worth to them only up to a mark: they are counted once
+    a coordinate of theirs moves. Where nothing is counted no scores are kept at all.
+
+    Parameters
+    ----------
+    space : LinearSpace
+    points : csr_array
+        Over all coordinates, the intercept's included.
+    counted, averaged : bool
+    """
+
+    cdef Power power
+    cdef Py_ssize_t n_used  # coordinates that points have
+    cdef const int64_t[::1] places  # among those used, of the log's columns; -1: none
+    cdef double[::1] t, g  # n_used x n_labels
+    # The points over the coordinates used, by row and by column.
+    cdef const double[::1] values, data
+    cdef const int64_t[::1] columns, row_start, points, column_start
+    cdef double[:, ::1] low  # what `scores` lack
+    cdef double[:, ::1] largest  # of what has been added to each; 0: nothing
+    cdef int64_t[:, ::1] since  # the label's mark up to which a point has been counted
+    cdef vector[vector[Mark]] marks
+    cdef double[::1] least_unit
+
+    def __init__(self, FirstOrderSpace space, points, *, bint counted=True, bint averaged=False):
+        super().__init__(space, points.shape[0], counted, averaged)
+        self.power = make_power(space.p - 1.0)
+        self.take_points(points)
+        self.t = np.zeros(self.n_used * self.n_labels)
+        self.g = np.zeros(self.n_used * self.n_labels)
+        shape = self.n_labels, self.n_points
+        self.low, self.largest = np.zeros(shape), np.zeros(shape)
+        self.since = np.zeros(shape, dtype=np.int64)
+        self.least_unit = np.full(self.n_labels, np.inf)
+        self.marks.resize(self.n_labels)
+        for l in range(self.n_labels):
+            self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
+
+    cdef take_points(self, points):
+        """Lay the points out, and find the log's columns among theirs."""
+        from scipy.sparse import csr_array
+
+        used, columns = np.unique(points.indices, return_inverse=True)
+        self.n_used = len(used)
+        logged = as_array(self.log.columns.data(), self.log.columns.size(), np.int64)
+        places = np.searchsorted(used, logged)
+        places[np.append(used, -1)[places] != logged] = -1
+        self.places = places
+        by_row = csr_array((points.data, columns, points.indptr), (self.n_points, self.n_used))
+        self.values, self.columns, self.row_start = arrays_of(by_row)
+        if self.counted:
+            self.data, self.points, self.column_start = arrays_of(by_row.tocsc())
+
+    # ------------------------------------------------------------------------------- the vectors
+
+    cdef void shift(self, Py_ssize_t l, int by) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double factor = ldexp(1.0, by)
+        for i in range(self.n_used):
+            if self.t[i * self.n_labels + l] != 0.0:
+                self.t[i * self.n_labels + l] *= factor
+                self.g[i * self.n_labels + l] = link(&self.power, self.t[i * self.n_labels + l])
+
+    cdef inline double add(self, Py_ssize_t i, Py_ssize_t l, double x) noexcept nogil:
+        """Add x to a coordinate of t; its new g."""
+        cdef Py_ssize_t at = i * self.n_labels + l
+        self.t[at] += x
+        self.g[at] = link(&self.power, self.t[at])
+        return self.g[at]
+
+    cdef void move(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t a
+        if entry.shift_before:
+            self.shift(entry.label, entry.shift_before)
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            if self.places[a] >= 0:
+                self.add(self.places[a], entry.label, entry.coefficient * self.log.values[a])
+        if entry.shift_after:
+            self.shift(entry.label, entry.shift_after)
+
+    # ------------------------------------------------------------------------- scores of points
+
+    cdef double score(self, Py_ssize_t l, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t a
+        cdef double total = 0.0
+        for a in range(self.row_start[j], self.row_start[j + 1]):
+            total += self.values[a] * self.g[self.columns[a] * self.n_labels + l]
+        return total
+
+    cdef inline void add_term(self, Py_ssize_t l, Py_ssize_t j, double term) noexcept nogil:
+        add_exactly(&self.scores[l, j], &self.low[l, j], term)
+        self.largest[l, j] = max(self.largest[l, j], max(fabs(term), LEAST_TERM))
+
+    cdef void sum_afresh(self, Py_ssize_t l) noexcept nogil:
+        cdef Py_ssize_t b, i, j
+        for j in range(self.n_points):
+            self.scores[l, j] = self.low[l, j] = self.largest[l, j] = 0.0
+        for i in range(self.n_used):
+            if self.t[i * self.n_labels + l] != 0.0:
+                for b in range(self.column_start[i], self.column_start[i + 1]):
+                    self.add_term(l, self.points[b], self.data[b] * self.g[i * self.n_labels + l])
+
+    cdef inline void touch(self, Py_ssize_t l, Py_ssize_t i, double old_g,
+                           double new_g) noexcept nogil:
+        """Let a coordinate's change reach the points that have it."""
+        cdef Py_ssize_t b, j
+        for b in range(self.column_start[i], self.column_start[i + 1]):
+            j = self.points[b]
+            add_exactly(&self.scores[l, j], &self.low[l, j], -(self.data[b] * old_g))
+            self.add_term(l, j, self.data[b] * new_g)
+
+    cdef inline double sign_of(self, Py_ssize_t l, Py_ssize_t j, double score) noexcept nogil:
+        """That of ``w.x``: of all terms, where what came and went has left too few digits."""
+        cdef Py_ssize_t a
+        cdef double total = 0.0, low = 0.0
+        if fabs(score) > TOLD * self.largest[l, j]:
+            return sign(score)
+        if self.largest[l, j] == 0.0:
+            return 0.0
+        for a in range(self.row_start[j], self.row_start[j + 1]):
+            add_exactly(&total, &low, self.values[a] * self.g[self.columns[a] * self.n_labels + l])
+        return sign(total + low)
+
+    # --------------------------------------------------------------------------------- counting
+
+    cdef void take(self, const Correction* entry) noexcept nogil:
+        cdef Py_ssize_t a, b, i, l = entry.label
+        cdef double old_g, unit = unit_of(entry, self.normalized, True)
+        if not self.counted:
+            self.move(entry)
+            return
+        self.mark(l, entry.start)
+        if self.is_stale(entry, unit):
+            self.count_points(l)
+            self.move(entry)
+            self.sum_afresh(l)
+            self.least_unit[l] = unit
+            return
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            i = self.places[a]
+            if i >= 0:
+                # Before any coordinate moves: the sign may be that of all the terms.
+                for b in range(self.column_start[i], self.column_start[i + 1]):
+                    self.count_point(l, self.points[b])
+        for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
+            i = self.places[a]
+            if i >= 0:
+                old_g = self.g[i * self.n_labels + l]
+                self.touch(l, i, old_g, self.add(i, l, entry.coefficient * self.log.values[a]))
+        self.least_unit[l] = min(self.least_unit[l], unit)
+
+    cdef bint is_stale(self, const Correction* entry, double unit) noexcept nogil:
+        """Whether scores or sums can't go on from what they were without loss."""
+        cdef const Mark* mark = &self.marks[entry.label].back()
+        if entry.shift_before or entry.shift_after or unit > STALE * self.least_unit[entry.label]:
+            return True
+        return (mark.high[1] > STALE * unit
+                or mark.high[0] > STALE * unit_of(entry, self.normalized, False))
+
+    cdef void mark(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        """Count the current vector up to so many trials, its points to follow."""
+        cdef Py_ssize_t v
+        cdef Mark mark = self.marks[l].back()
+        if self.averaged:
+            for v in range(2):
+                add_exactly(&mark.high[v], &mark.low[v],
+                            (trials - mark.trials) * self.units[v, l])
+        mark.trials = trials
+        self.marks[l].push_back(mark)
+
+    cdef inline void count_point(self, Py_ssize_t l, Py_ssize_t j) noexcept nogil:
+        """Let the point's sums have what is counted up to the last mark."""
+        cdef Py_ssize_t v
+        cdef const Mark* old = &self.marks[l][self.since[l, j]]
+        cdef const Mark* new = &self.marks[l].back()
+        cdef double score = self.scores[l, j] + self.low[l, j]
+        if new.trials > old.trials:
+            self.voted[l, j] += (new.trials - old.trials) * self.sign_of(l, j, score)
+        if self.averaged:
+            for v in range(2):
+                self.totals[v, l, j] += score * ((new.high[v] - old.high[v])
+                                                 + (new.low[v] - old.low[v]))
+        self.since[l, j] = self.marks[l].size() - 1
+
+    cdef void count_points(self, Py_ssize_t l) noexcept nogil:
+        """`count_point` of all, and sums that begin from 0."""
+        cdef Py_ssize_t j
+        cdef Mark mark = self.marks[l].back()
+        for j in range(self.n_points):
+            self.count_point(l, j)
+            self.since[l, j] = 0
+        mark.high[0] = mark.high[1] = mark.low[0] = mark.low[1] = 0.0
+        self.marks[l].clear()
+        self.marks[l].push_back(mark)
+
+    cdef void count(self, Py_ssize_t l, int64_t trials) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double error
+        self.mark(l, trials)
+        self.count_points(l)
+        for j in range(self.n_points):
+            # The leading digits to the front, where outputs are read off.
+            error = 0.0
+            add_exactly(&self.scores[l, j], &error, self.low[l, j])
+            self.low[l, j] = error
+
+
+# ------------------------------------------------------------------------------------ time slices
+
+def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_t[::1] indptr,
+                uint64_t seed, int64_t trials):
+    """A time slice from 0..trials for every row, drawn from the seed and the row's content.
+
+    The same row gets the same draw in whatever company it is predicted.
+    """
+    cdef Py_ssize_t r, j, n_rows = indptr.shape[0] - 1
+    cdef uint64_t state, bits
+    result = np.empty(n_rows, dtype=np.int64)
+    cdef int64_t[::1] slices = result
+    with nogil:
+        for r in range(n_rows):
+            state = mixed(stepped(seed))
+            for j in range(indptr[r], indptr[r + 1]):
+                if data[j] == 0.0:
+                    continue
+                memcpy(&bits, &data[j], 8)
+                state = mixed(state ^ bits)
+                state = mixed(state + 0x9E3779B97F4A7C15u * <uint64_t> (indices[j] + 1))
+            slices[r] = <int64_t> (state % <uint64_t> (trials + 1))
+    return result

@@ -1,3 +1,0 @@
-from sparsemargin._engine.matrix.dual import DualSpace
-
-class HigherOrderDual(DualSpace): ...

@@ -1,0 +1,372 @@
+"""Spaces over the features met, and trials over rows for them: a part of base.pyx."""
+
+cdef class FeatureSpace(MatrixSpace):
+    """A space over the features met.
+
+    Parameters
+    ----------
+    n_features : int
+    p : float
+    bias : float
+        Value of the intercept's coordinate; 0: there is none.
+    single : bool
+        Whether rows are stored as float32.
+    solver : {"auto", "implicit", "primal"}
+    primal_room : int
+        Bytes the n x n form may take, where that is not asked for.
+    **settings
+        Those of `MatrixSpace`.
+    """
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        if self.primal:
+            self.lay_out()
+
+    def open(self, *, Py_ssize_t n_features, double p, double bias, bint single, solver,
+             int64_t primal_room, **settings):
+        super().open(**settings)
+        self.p = p
+        self.bias = bias
+        self.n_coordinates = n_features + (1 if bias else 0)
+        require(2.0 <= p <= MAX_P and self.n_coordinates > 0, "its settings are out of range")
+        self.automatic, self.primal = solver == "auto", solver == "primal"
+        self.primal_room = primal_room
+        self.n_met = 1
+        self.met = np.zeros(self.n_coordinates, dtype=np.int32)
+        self.rows.values.single = self.logged_rows.values.single = single
+        self.w.resize(1)
+        self.total.resize(1)
+        self.v.resize(1)
+        self.bind()
+
+    cdef bind(self):
+        cdef int32_t[::1] numbers = self.met
+        self.numbers = &numbers[0]
+        self.power = make_power(self.p)
+
+    @property
+    def n_features(self):
+        return self.n_coordinates - (1 if self.bias else 0)
+
+    # -------------------------------------------------------------------------------- learning
+
+    cdef void move_v(self, double step) noexcept nogil:
+        """v <- v + step * x."""
+        cdef size_t j
+        cdef double before
+        for j in range(self.at.size()):
+            before = self.v[self.at[j]]
+            self.v[self.at[j]] = before + step * self.x[j]
+            self.nonzero += (self.v[self.at[j]] != 0.0) - (before != 0.0)
+
+    cdef int widen(self) except -1 nogil:
+        """Let the vectors reach as far as the features met."""
+        self.w.resize(self.n_met)
+        self.v.resize(self.n_met)
+        if self.averaged:
+            self.total.resize(self.n_met)
+        return OK
+
+    cdef int log_row(self) except -1 nogil:
+        self.logged_rows.append(self.x, self.at)
+        return OK
+
+    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
+        cdef size_t j
+        (<FeatureSpace> log).logged_rows.read(e, self.x, self.at)
+        for j in range(self.at.size()):
+            self.n_met = max(self.n_met, self.at[j] + 1)
+        return self.widen()
+
+    cdef double reciprocal_norm(self) except -1.0 nogil:
+        cdef double q = self.p / (self.p - 1.0), peak = 0.0, total = 0.0
+        cdef size_t i
+        for i in range(self.w.size()):
+            peak = max(peak, fabs(self.w[i]))
+        if peak == 0.0:
+            return 0.0
+        for i in range(self.w.size()):
+            if self.w[i] != 0.0:
+                total += pow(fabs(self.w[i]) / peak, q)
+        return 1.0 / (peak * pow(total, 1.0 / q))
+
+    cdef double cost(self) noexcept nogil:
+        """About how many multiplications the next correction takes."""
+        return 0.0
+
+    # ---------------------------------------------------------------------------- the n x n form
+
+    cdef Py_ssize_t side(self) noexcept nogil:
+        """Of the n x n form, which is laid out for all features there may be."""
+        return self.n_coordinates + 1
+
+    cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil:
+        """Whether it is time for the n x n form: it fits, and corrections have come to cost more
+        without it."""
+        cdef double side = self.side()
+        return (self.automatic and not self.primal and cost > primal_cost
+                and 8.0 * side * side <= self.primal_room)
+
+    cdef double* column(self, int32_t number) noexcept nogil:
+        """Of the n x n form; it begins with 0, its diagonal apart."""
+        while self.n_laid_out <= number:
+            self.matrix[self.n_laid_out * (self.side() + 1)] = self.diagonal
+            self.n_laid_out += 1
+        return self.matrix.data() + number * self.side()
+
+    cdef int lay_out(self) except -1 nogil:
+        """Go over to the n x n form."""
+        cdef int64_t i
+        cdef vector[double] x
+        cdef vector[int32_t] at
+        cdef StoredRows none
+        self.matrix.assign(self.side() * self.side(), 0.0)
+        self.n_laid_out = 1
+        self.z.resize(self.n_met)
+        for i in range(self.rows.count()):
+            self.rows.read(i, x, at)
+            self.fold(i, x, at)
+        self.primal = True
+        none.values.single = self.rows.values.single
+        self.rows = none
+        return OK
+
+    cdef int fold(self, size_t i, const vector[double]& x,
+                  const vector[int32_t]& at) except -1 nogil:
+        """Let the n x n form take in stored row i."""
+        return OK
+
+    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
+        """As `LinearSpace.resize`.
+
+        Raises
+        ------
+        ValueError
+            If the n x n form would have no room.
+        """
+        cdef Py_ssize_t bias = 1 if self.bias else 0, side = n_features + bias + 1
+        matrix = self.part_met()
+        if self.primal and 8.0 * side * side > self.room:
+            raise ValueError(
+                f"An n x n matrix over {n_features} features would take "
+                f"{8.0 * side * side / 2**30:.3g} GiB, more than it may. Begin anew with "
+                "solver='implicit', or pass hash_bits."
+            )
+        start, first = max(-first, 0), max(first, 0)
+        n = min(n_features - start, self.n_coordinates - bias - first)
+        fresh = np.zeros(n_features + bias, dtype=np.int32)
+        fresh[start:start + n] = self.met[first:first + n]
+        if bias:
+            fresh[n_features] = self.met[self.n_coordinates - 1]
+        self.settings = {**self.settings, "n_features": n_features}
+        self.n_coordinates, self.met = n_features + bias, fresh
+        self.bind()
+        if self.primal:
+            self.lay_part_met(matrix)
+
+    cdef part_met(self):
+        """The n x n form, as far as it is over the features met."""
+        cdef Py_ssize_t side = self.side()
+        if not self.primal:
+            return np.zeros((0, 0))
+        matrix = <double[:side, :side]> self.matrix.data()
+        return np.asarray(matrix)[:self.n_met, :self.n_met].copy()
+
+    cdef lay_part_met(self, part):
+        """Make room for all features there may be, those met being as given."""
+        cdef Py_ssize_t side = self.side()
+        self.matrix.assign(side * side, 0.0)
+        matrix = <double[:side, :side]> self.matrix.data()
+        np.asarray(matrix)[:len(part), :len(part)] = part
+
+    # ----------------------------------------------------------------------------- for Python
+
+    def count_rows(self, int64_t n):
+        """Count n more rows of a stream, by which its mistakes are numbered."""
+        self.rows_taken += n
+
+    def weights(self):
+        """The vector that predicts, shape (n_coordinates,)."""
+        return self.hypothesis()[self.met]
+
+    def summed(self):
+        """Sum of the hypotheses, each as often as it lasted, shape (n_coordinates,)."""
+        return self.sum_of_hypotheses()[self.met]
+
+    def take_sums(self, sums, int64_t trials):
+        """Let the average have counted hypotheses that come to these sums, which are 0 for features
+        not met, in so many trials."""
+        cdef const double[::1] by_coordinate = sums
+        cdef Py_ssize_t i
+        self.trials = self.begin = trials
+        self.predictor = None
+        fill(self.total.begin(), self.total.end(), 0.0)
+        if self.averaged:
+            for i in range(self.n_coordinates):
+                if self.numbers[i]:
+                    self.total[self.numbers[i]] = by_coordinate[i]
+
+    # ---------------------------------------------------------------------------------- copies
+
+    def __setstate__(self, state):
+        whole(part(state, "settings"), "n_features", 0, length_of(state, "place_of"))
+        super().__setstate__(state)
+
+    cdef record(self, Record record):
+        MatrixSpace.record(self, record)
+        whole(self.settings, "primal_room", 0, self.room)
+        self.rows_taken = record.whole("rows_taken", self.rows_taken, 0, MAX_TRIALS)
+        self.record_met(record)
+        rows_field(record, "logged_rows", self.logged_rows, self.n_met)
+        require(self.logged_rows.count() == self.n_logged(),
+                "'logged_rows' are not those of the corrections")
+        self.record_vectors(record, self.n_met, 1)
+        self.record_matrix(record)
+        rows_field(record, "rows", self.rows, self.n_met)
+        require(not (self.primal and self.rows.count()), "'rows' are left of another form")
+
+    cdef record_met(self, Record record):
+        """The numbers of the features met, each of one coordinate."""
+        most = min(self.n_coordinates + 1, INT32_MAX)
+        self.n_met = record.whole("n_seen", self.n_met, 1, most)
+        if record.writing:
+            record.fields["place_of"] = self.met
+            return
+        array = array_of(record.fields, "place_of", np.int32, (self.n_coordinates,))
+        numbers = np.sort(array[array != 0])
+        require(len(numbers) == self.n_met - 1, f"'place_of' has not {self.n_met - 1} places")
+        require_within("place_of", numbers, 0, self.n_met - 1)
+        twice = numbers[1:][numbers[1:] == numbers[:len(numbers) - 1]]
+        require(len(twice) == 0, f"'place_of' holds {twice[:1].sum()} twice")
+        self.met = writable(array)
+        self.bind()
+
+    cdef record_matrix(self, Record record):
+        asked_for = self.primal
+        self.primal = record.flag("primal", self.primal)
+        self.n_laid_out = record.whole("laid_out", self.n_laid_out, 0, self.n_met)
+        if record.writing:
+            record.fields["matrix"] = self.part_met()
+            return
+        require(self.automatic or self.primal == asked_for, "'primal' is not what 'solver' says")
+        n = self.n_met if self.primal else 0
+        array_of(record.fields, "matrix", np.float64, (n, n))
+        if self.primal:
+            require(8.0 * self.side() * self.side() <= self.room, "'matrix' has no room")
+            self.lay_part_met(record.fields["matrix"])
+
+
+# ---------------------------------------------------------------------------- trials over rows
+
+cdef int take_row(FeatureSpace space, const RowScale* scale,
+                  const Row[value_t, index_t]& row) except -1 nogil:
+    """Make the augmented row, divided by its norm, the one at hand; new features get numbers."""
+    cdef Py_ssize_t j, column
+    cdef double value
+    space.x.clear()
+    space.at.clear()
+    for j in range(row.nnz + (1 if space.bias else 0)):
+        value = space.rows.values.stored(
+            (row.values[j] if j < row.nnz else space.bias) * scale.factor / scale.norm)
+        if value == 0.0:
+            continue
+        column = row.columns[j] if j < row.nnz else space.n_coordinates - 1
+        if space.numbers[column] == 0:
+            space.numbers[column] = space.n_met
+            space.n_met += 1
+        space.x.push_back(value)
+        space.at.push_back(space.numbers[column])
+    return space.widen()
+
+
+cdef inline double score(FeatureSpace space, const double* weights,
+                         const Row[value_t, index_t]& row) noexcept nogil:
+    """``w.x`` of the augmented row."""
+    cdef double total = 0.0
+    cdef Py_ssize_t j
+    for j in range(row.nnz):
+        total += row.values[j] * weights[space.numbers[row.columns[j]]]
+    if space.bias:
+        total += space.bias * weights[space.numbers[space.n_coordinates - 1]]
+    return total
+
+
+cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
+                        const int64_t[::1] which, const double[::1] steps,
+                        const int64_t[::1] numbers, bint mistaken) except? -1.0 nogil:
+    cdef Py_ssize_t i
+    cdef double output, products = 0.0
+    cdef RowScale scale
+    cdef Row[value_t, index_t] row
+    for i in range(which.shape[0]):
+        if not mistaken and 0 <= space.limit <= space.corrections:
+            break
+        row = rows.at(which[i])
+        products += row.nnz
+        output = 0.0 if mistaken else score(space, space.w.data(), row)
+        # A zero row never is a mistake.
+        if ((steps[i] > 0.0 and not output > 0.0) or (steps[i] < 0.0 and not output < 0.0)) and (
+                measure(&scale, &space.power, row, space.bias, 0.0)):
+            take_row(space, &scale, row)
+            space.correct(steps[i], numbers[i])
+            products += space.cost()
+        space.trials += not mistaken
+    return products
+
+
+def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
+               const int64_t[::1] numbers, *, bint mistaken=False):
+    """Trials over checked rows, one after the other.
+
+    Parameters
+    ----------
+    which : ndarray of shape (n_trials,)
+        The row of each.
+    steps : ndarray of shape (n_trials,)
+        What a mistake makes, with the sign of its label; 0: it makes none.
+    numbers : ndarray of shape (n_trials,)
+        What the rows are called in the list of mistakes.
+    mistaken : bool
+        Whether all are mistakes that were made elsewhere, and count as no trials here.
+
+    Returns
+    -------
+    products : float
+        About how many multiplications they took.
+    """
+    cdef double made
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            made = make_trials(space, rows.float_int32, which, steps, numbers, mistaken)
+        elif rows.types == FLOAT_INT64:
+            made = make_trials(space, rows.float_int64[0], which, steps, numbers, mistaken)
+        elif rows.types == DOUBLE_INT32:
+            made = make_trials(space, rows.double_int32[0], which, steps, numbers, mistaken)
+        else:
+            made = make_trials(space, rows.double_int64[0], which, steps, numbers, mistaken)
+    return made
+
+
+cdef void score_all(FeatureSpace space, const Rows[value_t, index_t]& rows,
+                    const double* weights, double[::1] out) noexcept nogil:
+    cdef Py_ssize_t r
+    for r in range(rows.n):
+        out[r] = score(space, weights, rows.at(r))
+
+
+def outputs(FeatureSpace space, Csr rows):
+    """``w.x`` of every row by the hypothesis."""
+    cdef const double[::1] weights = space.hypothesis()
+    result = np.empty(rows.n_rows)
+    cdef double[::1] out = result
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            score_all(space, rows.float_int32, &weights[0], out)
+        elif rows.types == FLOAT_INT64:
+            score_all(space, rows.float_int64[0], &weights[0], out)
+        elif rows.types == DOUBLE_INT32:
+            score_all(space, rows.double_int32[0], &weights[0], out)
+        else:
+            score_all(space, rows.double_int64[0], &weights[0], out)
+    return result

@@ -1,3 +1,0 @@
-from sparsemargin._engine.matrix.base import SeenSpace
-
-class HigherOrderSpace(SeenSpace): ...

@@ -1,0 +1,253 @@
+"""Spaces of matrix Perceptrons side by side, one a label."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparsemargin._engine.kernel.functions import Kernel
+from sparsemargin._engine.kernel.states import (
+    kernel_state,
+    restored_kernel,
+    restored_support,
+    support_state,
+)
+from sparsemargin._engine.kernel.support import Points, SupportSet
+from sparsemargin._engine.matrix.base import learn_rows, outputs
+from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
+from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.state import (
+    MAX_TRIALS,
+    array_of,
+    part,
+    real,
+    require,
+    require_within,
+    whole,
+)
+
+#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
+MATRIX_MEMORY = 1 << 30
+
+
+class SpacePerLabel:
+    """Spaces that know nothing of each other.
+
+    Parameters
+    ----------
+    spaces : list
+        All alike.
+    """
+
+    #: Names of the classes that the spaces may be of.
+    kinds: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, spaces: list[Any]):
+        self.spaces, self.n_labels = spaces, len(spaces)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "kind": type(self.spaces[0]).__name__,
+            "spaces": [space.__getstate__() for space in self.spaces],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kind, states = part(state, "kind"), part(state, "spaces")
+        require(isinstance(kind, str) and kind in self.kinds, f"there is no space {kind!r}")
+        require(isinstance(states, list) and len(states) > 0, "it has no spaces")
+        settings = part(states[0], "settings")
+        whole(settings, "room", 0, MATRIX_MEMORY // len(states))
+        spaces = []
+        for of_label in states:
+            require(part(of_label, "settings") == settings, "its spaces are not alike")
+            spaces.append(self.kinds[kind].__new__(self.kinds[kind]))
+            spaces[-1].__setstate__(of_label)
+        SpacePerLabel.__init__(self, spaces)
+
+    def per_label(self, name: str) -> np.ndarray:
+        """The scalars called `name`, shape (n_labels,)."""
+        return np.array([getattr(space, name) for space in self.spaces])
+
+    @property
+    def logged(self) -> bool:
+        return bool(self.spaces[0].logged)
+
+    @property
+    def trials(self) -> int:
+        return max(space.trials for space in self.spaces)
+
+    def count_trials(self, trials: int) -> None:
+        """Let the trials go up to `trials` without a correction, for labels still learning."""
+        more = trials - self.trials
+        for space, done in zip(self.spaces, self.exhausted(), strict=True):
+            if not done:
+                space.count_trials(more)
+
+    def resume(self, max_corrections: int | None = None) -> None:
+        """Let labels learn on, up to that many corrections since their first."""
+        for space in self.spaces:
+            space.limit = -1 if max_corrections is None else max_corrections
+
+    def exhausted(self) -> np.ndarray:
+        """Whether each label has made all the corrections it was allowed."""
+        limit = self.per_label("limit")
+        return (limit >= 0) & (self.per_label("corrections") >= limit)
+
+
+class LabelSpaces(SpacePerLabel):
+    """The spaces of all labels, over the features that each has met.
+
+    Parameters
+    ----------
+    make : callable
+        Makes an empty space.
+    n_labels : int
+    """
+
+    kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
+
+    def __init__(self, make: Callable[[], Any], n_labels: int):
+        super().__init__([make() for _ in range(n_labels)])
+
+    @property
+    def p(self) -> float:
+        return float(self.spaces[0].p)
+
+    @property
+    def bias(self) -> float:
+        return float(self.spaces[0].bias)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.spaces[0].n_features)
+
+    @property
+    def rows_taken(self) -> int:
+        return int(self.spaces[0].rows_taken)
+
+    def resize(self, n_features: int, first: int = 0) -> None:
+        """As `LinearSpace.resize`."""
+        for space in self.spaces:
+            space.resize(n_features, first)
+
+    def count_rows(self, n_rows: int) -> None:
+        """Number the rows of the next stream on from these."""
+        for space in self.spaces:
+            space.count_rows(n_rows)
+
+    def weights(self) -> np.ndarray:
+        """Weights of the hypothesis, shape (n_labels, n_coordinates)."""
+        return np.vstack([space.weights() for space in self.spaces])
+
+    def outputs(self, rows: Csr) -> np.ndarray:
+        """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
+        return np.column_stack([outputs(space, rows) for space in self.spaces])
+
+    def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
+        """Let a label take in mistakes that were made elsewhere, on these checked rows."""
+        which = np.arange(len(steps))
+        learn_rows(self.spaces[label], rows, which, steps, numbers, mistaken=True)
+
+    def summed(self) -> np.ndarray:
+        """Sum of each label's hypotheses, each as often as it lasted, shape (n_labels,
+        n_coordinates)."""
+        return np.vstack([space.summed() for space in self.spaces])
+
+    def take_sums(self, sums: np.ndarray, trials: int) -> None:
+        """Let the averages have counted hypotheses that come to these sums in so many trials."""
+        for space, summed in zip(self.spaces, sums, strict=True):
+            space.take_sums(summed, trials)
+
+
+class DualSpaces(SpacePerLabel):
+    """The spaces of all labels, and the rows that any of them has mistaken.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    n_features : int
+    make : callable
+        Makes an empty space.
+    n_labels : int
+    """
+
+    kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderDual, SecondOrderDual)}
+
+    p = 2.0
+
+    def __init__(self, kernel: Kernel, n_features: int, make: Callable[[], Any], n_labels: int):
+        super().__init__([make() for _ in range(n_labels)])
+        self.kernel, self.n_features = kernel, n_features
+        self.pool = SupportSet()
+        self.origin = np.empty(0, dtype=np.int64)
+        self.rows_taken = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "kernel": kernel_state(self.kernel), "bias": self.bias, "n_features": self.n_features,
+            "pool": support_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
+            **super().__getstate__(),
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
+        self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
+        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
+        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.origin = array_of(state, "origin", np.int64, (self.n_support,))
+        for space in self.spaces:
+            require_within("places", space.support, 0, self.n_support - 1)
+
+    @property
+    def bias(self) -> float:
+        return self.kernel.bias
+
+    @property
+    def n_support(self) -> int:
+        return len(self.pool)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the pool and of the labels' spaces."""
+        return self.pool.nbytes + sum(space.nbytes for space in self.spaces)
+
+    def count_rows(self, n_rows: int) -> None:
+        """Number the rows of the next stream on from these."""
+        self.rows_taken += n_rows
+
+    def adopt(self, points: Points, rows: np.ndarray, places: np.ndarray) -> None:
+        """Let rows of a block into the pool, at its end.
+
+        Parameters
+        ----------
+        points : Points
+        rows : ndarray of shape (n_joined,)
+            What they are called in `origin`.
+        places : ndarray of shape (n_block,)
+            Those of all rows of the block, which labels have numbered on from the pool's end.
+        """
+        base = self.n_support
+        for space in self.spaces:
+            space.renumber(base, places)
+        if len(rows):
+            self.pool.extend(points)
+            self.origin = np.concatenate([self.origin, rows])
+
+    def coefficients(self) -> np.ndarray:
+        """Of each row of the pool in the hypothesis, shape (n_labels, n_support)."""
+        result = np.zeros((self.n_labels, self.n_support))
+        lengths = self.pool.points.lengths
+        for space, of_label in zip(self.spaces, result, strict=True):
+            places = space.support
+            of_label[places] = space.hypothesis() / lengths[places]
+        return result
+
+    def count_support(self) -> np.ndarray:
+        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        return self.per_label("n_support")
