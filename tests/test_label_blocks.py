@@ -138,8 +138,10 @@ def test_only_what_is_not_zero_is_held(in_blocks):
     # The first row has corrected every label, and no other row any.
     theta = model.theta_.toarray()
     for held, labels in zip(model._space.held, (16, 16, 8), strict=True):
-        assert_array_equal(held.columns, np.flatnonzero(theta[0]))
-        assert held.t.shape == held.acc.shape == (np.count_nonzero(theta[0]), labels)
+        columns = np.flatnonzero(theta[0])
+        at = np.add.outer(16 * columns, np.arange(labels))
+        assert_array_equal(held["at"], at.ravel())
+        assert len(held["t"]) == len(held["acc"]) == at.size
     before = model._space.nbytes
     model.predict(X)
     assert model._space.nbytes == before
@@ -217,32 +219,25 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
     in_blocks(True)
     state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
     *others, last = state["held"]
-    columns, bits = last["columns"], last["bits"]
+    at = last["at"]
 
     def refused_last(what, **changes):
         refused(state, what, held=[*others, {**last, **changes}])
 
-    for bad in (columns - 1 - columns[0], columns + N_FEATURES + 1, columns[::-1].copy()):
-        refused_last("'columns' do not rise from 0 to 250", columns=bad)
-    refused_last("'columns' is not an array of int64", columns=columns.astype(np.int32))
-    refused_last("'bits' is not an array", bits=np.hstack([bits, bits]))
+    # One before the first, one beyond the last, falling, and a label that the last few have not.
+    for bad in (at - 1 - at[0], at + 16 * (N_FEATURES + 1), at[::-1].copy(), at | 8):
+        refused_last("'at' does not rise, or leads elsewhere", at=bad)
+    refused_last("'at' is not an array of int32", at=at.astype(np.int64))
     for name in ("t", "g", "acc"):
         refused_last(f"'{name}' is not an array", **{name: last[name][1:]})
-    refused_last("'g' is not an array", g=None)
+    refused_last("'t' is not an array of float64", t=last["t"].astype(np.float32))
+    refused_last("'held' is not of a model like this", h=last["t"])
     refused(state, "'held' is not of them", held=others)
     refused(state, "'n_features' is not a whole number", n_features=0)
-    refused(state, "something is held", t=np.ones_like(state["t"]))
+    refused(state, "it is not of labels in blocks", t=np.ones_like(state["t"]))
     in_blocks(False)
     lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()
     refused(lone, "it is not of labels in blocks", held=[], n_features=N_FEATURES)
-
-
-def test_numbers_of_labels_there_are_none_of_are_refused(in_blocks):
-    X, y = make_problem(17)
-    in_blocks(True)
-    state = PNormPerceptron(random_state=0).fit(X, y)._space.__getstate__()
-    first, last = state["held"]
-    refused(state, "'bits' are not of 1 labels", held=[first, {**last, "bits": last["bits"] | 1}])
 
 
 def test_a_copy_learns_nothing_from_the_original(in_blocks):

@@ -1,16 +1,15 @@
 """Labels whose dense state would not fit the memory there is for it: learned block by block.
 
-Between tasks the numbers of all labels are held sparsely, those of sixteen labels side by side. A
-task lays out, of one block of labels after the other, a dense `LinearSpace` over the features that
-its rows or any vectors have, and packs it again. Labels learn nothing from one another, and sweeps
-add nothing where a coordinate is 0: so all numbers are, to the bit, those of one dense space.
+Between tasks the numbers of all labels are held sparsely. A task lays out, of one block of labels
+after the other, a dense `LinearSpace` over the features that its rows or any vectors have, and
+packs it again. Labels learn nothing from one another, and sweeps add nothing where a coordinate is
+0: so all numbers are, to the bit, those of one dense space.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,70 +27,57 @@ from sparsemargin._engine.state import (
     require,
     require_within,
     whole,
-)
+)  # fmt: skip
 
-#: What the dense state of the labels that are learned together may take.
+#: What the dense state of all labels may take, or they are learned in blocks.
 DENSE_BYTES = 1 << 29
+
+# What that of a block may take: the smaller, the less of it is ever written to.
+_BLOCKS_IN_DENSE = 4
 
 # Labels that are held together, and the fewest that are learned together.
 GROUP = 16
+
+# Coordinates that are looked through at once stay in a near cache.
+_ROWS_AT_ONCE = 1 << 14
 
 _MOST_FEATURES = 1 << 58
 
 
 def labels_at_once(n_coordinates, n_labels, itemsize):
-    """How many labels' dense state fits, at so many bytes a number; all, or a multiple of 16."""
-    fitting = DENSE_BYTES // max(1, n_coordinates * itemsize)
-    return n_labels if n_labels <= max(fitting, GROUP) else max(GROUP, fitting // GROUP * GROUP)
+    """How many labels are learned together, at so many bytes a number: all, or those of a block."""
+    n_bytes = n_coordinates * itemsize
+    if n_labels <= GROUP or n_labels * n_bytes <= DENSE_BYTES:
+        return n_labels
+    return labels_of_block(n_bytes)
 
 
-class Held(NamedTuple):
-    """What some labels have learned, but for coordinates that are 0 for all of them.
+def labels_of_block(n_bytes):
+    """How many labels that take so many bytes each are a block."""
+    return max(GROUP, DENSE_BYTES // _BLOCKS_IN_DENSE // n_bytes // GROUP * GROUP)
 
-    Attributes
-    ----------
-    columns : ndarray of shape (n_held,), int64
-        The others, rising.
-    t, g, acc, synced : ndarray of shape (n_held, n_labels) or None
-        Theirs; g is None where it is t, the last two without an average.
-    """
 
-    columns: np.ndarray
-    t: np.ndarray
-    g: np.ndarray | None
-    acc: np.ndarray | None
-    synced: np.ndarray | None
+class Chosen:
+    """Some of the coordinates, the last among them: those that rows have, or labels too."""
 
-    @classmethod
-    def of(cls, columns, arrays):
-        """Take what is not 0 out of such arrays over these columns, and leave zeros."""
-        some = np.flatnonzero(np.any([a.any(axis=1) for a in arrays if a is not None], axis=0))
-        taken = [None if array is None else array[some] for array in arrays]
-        for array in arrays:
-            if array is not None:
-                array[some] = 0
-        return cls(columns[some], *taken)
+    def __init__(self, n_coordinates, rows, held=()):
+        self.chosen = np.zeros(n_coordinates, bool)
+        self.chosen[rows.indices[rows.indptr[0] : rows.indptr[-1]]] = True
+        self.chosen[-1] = True  # where an intercept's would be
+        for each in held:
+            self.chosen[each["at"] // GROUP] = True
+        self.columns = np.flatnonzero(self.chosen)
+        self.places = np.cumsum(self.chosen, dtype=rows.indices.dtype) - 1
 
-    def over(self, wanted):
-        """What is held of the coordinates that are wanted."""
-        there = wanted[self.columns]
-        return Held(*(None if each is None else each[there] for each in self))
+    def of_rows(self, rows, bias):
+        """The rows over these coordinates alone."""
+        entries = slice(rows.indptr[0], rows.indptr[-1])
+        indices, indptr = self.places[rows.indices[entries]], rows.indptr - rows.indptr[0]
+        return Csr(rows.data[entries], indices, indptr, len(self.columns) - (1 if bias else 0))
 
-    def lay_out(self, columns, arrays):
-        """Put the numbers into such arrays full of zeros over these columns."""
-        at = np.searchsorted(columns, self.columns)
-        for array, numbers in zip(arrays, self[1:], strict=True):
-            if array is not None:
-                array[at] = numbers
-
-    def matrix(self, numbers, n_coordinates):
-        """CSR of such numbers, shape (n_labels, n_coordinates)."""
-        from scipy.sparse import csr_array
-
-        label, at = np.nonzero(numbers.T)
-        starts = np.searchsorted(label, np.arange(numbers.shape[1] + 1))
-        parts = numbers[at, label], self.columns[at], starts
-        return csr_array(parts, shape=(numbers.shape[1], n_coordinates))
+    def lay_out(self, held, name, array):
+        """Put held numbers into an array of zeros, shape (n_columns, n_labels)."""
+        array[self.places[held["at"] // GROUP], held["at"] % GROUP] = held[name]
 
 
 class LabelBlocks(LinearSpace):
@@ -107,100 +93,82 @@ class LabelBlocks(LinearSpace):
 
     Attributes
     ----------
-    held : list of Held
+    held : list of dict of str to ndarray of shape (n_numbers,)
+        Of each sixteen labels, and of the last few: "t", "g" where it is not t, and "acc" and
+        "synced" with an average, but for zeros; and "at", rising, the coordinate * 16 + the label
+        of each.
     """
 
     n_features = 0
 
-    def __init__(
-        self, n_features, n_labels, p, dtype, *, bias, slack, averaged, normalized, log=None
-    ):
-        super().__init__(
-            1, n_labels, p, dtype, bias=bias, slack=slack, averaged=averaged,
-            normalized=normalized, log=None,
-        )  # fmt: skip
+    def __init__(self, n_features, n_labels, p, dtype, *, log=None, **how):
+        super().__init__(1, n_labels, p, dtype, log=log, **how)
         self.n_features = n_features
-        nothing = np.zeros(0, np.int64)
-        self.held = [
-            Held.of(nothing, [array if array is None else array[:0] for array in of_group])
-            for of_group in self.arrays(self, 0, n_labels)
-        ]
+        nothing = {name: np.zeros(0, array.dtype) for name, array in self.arrays().items()}
+        nothing = {"at": np.zeros(0, self.at_type), **nothing}
+        self.held = [nothing for _ in self.groups(0, n_labels)]
 
     @classmethod
     def of(cls, space):
-        """What a dense space has learned."""
-        fresh = cls(
-            space.n_features, space.n_labels, space.p, space.t.dtype, bias=space.bias,
-            slack=space.slack, averaged=space.averages, normalized=space.normalizes,
-        )  # fmt: skip
+        """What a dense space has learned, which is then empty."""
+        fresh = cls(space.n_features, space.n_labels, space.p, space.t.dtype, **how_of(space))
         fresh.take_from(space, np.arange(len(space.t)), 0)
         fresh.count_trials(space.trials)
         return fresh
 
-    def arrays(self, space, first, last):
-        """Those of a space of the labels from first to before last, group by group."""
-        shared = (space.g is space.t, *(not space.averages,) * 2)
-        whole = [space.t, *(None if without else array for array, without in zip(
-            (space.g, space.acc, space.synced), shared, strict=True))]  # fmt: skip
-        return [
-            [None if array is None else array[:, a - first : b - first] for array in whole]
-            for a, b in self.groups(first, last)
-        ]
+    def arrays(self, space=None, labels=slice(None)):
+        """What this, or a space like this, has for the numbers of some labels, by name."""
+        space = self if space is None else space
+        arrays = {"t": space.t[:, labels]}
+        if self.p != 2.0:
+            arrays["g"] = space.g[:, labels]
+        if self.averages:
+            arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
+        return arrays
 
     @property
     def n_coordinates(self):
         return self.n_features + (1 if self.bias else 0)
 
     @property
-    def nbytes(self):
-        """Bytes that what is held takes."""
-        return sum(array.nbytes for held in self.held for array in held if array is not None)
-
-    def groups(self, first, last):
-        """First and last label of those held together."""
-        return [(start, min(start + GROUP, last)) for start in range(first, last, GROUP)]
+    def at_type(self):
+        return np.int32 if self.n_coordinates * GROUP < 2**31 else np.int64
 
     @property
-    def itemsize(self):
-        """Bytes of a number of the dense state."""
-        (arrays,) = self.arrays(self, 0, 1)
-        return sum(array.itemsize for array in arrays if array is not None)
+    def nbytes(self):
+        """Bytes that what is held takes."""
+        return sum(array.nbytes for held in self.held for array in held.values())
+
+    def groups(self, first, last):
+        """What is held of labels, and the slice of these, from `first` on, that it is of."""
+        return [
+            (start // GROUP, slice(start - first, min(start + GROUP, last) - first))
+            for start in range(first, last, GROUP)
+        ]
 
     def blocks(self, n_columns, itemsize):
-        """First and last label of those of which so many coordinates fit, at so many bytes each."""
-        size = labels_at_once(n_columns, self.n_labels, itemsize)
-        starts = range(0, self.n_labels, size)
-        return [(first, min(first + size, self.n_labels)) for first in starts]
+        """First and last label of those that fit, at so many bytes a number."""
+        size = labels_of_block(n_columns * itemsize)
+        return [(a, min(a + size, self.n_labels)) for a in range(0, self.n_labels, size)]
 
     # ---------------------------------------------------------------------------- block by block
 
-    def wanted(self, rows, *, learns):
-        """Which coordinates these rows have, and, to learn from them, any label: bool."""
-        wanted = np.zeros(self.n_coordinates, bool)
-        wanted[rows.indices[rows.indptr[0] : rows.indptr[-1]]] = True
-        wanted[-1] = True  # where the intercept's would be
-        for held in self.held if learns else ():
-            wanted[held.columns] = True
-        return wanted
-
     def empty(self, n_columns, n_labels):
         """A space of so many of the labels over so many coordinates, for `learning`."""
-        return LinearSpace(
-            n_columns - (1 if self.bias else 0), n_labels, self.p, self.t.dtype, bias=self.bias,
-            slack=self.slack, averaged=self.averages, normalized=self.normalizes, log=None,
-        )  # fmt: skip
+        n_features = n_columns - (1 if self.bias else 0)
+        return LinearSpace(n_features, n_labels, self.p, self.t.dtype, log=None, **how_of(self))
 
     @contextmanager
-    def learning(self, space, wanted, first, n_rows):
-        """Let an empty space over the coordinates that are wanted be that of the labels from
-        `first` on; what it has learned is taken over, and it is empty again."""
-        columns, last = np.flatnonzero(wanted), first + space.n_labels
+    def learning(self, space, chosen, first, n_rows):
+        """Let an empty space over these coordinates be that of the labels from `first` on; what it
+        has learned is taken over, and it is empty again."""
+        last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             its[...] = mine
         space.begin_after(self.trials)
-        held = self.held[first // GROUP :]
-        for each, arrays in zip(held, self.arrays(space, first, last), strict=False):
-            each.lay_out(columns, arrays)
+        for i, labels in self.groups(first, last):
+            for name, array in self.arrays(space, labels).items():
+                chosen.lay_out(self.held[i], name, array)
         of_rows = self.row_slack, self.multipliers
         kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
         space.open_rows(n_rows, kept, self.multipliers is not None)
@@ -210,7 +178,7 @@ class LabelBlocks(LinearSpace):
             for mine, its in zip(kept, space.close_rows(), strict=True):
                 if mine is not None:
                     mine[...] = its
-            self.take_from(space, columns, first)
+            self.take_from(space, chosen.columns, first)
 
     def take_from(self, space, columns, first):
         """Take over what the labels from `first` on have learned in a dense space over these
@@ -218,8 +186,22 @@ class LabelBlocks(LinearSpace):
         last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             mine[...] = its
-        for group, arrays in enumerate(self.arrays(space, first, last), first // GROUP):
-            self.held[group] = Held.of(columns, arrays)
+        for i, labels in self.groups(first, last):
+            self.held[i] = self.packed(columns, self.arrays(space, labels))
+
+    def packed(self, columns, arrays):
+        """Take what is not 0 to the bit out of arrays of shape (n_columns, n_labels)."""
+        found, n_labels = [np.zeros(0, np.intp)], arrays["t"].shape[1]
+        for start in range(0, len(columns), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            bits = [array[some].view(f"i{array.itemsize}") != 0 for array in arrays.values()]
+            found.append(np.flatnonzero(np.logical_or.reduce(bits)) + start * n_labels)
+        place, label = np.divmod(np.concatenate(found), n_labels)
+        held = {"at": (columns[place] * GROUP + label).astype(self.at_type)}
+        for name, array in arrays.items():
+            held[name] = array[place, label]
+            array[place, label] = 0
+        return held
 
     def scalars(self, space, first, last):
         """What this and a space of some of its labels keep of them."""
@@ -232,67 +214,59 @@ class LabelBlocks(LinearSpace):
         """As `LinearSpace.resize`."""
         before, self.n_features = self.n_features, n_features
         for i, held in enumerate(self.held):
-            columns = np.where(held.columns < before, held.columns - first, n_features)
-            self.held[i] = held._replace(columns=columns)
+            column, label = np.divmod(held["at"].astype(np.int64), GROUP)
+            column = np.where(column < before, column - first, n_features)
+            self.held[i] = {**held, "at": (column * GROUP + label).astype(self.at_type)}
 
     def __getstate__(self):
-        held = [each._asdict() for each in self.held]
-        return {**super().__getstate__(), "n_features": self.n_features, "held": held}
+        return {**super().__getstate__(), "n_features": self.n_features, "held": list(self.held)}
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        require(self.n_labels > GROUP and part(state, "log") is None and len(self.t) == (
-            2 if self.bias else 1), "it is not of labels in blocks")  # fmt: skip
-        require(not any(array.any() for array in (self.t, self.g, self.acc)),
-                "of a coordinate of no feature something is held")  # fmt: skip
+        arrays = self.arrays()
+        require(
+            self.n_labels > GROUP and self.log is None and len(self.t) == (2 if self.bias else 1)
+            and not any(array.any() for array in arrays.values()), "it is not of labels in blocks"
+        )  # fmt: skip
         self.n_features = whole(state, "n_features", 1, _MOST_FEATURES)
-        groups, states = self.arrays(self, 0, self.n_labels), part(state, "held")
-        require(isinstance(states, list) and len(states) == len(groups), "'held' is not of them")
-        self.held = [
-            self.restored(aligned(each), arrays)
-            for each, arrays in zip(states, groups, strict=True)
-        ]
-
-    def restored(self, state, like):
-        """What `Held._asdict` gave, checked; `like` are arrays of these labels."""
-        n = length_of(state, "columns")
-        columns = array_of(state, "columns", np.int64, (n,))
-        rising = np.diff(columns, prepend=-1, append=self.n_coordinates) > 0
-        require(rising.all(), f"'columns' do not rise from 0 to {self.n_coordinates - 1}")
-        for name, array in zip(Held._fields[1:], like, strict=True):
-            if array is None:
-                require(part(state, name) is None, f"{name!r} is not of a model like this")
-            else:
-                array_of(state, name, array.dtype, (n, array.shape[1]))
-        if self.averages:
-            flushes = self.labels["flushes"].max()
-            require_within("synced", state["synced"], 0, int(flushes))
-        return Held(*(state[name] for name in Held._fields))
+        groups, held = self.groups(0, self.n_labels), part(state, "held")
+        require(isinstance(held, list) and len(held) == len(groups), "'held' is not of them")
+        self.held = list(map(aligned, held))
+        for (_, labels), each in zip(groups, self.held, strict=True):
+            shape = (length_of(each, "at"),)
+            at = array_of(each, "at", self.at_type, shape).astype(np.int64)
+            rising = np.diff(at, prepend=-1, append=self.n_coordinates * GROUP) > 0
+            require(rising.all() and (at % GROUP < labels.stop - labels.start).all(),
+                    "'at' does not rise, or leads elsewhere")  # fmt: skip
+            require(each.keys() == {"at", *arrays}, "'held' is not of a model like this")
+            for name, array in arrays.items():
+                array_of(each, name, array.dtype, shape)
+            if self.averages:
+                flushes = int(self.labels["flushes"].max())
+                require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)
 
     # ------------------------------------------------------------------------------- the weights
 
     def hypothesis(self, held, labels):
-        """The weights of these labels for what is held of them; infinite where they exceed their
-        type."""
-        g = held.t if held.g is None else held.g
-        return mixed(g, held.acc, held.synced, *self.factors(labels))
+        """What is held of the weights, of these labels; infinite where they exceed their type."""
+        g = held.get("g", held["t"])
+        return mixed(g, held.get("acc"), held.get("synced"), labels, self.factors())
 
-    def outputs(self, rows, wanted, first, last, n_threads):
-        """Those of rows over the wanted coordinates, for the labels from first to before last."""
-        columns = np.flatnonzero(wanted)
+    def outputs(self, rows, chosen, first, last, n_threads):
+        """Those of rows over these coordinates, for the labels from first to before last."""
         # The hypothesis as the vectors of a Perceptron: outputs are products with these.
         space = LinearSpace(
             rows.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
             averaged=False, normalized=False, log=None,
         )  # fmt: skip
         space.sigma[...] = 1.0 if self.averages else self.mixture()[0][first:last]
-        for a, b in self.groups(first, last):
-            held = self.held[a // GROUP].over(wanted)
-            numbers = held.t if held.g is None else held.g
+        for i, labels in self.groups(first, last):
+            met = chosen.chosen[self.held[i]["at"] // GROUP]
+            held = {name: array[met] for name, array in self.held[i].items()}
+            weights = held.get("g", held["t"])
             if self.averages:
-                numbers = self.hypothesis(held, slice(a, b))
-            at = np.searchsorted(columns, held.columns)
-            space.t[at, a - first : b - first] = numbers
+                weights = self.hypothesis(held, i * GROUP + held["at"] % GROUP)
+            chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
         return LinearOutputs(space, rows).all(n_threads)
 
     def weights(self):
@@ -304,39 +278,46 @@ class LabelBlocks(LinearSpace):
 
     def theta(self):
         """The dual vectors as CSR, shape (n_labels, n_coordinates)."""
-        return self.stacked(lambda held, labels: held.t * self.per_label("scale")[labels])
+        return self.stacked(lambda held, labels: held["t"] * self.per_label("scale")[labels])
 
     def stacked(self, made):
-        """CSR of the numbers that are made of what is held of some labels, and of these."""
-        from scipy.sparse import vstack
+        """CSR of the numbers that are made of what is held, and of the label of each."""
+        from scipy.sparse import csr_array, vstack
 
-        groups = zip(self.held, self.groups(0, self.n_labels), strict=True)
-        blocks = (held.matrix(made(held, slice(a, b)), self.n_coordinates) for held, (a, b) in groups)
-        return vstack(list(blocks), format="csr")
+        blocks = []
+        for i, labels in self.groups(0, self.n_labels):
+            column, label = np.divmod(self.held[i]["at"], GROUP)
+            numbers = made(self.held[i], i * GROUP + label)
+            shape = labels.stop - labels.start, self.n_coordinates
+            blocks.append(csr_array((numbers, (label, column)), shape=shape))
+            blocks[-1].eliminate_zeros()
+        return vstack(blocks, format="csr")
 
 
 _SCALARS = "labels", "sigma", "threshold", "pending"
 
 
+def how_of(space):
+    """What a space like this is made with."""
+    return {"bias": space.bias, "slack": space.slack, "averaged": space.averages,
+            "normalized": space.normalizes}  # fmt: skip
+
+
+def itemsize_of(space):
+    """Bytes that the dense state takes a number."""
+    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averages else ()
+    return space.t.itemsize * (1 + linked) + sum(array.itemsize for array in sums)
+
+
 def resized(space, n_features, first=0):
-    """The space with so many features, see `LinearSpace.resize`; held sparsely from where the
-    dense state of all its labels would no longer fit."""
+    """The space with so many features, see `LinearSpace.resize`; in blocks from where the dense
+    state of all its labels would no longer fit."""
     if type(space) is LinearSpace and space.log is None:
-        n, before = (count + (1 if space.bias else 0) for count in (n_features, space.n_features))
-        itemsize = space.nbytes // (before * space.width)
-        if labels_at_once(n, space.n_labels, itemsize) < space.n_labels:
+        n_coordinates = n_features + (1 if space.bias else 0)
+        if labels_at_once(n_coordinates, space.n_labels, itemsize_of(space)) < space.n_labels:
             space = LabelBlocks.of(space)
     space.resize(n_features, first)
     return space
-
-
-def narrowed(rows, wanted, bias):
-    """The rows over the wanted coordinates alone, the last of which is an intercept's if there is
-    a bias."""
-    columns, entries = np.flatnonzero(wanted), slice(rows.indptr[0], rows.indptr[-1])
-    indices = np.searchsorted(columns, rows.indices[entries]).astype(rows.indices.dtype)
-    indptr = rows.indptr - rows.indptr[0]
-    return Csr(rows.data[entries], indices, indptr, len(columns) - (1 if bias else 0))
 
 
 class BlockLoop(LinearLoop):
@@ -357,8 +338,8 @@ class BlockLoop(LinearLoop):
         self.take_rows()
 
     def take_rows(self):
-        self.wanted = self.space.wanted(self.task.rows, learns=True)
-        self.rows = narrowed(self.task.rows, self.wanted, self.space.bias)
+        self.chosen = Chosen(self.space.n_coordinates, self.task.rows, self.space.held)
+        self.rows = self.chosen.of_rows(self.task.rows, self.space.bias)
 
     def sum_repeats(self):
         super().sum_repeats()
@@ -370,25 +351,21 @@ class BlockLoop(LinearLoop):
         return certificate
 
     def run(self, order, seed, stop, n_passes, check):
-        learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
-        self.part = 0.0
-        return learning, passes, converged
-
-    def _call(self, order, seed, start, stop, n_passes, check):
-        ends, n_rows, n_columns = [], len(self.task.codes), np.count_nonzero(self.wanted)
-        dense = None
+        space, dense, ends = self.space, None, []
+        n_rows, n_columns = len(self.task.codes), len(self.chosen.columns)
         with uninterrupted():
-            for first, last in self.space.blocks(n_columns, self.space.itemsize):
+            for first, last in space.blocks(n_columns, itemsize_of(space)):
                 if dense is None or dense.n_labels != last - first:
-                    dense = self.space.empty(n_columns, last - first)
+                    dense = space.empty(n_columns, last - first)
                 task = task_of(self.task, self.rows, first, last)
-                with self.space.learning(dense, self.wanted, first, n_rows):
-                    ended = LinearLoop(dense, self.rule, task).run(order, seed, stop, 1, False)
-                    ends.append((*ended, dense.trials))
-            learning, passes, converged, trials = zip(*ends, strict=True)
-            self.space.count_trials(max(trials))
+                with space.learning(dense, self.chosen, first, n_rows):
+                    loop = LinearLoop(dense, self.rule, task)
+                    learning, _, converged = loop.run(order, seed, stop, 1, False)
+                    ends.append((learning, dense.trials, converged))
+            space.count_trials(max(trials for _, trials, _ in ends))
             self.part = stop / n_rows
-        return any(learning), max(passes), all(converged)
+        self.part = 0.0
+        return any(learning for learning, *_ in ends), 1, all(same for *_, same in ends)
 
 
 def task_of(task, rows, first, last):
@@ -411,9 +388,9 @@ class BlockOutputs(LinearOutputs):
 
     def all(self, n_threads):
         space = self.space
-        wanted = space.wanted(self.rows, learns=False)
-        rows = narrowed(self.rows, wanted, space.bias)
+        chosen = Chosen(space.n_coordinates, self.rows)
+        rows = chosen.of_rows(self.rows, space.bias)
         out = np.empty((self.rows.n_rows, space.n_labels))
-        for first, last in space.blocks(np.count_nonzero(wanted), space.t.itemsize):
-            out[:, first:last] = space.outputs(rows, wanted, first, last, n_threads)
+        for first, last in space.blocks(len(chosen.columns), space.t.itemsize):
+            out[:, first:last] = space.outputs(rows, chosen, first, last, n_threads)
         return out

@@ -69,18 +69,19 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
 
 
 @np.errstate(over="ignore")
-def mixed(g, acc, synced, a, b, pending):
-    """Weights out of such numbers of some coordinates and labels; acc None: of the last vectors."""
+def mixed(g, acc, synced, labels, factors):
+    """Weights out of such numbers of some coordinates, whose labels broadcast to them; acc None:
+    of the last vectors."""
+    a, b, pending = factors
     if acc is None:
-        return np.multiply(g, a).astype(g.dtype, copy=False)
-    return (g * a + counted_of(g, acc, synced, pending) * b).astype(g.dtype, copy=False)
+        return np.multiply(g, a[labels]).astype(g.dtype, copy=False)
+    summed = counted_of(g, acc, synced, labels, pending)
+    return (g * a[labels] + summed * b[labels]).astype(g.dtype, copy=False)
 
 
-def counted_of(g, acc, synced, pending):
+def counted_of(g, acc, synced, labels, pending):
     """acc, and what is pending of it; None: nothing is."""
-    if pending is None:
-        return acc
-    return acc + np.take_along_axis(pending, synced.astype(np.intp), axis=0) * g
+    return acc if pending is None else acc + pending[labels, synced] * g
 
 
 cdef class LinearSpace(FirstOrderSpace):
@@ -267,20 +268,21 @@ cdef class LinearSpace(FirstOrderSpace):
 
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        factors = self.factors(slice(0, self.width))
+        factors, labels = self.factors(), np.arange(self.width)
         if not self.c.averaged:
-            return mixed(self.g, None, None, *factors)
+            return mixed(self.g, None, None, labels, factors)
         weights = np.empty_like(self.t)
         at_once = max(1, AT_ONCE // self.width)
         for start in range(0, len(weights), at_once):
             some = slice(start, start + at_once)
-            weights[some] = mixed(self.g[some], self.acc[some], self.synced[some], *factors)
+            weights[some] = mixed(
+                self.g[some], self.acc[some], self.synced[some], labels, factors)
         return weights
 
-    def factors(self, labels):
-        """What `mixed` takes of some labels, padding among them."""
-        a, b = (np.pad(each, (0, self.width - len(each)))[labels] for each in self.mixture())
-        return a, b, self.pending[labels].T if self.labels["flushes"].any() else None
+    def factors(self):
+        """What `mixed` takes of all labels, padding among them."""
+        a, b = (np.pad(each, (0, self.width - len(each))) for each in self.mixture())
+        return a, b, self.pending if self.labels["flushes"].any() else None
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
@@ -303,8 +305,8 @@ cdef class LinearSpace(FirstOrderSpace):
     def summed(self):
         """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
         times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        pending = self.factors(slice(0, self.width))[2]
-        summed = counted_of(self.g, self.acc, self.synced, pending)
+        labels = np.arange(self.width)
+        summed = counted_of(self.g, self.acc, self.synced, labels, self.factors()[2])
         return times * self.of_labels(self.g) + self.of_labels(summed)
 
     def noted(self):
