@@ -15,7 +15,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.spaces import LinearSpace, mixed
+from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
@@ -250,7 +250,12 @@ class LabelBlocks(LinearSpace):
     def hypothesis(self, held, labels):
         """What is held of the weights, of these labels; infinite where they exceed their type."""
         g = held.get("g", held["t"])
-        return mixed(g, held.get("acc"), held.get("synced"), labels, self.factors())
+        a, b, pending = self.factors()
+        weights = g * a[labels]
+        if self.averages:
+            acc, synced = held["acc"], held["synced"]
+            weights += counted_of(g, acc, synced, labels, pending) * b[labels]
+        return weights.astype(g.dtype, copy=False)
 
     def outputs(self, rows, chosen, first, last, n_threads):
         """Those of rows over these coordinates, for the labels from first to before last."""

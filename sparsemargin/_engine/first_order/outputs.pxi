@@ -86,19 +86,53 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
     return 0
 
 
+cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
+                       Py_ssize_t i, Py_ssize_t n_labels, const double* a,
+                       const double* b) noexcept nogil:
+    """The weights of a coordinate whose first number is the i-th."""
+    cdef Py_ssize_t l
+    cdef double g, acc
+    for l in range(n_labels):
+        g = at.g[i + l]
+        if not c.averaged:
+            made[l] = <state_t> (g * a[l])
+            continue
+        acc = at.acc[i + l]
+        if at.synced[i + l] < c.labels[l].flushes:
+            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
+        made[l] = <state_t> (g * a[l] + acc * b[l])
+
+
+cdef weigh_all(LinearSpace space, const Coordinates[state_t]& at, state_t* made):
+    """The weights of all coordinates, 0 where there is padding."""
+    cdef Py_ssize_t i, l, width = at.width
+    a_array, b_array, pending = space.factors()
+    cdef const double[::1] a = a_array, b = b_array
+    cdef bint averaged = space.c.averaged, flushed = pending is not None
+    with nogil:
+        for i in range(0, space.c.n_coordinates):
+            if flushed:
+                weigh(made + i * width, &space.c, at, i * width, space.c.n_labels, &a[0], &b[0])
+                for l in range(space.c.n_labels, width):
+                    made[i * width + l] = 0
+            elif averaged:
+                for l in range(width):
+                    made[i * width + l] = <state_t> (
+                        at.g[i * width + l] * a[l] + at.acc[i * width + l] * b[l])
+            else:
+                for l in range(width):
+                    made[i * width + l] = <state_t> (at.g[i * width + l] * a[l])
+
+
 cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[state_t]& at,
                               const Row[value_t, index_t]& row) noexcept nogil:
     """The weights of all labels for the entries of a row, entry by entry; the intercept's, where
     they are given back, come last."""
-    cdef Py_ssize_t j, l, i, K = of.space.c.n_labels
     cdef const Space* c = &of.space.c
-    cdef double g, acc
+    cdef Py_ssize_t j, i, K = c.n_labels
     for j in range(row.nnz + (1 if c.bias else 0)):
         i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.width
-        for l in range(K):
-            g, acc = at.g[i + l], at.acc[i + l]
-            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
-            made[j * K + l] = <state_t> (g * of.a[l] + acc * of.b[l])
+        weigh(made + j * K, c, at, i, K, &of.a[0], &of.b[0])
     return made + row.nnz * K
 
 

@@ -36,9 +36,6 @@ from sparsemargin._engine.state import (
 #: range of a double.
 MAX_P = 64.0
 
-# Weights that are made at once stay in a near cache.
-AT_ONCE = 1 << 15
-
 # In one array: their bytes can still be counted.
 MOST_NUMBERS = sys.maxsize // 8
 
@@ -66,17 +63,6 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
     raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
     start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
     return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
-
-
-@np.errstate(over="ignore")
-def mixed(g, acc, synced, labels, factors):
-    """Weights out of such numbers of some coordinates, whose labels broadcast to them; acc None:
-    of the last vectors."""
-    a, b, pending = factors
-    if acc is None:
-        return np.multiply(g, a[labels]).astype(g.dtype, copy=False)
-    summed = counted_of(g, acc, synced, labels, pending)
-    return (g * a[labels] + summed * b[labels]).astype(g.dtype, copy=False)
 
 
 def counted_of(g, acc, synced, labels, pending):
@@ -268,19 +254,15 @@ cdef class LinearSpace(FirstOrderSpace):
 
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        factors, labels = self.factors(), np.arange(self.width)
-        if not self.c.averaged:
-            return mixed(self.g, None, None, labels, factors)
         weights = np.empty_like(self.t)
-        at_once = max(1, AT_ONCE // self.width)
-        for start in range(0, len(weights), at_once):
-            some = slice(start, start + at_once)
-            weights[some] = mixed(
-                self.g[some], self.acc[some], self.synced[some], labels, factors)
+        if self.is_single:
+            weigh_all(self, self.singles, <float*> address(weights))
+        else:
+            weigh_all(self, self.doubles, <double*> address(weights))
         return weights
 
     def factors(self):
-        """What `mixed` takes of all labels, padding among them."""
+        """What makes weights of all labels' numbers, padding among them."""
         a, b = (np.pad(each, (0, self.width - len(each))) for each in self.mixture())
         return a, b, self.pending if self.labels["flushes"].any() else None
 
