@@ -27,14 +27,14 @@ class MatrixLoop(Loop):
     task : Task
     """
 
-    # Trials of the first call; those of a call at most; multiplications in one, between two of
-    # which Ctrl-C is heard.
-    span: int
+    # Trials of the first span; those of a span at most; multiplications in one.
+    first_span: int
     longest_span: int
-    products_per_call: int
+    products_per_span: int
 
     def __init__(self, space: LabelSpaces | DualSpaces, task: Task):
         super().__init__(space, task)
+        self.span = self.first_span
         self.first_corrections = int(space.per_label("corrections")[0])
         self.forecast = Forecast(space)
 
@@ -51,26 +51,23 @@ class MatrixLoop(Loop):
         they took."""
 
     def run(self, order, seed, stop, n_passes, check):
-        """A pass over the first `stop` rows of the order, which has been shuffled and checked."""
-        before = self.space.per_label("corrections").sum()
-        weights = self.task.weights
+        self.n_trials = stop
         self.forecast.begin()
-        done, learning = 0, True
-        while done < stop and learning:
-            start, done = done, min(done + self.span, stop)
-            which = np.arange(start, done) if order is None else order[start:done].copy()
-            if weights is not None:
-                which = which[weights[which] > 0]
-            self.part = done / len(self.task.codes)
-            products = self._learn(which) if len(which) else 0.0
-            self.forecast.tell(done / stop, stacklevel=11)
-            # Mistakes get dearer as they get more, but not by more than the rows double. By counts
-            # alone, so that a fit can be repeated to the bit.
-            fitting = int((done - start) * self.products_per_call / max(products, 1.0))
-            self.span = max(1, min(fitting, 2 * (done - start), self.longest_span))
-            learning = not self.space.exhausted().all()
-        self.part = 0.0
-        return learning, done / stop, bool(self.space.per_label("corrections").sum() == before)
+        return super().run(order, seed, stop, n_passes, check)
+
+    def run_span(self, order, start, stop, check):
+        weights = self.task.weights
+        which = np.arange(start, stop) if order is None else order[start:stop].copy()
+        if weights is not None:
+            which = which[weights[which] > 0]
+        self.part = stop / len(self.task.codes)  # Ctrl-C is heard when all labels have done so much
+        products = self._learn(which) if len(which) else 0.0
+        self.forecast.tell(stop / self.n_trials, stacklevel=13)
+        # Mistakes get dearer as they get more, but not by more than the rows double. By counts
+        # alone, so that a fit can be repeated to the bit.
+        fitting = int((stop - start) * self.products_per_span / max(products, 1.0))
+        self.span = max(1, min(fitting, 2 * (stop - start), self.longest_span))
+        return not self.space.exhausted().all()
 
     def _steps(self, label: int, which: np.ndarray) -> np.ndarray:
         """What a mistake on each row makes, with the sign of its label for this one."""
@@ -81,9 +78,9 @@ class MatrixLoop(Loop):
 class FeatureLoop(MatrixLoop):
     """The loop over the features met; mistakes are numbered from `first_number`."""
 
-    span = 64
+    first_span = 64
     longest_span = 1 << 62
-    products_per_call = PRODUCTS_PER_CALL
+    products_per_span = PRODUCTS_PER_CALL
 
     def __init__(self, space: LabelSpaces, task: Task, first_number: int):
         super().__init__(space, task)
@@ -112,8 +109,8 @@ class DualLoop(MatrixLoop):
     labels. The task's `kept` has the places of its rows in the pool.
     """
 
-    span = longest_span = BLOCK
-    products_per_call = 1 << 29  # some 0.3 s
+    first_span = longest_span = BLOCK
+    products_per_span = 1 << 29  # some 0.3 s
 
     def __init__(self, space: DualSpaces, task: Task):
         super().__init__(space, task)
