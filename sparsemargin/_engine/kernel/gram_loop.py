@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import NamedTuple
 
@@ -87,9 +88,9 @@ class StoredProducts:
         # A zero row never corrects.
         return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
+    @abstractmethod
     def refresh(self, label):
         """Bring S, the scores and the scale of t of the label up to date."""
-        raise NotImplementedError
 
     def learn(self, label, order, seed, n_passes):
         """Passes for one label."""
