@@ -28,7 +28,7 @@ from sparsemargin import (
     load_model,
     save_model,
 )
-from sparsemargin._engine.first_order import storage as _storage
+from sparsemargin._engine.first_order import label_blocks
 from sparsemargin.io.model_files import read_summary
 
 DUALS = {
@@ -39,7 +39,7 @@ BYTE_CHANGES = [flipped, cut, moved, other_size, other_size]
 
 OTHERS = {
     "many labels": ALMAClassifier,
-    "tiled": ALMAClassifier,
+    "in blocks": ALMAClassifier,
     "text": partial(ALMAClassifier, class_weight={"a": 2.0, "b": 0.5, "c": 1.0}),
     "numbers": partial(ALMAClassifier, class_weight={0: 2.0, 1: 0.5, 2: 1}),
 }
@@ -51,7 +51,7 @@ def _all_kinds() -> list[tuple[str, str, int]]:
     kinds = [(name, h, n_classes) for name in lone for h in HYPOTHESES for n_classes in (2, 3)]
     kinds += [(name, h, 3) for name in JOINT for h in ("last", "average")]
     kinds += [(name, h, 3) for name in ("many labels", "text", "numbers") for h in HYPOTHESES]
-    return kinds + [("tiled", h, 20) for h in ("last", "average")]
+    return kinds + [("in blocks", h, 20) for h in ("last", "average")]
 
 
 KINDS = _all_kinds()
@@ -74,7 +74,7 @@ class HostileModelFiles:
     MOST_CHANGES = 5
 
     def __init__(self, folder: Path):
-        _storage.DENSE_BYTES = 0  # so that twenty labels are held in tiles
+        label_blocks.DENSE_BYTES = 0  # so that twenty labels are learned in blocks
         self.path = folder / "a.model"
         self.saved: dict[tuple, tuple] = {}
         os.chdir(folder)  # where a member that escapes would show

@@ -21,7 +21,8 @@ from sparsemargin import (
     SecondOrderPerceptron,
     save_model,
 )
-from sparsemargin._engine.first_order import storage as _storage
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
 from sparsemargin.learners import _in_use
 
@@ -80,14 +81,16 @@ def test_many_threads_are_answered_as_one(kind):
         assert told == expected
 
 
-@pytest.mark.parametrize("tiled", [False, True])
-@pytest.mark.parametrize("hypothesis", HYPOTHESES)
-def test_labels_of_rows_that_have_several(hypothesis, tiled, monkeypatch):
-    monkeypatch.setattr(_storage, "DENSE_BYTES", 0 if tiled else 1 << 40)
+@pytest.mark.parametrize(
+    ("hypothesis", "in_blocks"),
+    [*((hypothesis, False) for hypothesis in HYPOTHESES), ("last", True), ("average", True)],
+)
+def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0 if in_blocks else 1 << 40)
     X, y = make_problem(60, n_classes=20)
     Y = sp.csr_matrix(np.eye(20, dtype=int)[y])
     model = fit(PNormPerceptron(hypothesis=hypothesis, p=3, random_state=0), X, Y)
-    assert model._space.is_tiled is tiled
+    assert isinstance(model._space, LabelBlocks) is in_blocks
 
     def told():
         some = model.predict_labels(X, top_k=3)

@@ -138,7 +138,7 @@ def test_vectors_are_replayed_some_at_a_time(name, hypothesis, monkeypatch):
     model = make(name, kernel="rbf", gamma=0.1, hypothesis=hypothesis, max_iter=3).fit(X, y)
     expected = model.decision_function(X)
     monkeypatch.setattr(replays, "_MEMORY", 1)
-    monkeypatch.setattr(replays, "_VECTORS", 7)
+    monkeypatch.setattr(replays, "_MADE", 1)
     assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-9)
 
 

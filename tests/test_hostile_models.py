@@ -17,7 +17,8 @@ from models import JOINT, MODELS, fit, make_problem, widened
 from strategies import examples
 
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
-from sparsemargin._engine.first_order import storage as _storage
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.io import _archive
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
@@ -223,11 +224,6 @@ CHANGES = [
     (average, "_space.t", lambda t: t[1:], "'t' is not an array"),
     (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
-    (average, "_space.synced", put(3, 1), "'synced' holds 1, more flushes than there were"),
-    (average, "_space.counts", put(1, 0, -(2**62)), "'counts' holds -4611686018427387904"),
-    (average, "_space.counts", put(7, 1, 1025), "'flushes' holds 1025"),
-    (average, "_space.counts", put(7, 1, -1), "'flushes' holds -1"),
-    (average, "_space.counts", put(7, 1, 3), "'pending' is not an array"),
     (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
     (average, "classes_", lambda classes: classes[:2], "'_space' is not of 1 labels"),
     (average, "classes_", put(0, 2), "'classes_' do not rise"),
@@ -263,7 +259,6 @@ CHANGES = [
     (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
     (joint, (*TOGETHER, "rho"), 1.0, "is not a whole number from 24 to 24"),
     (joint, (*TOGETHER, "rho"), -1.0, "'rho' is not a number"),
-    (joint, "_space.synced", put(3, 1), "'synced' holds 1, more flushes than there were"),
     (joint, "_space.t", lambda t: t[1:], "'t' is not an array"),
     (joint, ("class",), "MarginPerceptron", "'_space' is none of MarginPerceptron"),
     (ho, (*SETTINGS, "n_features"), 26, "'n_features' is not a whole number"),
@@ -406,15 +401,15 @@ LITTLE = 100 << 20
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "n_features", "tiled"), [(2, 3 * 10**8, False), (17, 5 * 10**7, True)]
+    ("n_labels", "n_features", "in_blocks"), [(2, 3 * 10**8, False), (17, 5 * 10**7, True)]
 )
-def test_a_small_file_of_a_wide_model_takes_little_memory(n_labels, n_features, tiled, path):
+def test_a_small_file_of_a_wide_model_takes_little_memory(n_labels, n_features, in_blocks, path):
     X = far_apart(n_labels, n_features)
     try:
         model = fit_csr(X, np.arange(n_labels), "perceptron", hypothesis="average")
     except MemoryError:
         pytest.skip("This system lends no memory before it is written to.")
-    assert model._space.is_tiled is tiled
+    assert isinstance(model._space, LabelBlocks) is in_blocks
     save_model(model, path)
     assert path.stat().st_size < 30_000
     taken, error = loading(path)
@@ -423,7 +418,7 @@ def test_a_small_file_of_a_wide_model_takes_little_memory(n_labels, n_features, 
 
 
 def test_a_small_file_of_padded_labels_takes_little_memory(path, monkeypatch):
-    monkeypatch.setattr(_storage, "DENSE_BYTES", 1 << 40)
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 40)
     n_labels = 65
     X = far_apart(8, 10**6)
     model = ALMAClassifier(hypothesis="last")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.distributed._shards import Survey
 from sparsemargin.io.labels import (
     Coder,
@@ -115,6 +116,12 @@ class Opened:
         learner._coef = None
         if isinstance(learner, FirstOrderLearner):
             learner._outcome = learner._learned = None
+        if len(self.surveys) > 1 and isinstance(learner._space, LabelBlocks):
+            raise ValueError(
+                f"The weights of {n_labels} labels and {self.n_columns:,} features would be held "
+                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
+                "some of the labels at a time."
+            )
 
     @property
     def n_rows(self) -> int:
@@ -181,14 +188,14 @@ class Opened:
         learner._space = copy.deepcopy(self.learner._space)
         learner.n_features_in_, reading = self.features
         if reading is not None:
-            learner._space.resize(self.n_features, self._drops)
+            learner._resize(self.n_features, self._drops)
             learner._reading = reading
         learner.n_iter_ = float(epochs)
         return learner
 
     def take_over(self, found: Learner, seed: int | None) -> None:
         """Go on with the space of a finished learner."""
-        found._space.resize(self.n_columns, -self._drops)
+        found._resize(self.n_columns, -self._drops)
         self.learner._space = found._space
         self.learner._slice_seed = found._slice_seed
         self.seed = seed

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
@@ -142,6 +143,7 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
 #: By the names that files give them.
 OWN_TYPES = {
     "LinearSpace": OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+    "LabelBlocks": OwnType(LabelBlocks, LabelBlocks.__getstate__, partial(_restore, LabelBlocks)),
     "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
     "KernelSpace": OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
     "DualSpaces": OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),

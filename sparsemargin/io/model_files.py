@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.kernel.space import KernelSpace
@@ -39,13 +40,13 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 
 # What each model learns in.
 _SPACES: dict[str, tuple[type, ...]] = {
-    "ALMAClassifier": (LinearSpace, KernelSpace, JointSpace),
-    "CRAMMAClassifier": (LinearSpace, KernelSpace),
+    "ALMAClassifier": (LinearSpace, LabelBlocks, KernelSpace, JointSpace),
+    "CRAMMAClassifier": (LinearSpace, LabelBlocks, KernelSpace),
     "HigherOrderPerceptron": (LabelSpaces, DualSpaces),
-    "MarginPerceptron": (LinearSpace, KernelSpace),
-    "MaxMarginClassifier": (LinearSpace,),
-    "PNormPerceptron": (LinearSpace, KernelSpace, JointSpace),
-    "ROMMAClassifier": (LinearSpace, KernelSpace),
+    "MarginPerceptron": (LinearSpace, LabelBlocks, KernelSpace),
+    "MaxMarginClassifier": (LinearSpace, LabelBlocks),
+    "PNormPerceptron": (LinearSpace, LabelBlocks, KernelSpace, JointSpace),
+    "ROMMAClassifier": (LinearSpace, LabelBlocks, KernelSpace),
     "SecondOrderPerceptron": (LabelSpaces, DualSpaces),
 }
 
@@ -340,7 +341,9 @@ def _check(name: str, state: dict[str, Any]) -> None:
     if "_label_form" in state:
         form = state["_label_form"]
         require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
-        require(type(space) is LinearSpace, "'_space' is of rows with one class each")
+        require(
+            type(space) in (LinearSpace, LabelBlocks), "'_space' is of rows with one class each"
+        )
     if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     _check_hypothesis(space, state["_structure"])

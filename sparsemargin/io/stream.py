@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.io.labels import (
@@ -317,8 +318,8 @@ class _Stream:
         return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
 
     def _most_features(self, block: RowBlock) -> int:
-        """As many as there is room for; each takes less where they are so many that their weights
-        are held in tiles."""
+        """As many as there is room for; each takes less where they are so many that labels
+        are learned in blocks."""
         most = self.memory_limit // self._bytes_per_feature(block, 1)
         while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
             most = more
@@ -343,15 +344,21 @@ class _Stream:
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns
-        space.resize(needed if known is not None else min(int(needed * _GROWTH), most))
+        self.learner._resize(needed if known is not None else min(int(needed * _GROWTH), most))
 
     def _check_memory(self) -> None:
         """Refuse to let what corrections make take more memory than there is for it."""
         space = self.learner._space
-        if isinstance(space, KernelSpace) and space.nbytes > self.memory_limit:
+        if isinstance(space, KernelSpace):
+            what, smaller = f"The pool's {space.n_support:,} rows take", "max_support"
+        elif isinstance(space, LabelBlocks):
+            what, smaller = "The weights that are not 0 take", "hash_bits"
+        else:
+            return
+        if space.nbytes > self.memory_limit:
             raise ValueError(
-                f"The pool's {space.n_support:,} rows take {space.nbytes:,} bytes, more than "
-                f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller max_support."
+                f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
+                f"Raise it, or pass a smaller {smaller}."
             )
 
     def _moment(self, block: RowBlock) -> Moment:
@@ -382,7 +389,7 @@ class _Stream:
                 f"{self.corpus.names}: index {passes.highest} is beyond n_features={n_features}, "
                 "as index 0 occurs too. Pass a larger n_features."
             )
-        learner._space.resize(n_features, first)
+        learner._resize(n_features, first)
         if n_features != getattr(learner, "n_features_in_", n_features):
             # Features that come from a file have no names.
             learner.__dict__.pop("feature_names_in_", None)

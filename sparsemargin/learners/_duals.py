@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.hypotheses.matrix import dual_random_outputs, dual_votes
+from sparsemargin._engine.hypotheses.matrix import PoolPoints, random_outputs, votes
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces
@@ -62,10 +62,9 @@ def keep_rows(learner: Any, task: Task) -> None:
 def outputs(learner: Any, space: DualSpaces, rows: Any) -> np.ndarray:
     """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
     hypothesis = learner._structure["hypothesis"]
-    if hypothesis == "vote":
-        return dual_votes(space, rows, learner._n_threads())
-    if hypothesis == "random":
-        X, _ = learner._points(rows)
-        slices = draw(learner, X, space.trials)
-        return dual_random_outputs(space, rows, slices, learner._n_threads())
+    if hypothesis in ("vote", "random"):
+        points = PoolPoints(space, rows, learner._n_threads())
+        if hypothesis == "vote":
+            return votes(points)
+        return random_outputs(points, draw(learner, learner._points(rows)[0], space.trials))
     return hypothesis_outputs(space, rows, learner._n_threads())

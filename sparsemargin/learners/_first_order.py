@@ -8,13 +8,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparsemargin._engine.first_order.label_blocks import (
+    BlockLoop,
+    BlockOutputs,
+    LabelBlocks,
+    labels_at_once,
+    resized,
+)
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.linear_loop import linear_loop
+from sparsemargin._engine.first_order.linear_loop import LinearLoop, linear_loop
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
@@ -36,6 +43,8 @@ from sparsemargin.learners._replays import random_outputs, votes
 
 # Outputs that stay in a near cache until they have been looked at.
 _OUTPUTS_PER_PART = 1 << 17
+# The same where weights must be unpacked for each part.
+_OUTPUTS_PER_UNPACKING = 1 << 23
 
 
 @dataclass
@@ -265,7 +274,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _loop(self, task: Task) -> AbstractContextManager:
         if isinstance(self._space, KernelSpace):
             return kernel_loop(self._space, self._rule, task, skips=self.when_full == "skip")
-        return linear_loop(self._space, self._rule, task)
+        kind = BlockLoop if isinstance(self._space, LabelBlocks) else LinearLoop
+        return linear_loop(self._space, self._rule, task, kind)
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         self._outcome = self._learned = None
@@ -299,12 +309,29 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _open_space(self, rows: border.Rows) -> LinearSpace:
         """An empty space."""
-        return LinearSpace(
-            rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
+        n_labels, logs = self._n_labels(), self.hypothesis in ("vote", "random")
+        kind = LinearSpace
+        if self._labels_at_once(self._state_type(rows), n_labels, rows.n_features) < n_labels:
+            kind = LabelBlocks
+            if logs:
+                self._refuse_log_of_blocks(rows.n_features)
+        return kind(
+            rows.n_features, n_labels, self._p(rows.n_features), self._state_type(rows),
             bias=self._bias(rows), slack=float(self.soft_margin),
             averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
-            log=CorrectionLog() if self.hypothesis in ("vote", "random") else None,
+            log=CorrectionLog() if logs else None,
         )  # fmt: skip
+
+    def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
+        raise ValueError(
+            f"hypothesis={self.hypothesis!r} is replayed from a log of all labels' corrections, "
+            f"and the weights of {self._n_labels():,} labels and {n_features:,} features are too "
+            "many to be learned together. Pass hypothesis='average', or fewer features (files: "
+            "hash_bits), or fit some of the labels at a time."
+        )
+
+    def _resize(self, n_features: int, first: int = 0) -> None:
+        self._space = resized(self._space, n_features, first)
 
     def _state_type(self, rows: border.Rows) -> DTypeLike:
         # A proof takes theta for the very sum of what was added to it.
@@ -313,13 +340,21 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
         if not self._is_linear:
             return n_labels * BYTES_PER_FEATURE
+        # Of labels that are learned block by block, those of a block.
+        return self._label_bytes(dtype) * self._labels_at_once(dtype, n_labels, n_features)
+
+    def _label_bytes(self, dtype: DTypeLike) -> int:
+        """What a feature takes of a label's state."""
         linked = self.p != 2
-        kind = np.dtype(np.float64) if linked or self._is_certified() else dtype
+        kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
         # theta, its link where that is another vector, the sum of the weights and its state.
         size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
-        return n_labels * size
+        return size
+
+    def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        return labels_at_once(n_features + self.fit_intercept, n_labels, self._label_bytes(dtype))
 
     # ------------------------------------------------------------------------------ prediction
 
@@ -334,16 +369,20 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _outputs_are_parts(self) -> bool:
         replayed = self._structure["hypothesis"] in ("vote", "random")
-        return not replayed and not isinstance(self._space, KernelSpace)
+        return not replayed and not isinstance(self._space, KernelSpace | LabelBlocks)
 
     def _output_parts(self, rows: border.Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
         if not self._outputs_are_parts():
-            return super()._output_parts(rows)
+            of_part, step = super()._output_parts(rows)
+            if isinstance(self._space, LabelBlocks):
+                step = max(1, _OUTPUTS_PER_UNPACKING // self._space.n_labels)
+            return of_part, step
         outputs = self._linear_outputs(rows)
         return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
 
     def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
-        return LinearOutputs(self._space, rows)
+        kind = BlockOutputs if isinstance(self._space, LabelBlocks) else LinearOutputs
+        return kind(self._space, rows)
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -358,7 +397,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def theta_(self) -> Any:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
-        under ``multi_class="joint"``. An array, or CSR where weights are held in tiles."""
+        under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
         self._check_linear("theta_")
         return self._space.theta()  # type: ignore[union-attr]
 

@@ -294,6 +294,10 @@ class Learner:
         self._structure = self._get_structure()
         self._slice_seed = slice_seed
 
+    def _resize(self, n_features: int, first: int = 0) -> None:
+        """Let what is learned have so many features, those it has from `first` on."""
+        self._space.resize(n_features, first)
+
     @abstractmethod
     def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
         """What each of so many features takes of the state before the first correction, with rows

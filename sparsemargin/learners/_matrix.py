@@ -210,10 +210,11 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             return duals.outputs(self, self._space, rows)
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return replays.votes(self._space, self._points(rows)[0])
+            return replays.votes(replays.MetPoints(self._space, self._points(rows)[0]))
         if hypothesis == "random":
             X, exponents = self._points(rows)
-            outputs = replays.random_outputs(self._space, X, draw(self, X, self._space.trials))
+            points = replays.MetPoints(self._space, X)
+            outputs = replays.random_outputs(points, draw(self, X, self._space.trials))
             return np.ldexp(outputs, exponents)
         return self._space.outputs(rows)
 

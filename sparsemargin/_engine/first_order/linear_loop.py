@@ -115,12 +115,12 @@ def cut_labels(space, n_threads):
 
 
 @contextmanager
-def linear_loop(space, rule, task):
+def linear_loop(space, rule, task, kind=LinearLoop):
     """The loop over a task: every label learns, rows have their soft-margin coordinates."""
     space.resume(task.max_corrections)
     set_thresholds(space, rule)
     space.open_rows(len(task.codes), task.kept, rule.keeps_multipliers)
     try:
-        yield LinearLoop(space, rule, task)
+        yield kind(space, rule, task)
     finally:
         task.kept = space.close_rows()

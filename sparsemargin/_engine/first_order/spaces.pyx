@@ -210,8 +210,12 @@ cdef class LinearSpace(FirstOrderSpace):
         array = array_of(state, name, dtype, (n_coordinates * n,))
         if width == n:
             return writable(array).reshape(n_coordinates, n)
-        numbers = zeros(n_coordinates, width, dtype)
-        numbers[:, :n] = array.reshape(n_coordinates, n)
+        numbers, array = zeros(n_coordinates, width, dtype), array.reshape(n_coordinates, n)
+        # What is not written to takes no memory.
+        for start in range(0, n_coordinates, 1 << 10):
+            some = slice(start, start + (1 << 10))
+            if array[some].view(f"i{array.itemsize}").any():
+                numbers[some, :n] = array[some]
         return numbers
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -246,24 +250,31 @@ cdef class LinearSpace(FirstOrderSpace):
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return np.ascontiguousarray(self.of_labels(weights).T)
 
-    @np.errstate(over="ignore")
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        a, b = (np.pad(factor, (0, self.width - len(factor))) for factor in self.mixture())
+        labels = slice(0, self.width)
         if not self.c.averaged:
-            return np.multiply(self.g, a).astype(self.t.dtype, copy=False)
+            return self.mixed(self.g, None, None, labels)
         weights = np.empty_like(self.t)
         for start in range(0, len(weights), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            weights[some] = self.g[some] * a + self.counted(some) * b
+            weights[some] = self.mixed(self.g[some], self.acc[some], self.synced[some], labels)
         return weights
 
-    def counted(self, some):
-        """acc of some coordinates, and what is pending of it."""
+    @np.errstate(over="ignore")
+    def mixed(self, g, acc, synced, labels):
+        """The weights of some labels, padding among them, for coordinates of these numbers."""
+        a, b = (np.pad(each, (0, self.width - len(each)))[labels] for each in self.mixture())
+        if acc is None:
+            return np.multiply(g, a).astype(g.dtype, copy=False)
+        return (g * a + self.counted(g, acc, synced, labels) * b).astype(g.dtype, copy=False)
+
+    def counted(self, g, acc, synced, labels):
+        """acc, and what is pending of it."""
         if not self.labels["flushes"].any():
-            return self.acc[some]
-        pending = np.take_along_axis(self.pending.T, self.synced[some].astype(np.intp), axis=0)
-        return self.acc[some] + pending * self.g[some]
+            return acc
+        pending = np.take_along_axis(self.pending[labels].T, synced.astype(np.intp), axis=0)
+        return acc + pending * g
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
@@ -286,8 +297,8 @@ cdef class LinearSpace(FirstOrderSpace):
     def summed(self):
         """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
         times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        summed = self.of_labels(self.counted(slice(None)))
-        return times * self.of_labels(self.g) + summed
+        summed = self.counted(self.g, self.acc, self.synced, slice(0, self.width))
+        return times * self.of_labels(self.g) + self.of_labels(summed)
 
     def noted(self):
         """Where the sum of the hypotheses is no multiple of the weights: bool."""
@@ -303,6 +314,10 @@ cdef class LinearSpace(FirstOrderSpace):
             self.of_labels(self.acc)[...] = sums
             self.synced[...] = 0
             self.pending[...] = 0.0
+
+    def begin_after(self, int64_t trials):
+        """Let so many trials have been counted."""
+        self.trials = trials
 
     # ----------------------------------------------------------------- what rows have besides
 
@@ -445,85 +460,5 @@ cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
     return total
 
 
-cdef class JointSpace(LinearSpace):
-    """The learned state of a joint machine: a linear space whose one label is all classes.
-
-    Theta = (theta_1, ..., theta_K) is one dual vector, its coordinates feature by feature and, for
-    each feature, class by class: coordinate ``column * K + class``. K labels learned side by side
-    lie in memory in the same way, so that their scores, outputs and weights are had alike.
-
-    Parameters
-    ----------
-    n_features : int
-    n_classes : int
-        From 3: two classes need no more than the one vector that tells them apart.
-    p, dtype, averaged, normalized
-        As those of `LinearSpace`.
-    bias : float
-        Value of the intercept's coordinate of each class; 0 for none.
-    """
-
-    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_classes, double p, dtype, *,
-                 double bias, bint averaged, bint normalized):
-        cdef Py_ssize_t n_columns = n_features + (1 if bias else 0)
-        if n_columns > MOST_NUMBERS // n_classes:
-            raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
-        LinearSpace.__init__(self, n_columns * n_classes, 1, p, dtype, bias=0.0, slack=0.0,
-                             averaged=averaged, normalized=normalized, log=None)
-        self.n_classes, self.rho = n_classes, bias
-
-    def __getstate__(self):
-        return {**LinearSpace.__getstate__(self), "n_classes": self.n_classes, "rho": self.rho}
-
-    def __setstate__(self, state):
-        LinearSpace.__setstate__(self, state)
-        require(self.c.n_labels == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
-                and part(state, "log") is None, "it is not of a joint machine")
-        self.n_classes = whole(state, "n_classes", 3, self.c.n_coordinates)
-        self.rho = real(state, "rho", 0.0, INFINITY)
-        require(self.c.n_coordinates % self.n_classes == 0,
-                "'n_coordinates' are not as many for each class")
-
-    @property
-    def n_labels(self):
-        """Outputs of a row: one for each class."""
-        return self.n_classes
-
-    @property
-    def n_features(self):
-        return self.c.n_coordinates // self.n_classes - (1 if self.rho else 0)
-
-    @property
-    def bias(self):
-        return self.rho
-
-    def side_by_side(self):
-        """A `LinearSpace` with a label for each class over the same coordinates, to read outputs
-        and weights off: every label has the scalars that the machine has now."""
-        cdef LinearSpace labels = LinearSpace.__new__(LinearSpace)
-        cdef Py_ssize_t K = self.n_classes
-        labels.c.n_labels, labels.c.bias, labels.trials = K, self.rho, self.trials
-        labels.c.averaged, labels.c.normalized = self.c.averaged, self.c.normalized
-        t = self.t.reshape(-1, K)
-        g = t if self.g is self.t else self.g.reshape(-1, K)
-        labels.take_coordinates(t, g, self.acc.reshape(-1, K), self.synced.reshape(-1, K),
-                                np.repeat(self.pending, K, axis=0))
-        labels.take_labels(self.p, np.repeat(self.labels, K), np.repeat(self.sigma, K),
-                           np.repeat(self.threshold, K))
-        return labels
-
-    def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearSpace.resize`."""
-        cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
-        self.move_coordinates(n_features * K, self.n_features * K, first * K, bias * K)
-
-    def weights(self):
-        """The hypothesis, shape (n_classes, n_coordinates), the intercept's coordinate last."""
-        return self.side_by_side().weights()
-
-    def theta(self):
-        """The dual vector, shape (n_classes, n_coordinates)."""
-        return self.side_by_side().theta()
-
-
+include "joint.pxi"
 include "outputs.pxi"

@@ -160,6 +160,8 @@ class LinearCertificate(Certificate):
         Its rows have been checked.
     """
 
+    outputs_by = LinearOutputs
+
     def __init__(self, space, rule, task):
         norms = row_norms(task.rows, space.p, space.bias, space.slack)
         super().__init__(space, rule, task, norms)
@@ -168,7 +170,7 @@ class LinearCertificate(Certificate):
 
     def _signed_outputs(self):
         labels = self._labels()
-        outputs = LinearOutputs(labels, self.task.rows)
+        outputs = self.outputs_by(labels, self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result = outputs.part(block.start, block.stop)

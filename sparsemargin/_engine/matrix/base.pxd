@@ -51,6 +51,7 @@ cdef class Record:
     cdef double real(self, name, double value) except *
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1
+cdef int values_field(Record record, name, Values& values, length) except -1
 cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1
 
 

@@ -9,7 +9,7 @@ length in feature space: what is needed of a row is its products with these.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs, pow, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
-from libcpp.algorithm cimport copy, fill
+from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
 
 import copyreg
@@ -72,6 +72,12 @@ cdef int vector_field(Record record, name, stored_vector& values, length) except
                 length_of(record.fields, name) if length is None else length)
 
 
+cdef int values_field(Record record, name, Values& values, length) except -1:
+    if values.single:
+        return vector_field(record, name, values.singles, length)
+    return vector_field(record, name, values.doubles, length)
+
+
 cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
     """Of rows over the features met, numbered from 1 to n_columns - 1."""
     if record.writing:
@@ -80,12 +86,8 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
     inner.writing = record.writing
     vector_field(inner, "start", rows.start, None)
     vector_field(inner, "places", rows.columns, None)
-    n = rows.columns.size()
-    if rows.values.single:
-        vector_field(inner, "values", rows.values.singles, n)
-    else:
-        vector_field(inner, "values", rows.values.doubles, n)
-    require_starts("start", inner.fields["start"], n)
+    values_field(inner, "values", rows.values, rows.n_entries())
+    require_starts("start", inner.fields["start"], rows.n_entries())
     require_within("places", inner.fields["places"], 1, n_columns - 1)
     return OK
 
@@ -246,8 +248,8 @@ cdef class MatrixSpace:
         require_within("logged_begins", record.fields["logged_begins"], 0, MAX_TRIALS)
 
 
-def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, double[:, ::1] vectors,
-           double[::1] units):
+def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, const int64_t[::1] used,
+           double[:, ::1] vectors, double[::1] units, double[::1] largest):
     """Make logged corrections again.
 
     Parameters
@@ -257,20 +259,29 @@ def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, double[:, ::1] ve
         What it was like before them; brought up to date.
     first : int
         The first of them.
-    vectors : ndarray of shape (n_corrections, n_basis)
-        Gets w after each of them, as far as the basis then reaches.
+    used : ndarray of shape (n_used,)
+        Which entries of w are asked for; they rise.
+    vectors : ndarray of shape (n_used, n_corrections)
+        Gets these after each correction.
     units : ndarray of shape (n_corrections,)
-        Gets what each of these counts with.
+        Gets what each of the vectors counts with.
+    largest : ndarray of shape (n_used,)
+        Magnitudes that these entries have come to; brought up to date.
     """
-    cdef Py_ssize_t e
+    cdef Py_ssize_t e, j, n_w
     with nogil:
         for e in range(units.shape[0]):
             with gil:
                 PyErr_CheckSignals()
             now.take_logged(log, first + e)
             now.correct(log.logged_steps[first + e], 0)
-            copy(now.w.begin(), now.w.end(), &vectors[e, 0])
             units[e] = now.unit
+            n_w = now.w.size()
+            for j in range(used.shape[0]):
+                if used[j] >= n_w:
+                    break
+                vectors[j, e] = now.w[used[j]]
+                largest[j] = max(largest[j], fabs(vectors[j, e]))
 
 
 include "features.pxi"

@@ -349,17 +349,15 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
 
 
 cdef void score_all(FeatureSpace space, const Rows[value_t, index_t]& rows,
-                    const double* weights, double[::1] out) noexcept nogil:
+                    const double* weights, double[:] out) noexcept nogil:
     cdef Py_ssize_t r
     for r in range(rows.n):
         out[r] = score(space, weights, rows.at(r))
 
 
-def outputs(FeatureSpace space, Csr rows):
-    """``w.x`` of every row by the hypothesis."""
+def outputs(FeatureSpace space, Csr rows, double[:] out):
+    """Let `out` have ``w.x`` of every row by the hypothesis."""
     cdef const double[::1] weights = space.hypothesis()
-    result = np.empty(rows.n_rows)
-    cdef double[::1] out = result
     with nogil:
         if rows.types == FLOAT_INT32:
             score_all(space, rows.float_int32, &weights[0], out)
@@ -369,4 +367,3 @@ def outputs(FeatureSpace space, Csr rows):
             score_all(space, rows.double_int32[0], &weights[0], out)
         else:
             score_all(space, rows.double_int64[0], &weights[0], out)
-    return result

@@ -22,7 +22,7 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine.matrix.base cimport (
     COST_OF_COLUMN, DualSpace, FeatureSpace, Record, Values, add_sparse, multiply_symmetric,
-    sparse_dot, vector_field
+    sparse_dot, values_field, vector_field
 )
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_power, raise_block
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
@@ -211,12 +211,8 @@ cdef class HigherOrderSpace(FeatureSpace):
         vector_field(record, "u", self.u, None)
         require(self.u.size() <= <size_t> self.n_met, "'u' is too long")
         vector_field(record, "rates", self.rates, self.rows.count())
-        if self.p == 2.0:
-            return
-        if self.links.single:
-            vector_field(record, "links", self.links.singles, self.rows.n_entries())
-        else:
-            vector_field(record, "links", self.links.doubles, self.rows.n_entries())
+        if self.p != 2.0:
+            values_field(record, "links", self.links, self.rows.n_entries())
 
 
 cdef class HigherOrderDual(DualSpace):

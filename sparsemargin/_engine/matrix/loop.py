@@ -47,7 +47,8 @@ class MatrixLoop(Loop):
 
     @abstractmethod
     def _learn(self, which: np.ndarray) -> float:
-        """Let all labels make trials on these rows; about how many multiplications they took."""
+        """Let all labels make trials on these rows, or none of them; about how many multiplications
+        they took."""
 
     def run(self, order, seed, stop, n_passes, check):
         """A pass over the first `stop` rows of the order, which has been shuffled and checked."""
@@ -61,8 +62,7 @@ class MatrixLoop(Loop):
             if weights is not None:
                 which = which[weights[which] > 0]
             self.part = done / len(self.task.codes)
-            with uninterrupted():
-                products = self._learn(which) if len(which) else 0.0
+            products = self._learn(which) if len(which) else 0.0
             self.forecast.tell(done / stop, stacklevel=11)
             # Mistakes get dearer as they get more, but not by more than the rows double. By counts
             # alone, so that a fit can be repeated to the bit.
@@ -91,11 +91,14 @@ class FeatureLoop(MatrixLoop):
 
     def _learn(self, which: np.ndarray) -> float:
         numbers = which + self.first_number
+        if self.space.n_labels == 1:
+            return self._learn_label(0, which, numbers)
         calls = [
             partial(self._learn_label, label, which, numbers)
             for label in range(self.space.n_labels)
         ]
-        return sum(run_together(calls, self.task.n_threads))
+        with uninterrupted():
+            return sum(run_together(calls, self.task.n_threads))
 
     def _learn_label(self, label: int, which: np.ndarray, numbers: np.ndarray) -> float:
         steps = self._steps(label, which)
@@ -120,10 +123,11 @@ class DualLoop(MatrixLoop):
 
     def _learn(self, which: np.ndarray) -> float:
         self._check_room(len(which))
-        block = _Block(self, which)
-        calls = [partial(block.learn, label) for label in range(self.space.n_labels)]
-        products = sum(run_together(calls, self.task.n_threads))
-        block.close(self)
+        with uninterrupted():
+            block = _Block(self, which)
+            calls = [partial(block.learn, label) for label in range(self.space.n_labels)]
+            products = sum(run_together(calls, self.task.n_threads))
+            block.close(self)
         return products
 
     def _check_room(self, n_rows: int) -> None:

@@ -146,7 +146,10 @@ class LabelSpaces(SpacePerLabel):
 
     def outputs(self, rows: Csr) -> np.ndarray:
         """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
-        return np.column_stack([outputs(space, rows) for space in self.spaces])
+        result = np.empty((rows.n_rows, self.n_labels))
+        for space, of_label in zip(self.spaces, result.T, strict=True):
+            outputs(space, rows, of_label)
+        return result
 
     def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
         """Let a label take in mistakes that were made elsewhere, on these checked rows."""

@@ -131,40 +131,41 @@ struct StoredRows {
         at.assign(columns.begin() + start[i], columns.begin() + start[i + 1]);
     }
 
+    // Calls f with the values, and with others of the same type.
+    template <class F>
+    void typed(const Values &others, F f) const {
+        if (values.single)
+            f(values.singles.data(), others.singles.data());
+        else
+            f(values.doubles.data(), others.doubles.data());
+    }
+
     // z <- prod_i (I - rates[i] row_i link_i^T) z
     void apply(double *z, const Values &links, const std::vector<double> &rates) const {
-        if (values.single)
-            sm_apply_last_first(z, values.singles.data(), links.singles.data(), columns.data(),
-                                start.data(), rates.data(), rates.size());
-        else
-            sm_apply_last_first(z, values.doubles.data(), links.doubles.data(), columns.data(),
-                                start.data(), rates.data(), rates.size());
+        typed(links, [&](auto *rows, auto *g) {
+            sm_apply_last_first(z, rows, g, columns.data(), start.data(), rates.data(), count());
+        });
     }
 
     // The same with the product's transpose.
     void apply_transposed(double *z, const Values &links, const std::vector<double> &rates) const {
-        if (values.single)
-            sm_apply_first_first(z, links.singles.data(), values.singles.data(), columns.data(),
-                                 start.data(), rates.data(), rates.size());
-        else
-            sm_apply_first_first(z, links.doubles.data(), values.doubles.data(), columns.data(),
-                                 start.data(), rates.data(), rates.size());
+        typed(links, [&](auto *rows, auto *g) {
+            sm_apply_first_first(z, g, rows, columns.data(), start.data(), rates.data(), count());
+        });
     }
 
     // out[i] <- row_i . z
     void products(double *out, const double *z) const {
-        if (values.single)
-            sm_products(out, z, values.singles.data(), columns.data(), start.data(), count());
-        else
-            sm_products(out, z, values.doubles.data(), columns.data(), start.data(), count());
+        typed(values, [&](auto *rows, auto *) {
+            sm_products(out, z, rows, columns.data(), start.data(), count());
+        });
     }
 
     // z <- z + sum_i factors[i] row_i
     void combine(double *z, const double *factors) const {
-        if (values.single)
-            sm_combine(z, factors, values.singles.data(), columns.data(), start.data(), count());
-        else
-            sm_combine(z, factors, values.doubles.data(), columns.data(), start.data(), count());
+        typed(values, [&](auto *rows, auto *) {
+            sm_combine(z, factors, rows, columns.data(), start.data(), count());
+        });
     }
 };
 

@@ -1,0 +1,266 @@
+"""Labels that are learned in blocks are, to the bit, those of one dense space."""
+
+import pickle
+import signal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_matrix, issparse, random
+
+from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron, ROMMAClassifier
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin.io.model_files import load_model, save_model
+
+# ROMMA says that it has not come to its aim.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+N_ROWS, N_FEATURES = 300, 250
+
+MACHINES = [
+    (PNormPerceptron, {"p": 2.0, "hypothesis": "last"}),
+    (PNormPerceptron, {"p": 6.0, "hypothesis": "average", "normalize_hypotheses": True}),
+    (ALMAClassifier, {"p": 2.0, "hypothesis": "average"}),
+    (ALMAClassifier, {"p": 10.0, "hypothesis": "average"}),
+    (ALMAClassifier, {"p": 2.5, "hypothesis": "last", "max_corrections": 9}),
+    (MaxMarginClassifier, {"hypothesis": "last", "soft_margin": 0.5, "tol": 0.5}),
+    (ROMMAClassifier, {"hypothesis": "last", "soft_margin": 0.5}),
+]
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """Let more than sixteen labels be learned in blocks, however few features there are."""
+
+    def switch(on, n_bytes=0):
+        monkeypatch.setattr(label_blocks, "DENSE_BYTES", n_bytes if on else 1 << 40)
+
+    return switch
+
+
+def make_problem(n_labels, dtype=np.float64, seed=0):
+    rng = np.random.RandomState(seed)
+    X = random(N_ROWS, N_FEATURES, 0.1, format="csr", random_state=rng, dtype=dtype)
+    y = np.r_[np.arange(n_labels), rng.randint(0, n_labels, N_ROWS - n_labels)]
+    return X, y
+
+
+def everything(model, X):
+    told = [model.n_corrections_, model.decision_function(X), model.theta_, model.theta_norm_]
+    told += [model.coef_, model.intercept_, model._space.trials, getattr(model, "n_iter_", 0)]
+    if model._outcome is not None and model._outcome.margin is not None:
+        told += [model.margin_, model.margin_upper_bound_]
+    return [item.toarray() if issparse(item) else item for item in told]
+
+
+def assert_same(model, other, X):
+    for ours, theirs in zip(everything(model, X), everything(other, X), strict=True):
+        assert_array_equal(ours, theirs)
+
+
+def fitted(machine, X, y, **params):
+    cls, settings = machine
+    model = cls(**settings, max_iter=3, random_state=0, fit_intercept=True, **params)
+    return model.fit(X, y)
+
+
+# Room for 16 labels, and for up to 64.
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("n_labels", "room"), [(17, 0), (40, 0), (103, 0), (103, 150_000)])
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_blocks_change_no_bit(machine, n_labels, room, n_jobs, in_blocks):
+    X, y = make_problem(n_labels, np.float32 if n_labels == 40 else np.float64)
+    in_blocks(False)
+    dense = fitted(machine, X, y)
+    in_blocks(True, room)
+    blocks = fitted(machine, X, y, n_jobs=n_jobs)
+    assert type(blocks._space) is LabelBlocks
+    assert type(dense._space) is not LabelBlocks
+    assert_same(blocks, dense, X)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_models_in_blocks_travel(machine, in_blocks, tmp_path):
+    X, y = make_problem(40)
+    in_blocks(True)
+    model = fitted(machine, X, y)
+    save_model(model, tmp_path / "model")
+    for other in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")):
+        assert type(other._space) is LabelBlocks
+        assert_same(model, other, X)
+
+
+@pytest.mark.parametrize("p", [2.0, 6.0])
+def test_a_restored_model_learns_on(p, in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    machine = PNormPerceptron, {"p": p, "hypothesis": "average"}
+    model = fitted(machine, X, y)
+    other = pickle.loads(pickle.dumps(model))
+    for each in (model, other):
+        each.partial_fit(X[::-1], y[::-1])
+    assert_same(model, other, X)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
+    X, y = make_problem(40)
+    in_blocks(False)
+    small, large = (
+        PNormPerceptron(p=6.0, hypothesis=hypothesis, fit_intercept=True) for _ in range(2)
+    )
+    for model in (small, large):
+        model.partial_fit(X[:100], y[:100], classes=np.arange(40))
+    # As many features as a dense model may have, and one more.
+    in_blocks(True, small._space.nbytes)
+    for model, more in ((small, 1), (large, 7)):
+        model._resize(N_FEATURES + more)
+        model.n_features_in_ = N_FEATURES + more
+        assert type(model._space) is LabelBlocks
+        wider = csr_matrix((X.data, X.indices, X.indptr), shape=(N_ROWS, N_FEATURES + more))
+        model.partial_fit(wider[100:], y[100:])
+    large._resize(N_FEATURES + 1)
+    large.n_features_in_ = N_FEATURES + 1
+    wider = csr_matrix((X.data, X.indices, X.indptr), shape=(N_ROWS, N_FEATURES + 1))
+    assert_same(small, large, wider)
+    in_blocks(False)
+    dense = PNormPerceptron(p=6.0, hypothesis=hypothesis, fit_intercept=True)
+    dense.partial_fit(wider, y, classes=np.arange(40))
+    assert_same(small, dense, wider)
+
+
+def test_only_what_is_not_zero_is_held(in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    model = PNormPerceptron(random_state=0, max_corrections=1).fit(X, y)
+    # The first row has corrected every label, and no other row any.
+    theta = model.theta_.toarray()
+    for held, labels in zip(model._space.held, (16, 16, 8), strict=True):
+        assert_array_equal(held.columns, np.flatnonzero(theta[0]))
+        assert held.t.shape == held.acc.shape == (np.count_nonzero(theta[0]), labels)
+    before = model._space.nbytes
+    model.predict(X)
+    assert model._space.nbytes == before
+
+
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+def test_there_is_no_log_of_blocks(hypothesis, in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    with pytest.raises(ValueError, match=r"hypothesis='average', or fewer features .*hash_bits"):
+        PNormPerceptron(hypothesis=hypothesis).fit(X, y)
+
+
+def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
+    X, y = make_problem(40)
+    in_blocks(True)
+    expected = PNormPerceptron(max_iter=1, random_state=0).fit(X, y)
+    take_from, calls = LabelBlocks.take_from, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        take_from(*args)
+
+    monkeypatch.setattr(LabelBlocks, "take_from", interrupted)
+    with pytest.warns(UserWarning, match="Interrupted after 1 epochs"):
+        model = PNormPerceptron(max_iter=3, random_state=0).fit(X, y)
+    assert_same(model, expected, X)
+
+
+def test_rows_with_columns_twice(in_blocks):
+    X, y = make_problem(40)
+    once = X.copy()
+    once.data[once.indptr[:-1]] *= 2.0  # to the bit what the two halves come to
+    halves = [row for a, b in pairwise(X.indptr) for row in (a, *range(a, b))]
+    starts = X.indptr + np.arange(len(X.indptr), dtype=X.indptr.dtype)
+    twice = csr_matrix((X.data[halves], X.indices[halves], starts), shape=X.shape)
+    in_blocks(True)
+    machine = PNormPerceptron, {"hypothesis": "last", "tol": 0.5}
+    assert_same(fitted(machine, once, y), fitted(machine, twice, y), X)
+
+
+def test_bad_rows_are_named(in_blocks):
+    X, y = make_problem(40)
+    X.data[X.indptr[7]] = np.nan
+    in_blocks(True)
+    with pytest.raises(ValueError, match="NaN at row 7"):
+        PNormPerceptron().fit(X, y)
+
+
+def test_sparse_weights_stay_sparse(in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    model = PNormPerceptron(random_state=0).fit(X, y)
+    assert issparse(model.coef_)
+    assert issparse(model.densify().coef_)
+    np.testing.assert_allclose(
+        model.decision_function(X), X @ model.coef_.T.toarray() + model.intercept_, rtol=1e-9,
+        atol=1e-12,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- states and copies
+
+
+def refused(state, what, **changes):
+    space = LabelBlocks.__new__(LabelBlocks)
+    with pytest.raises(ValueError, match=what):
+        space.__setstate__({**state, **changes})
+
+
+def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
+    *others, last = state["held"]
+    columns, bits = last["columns"], last["bits"]
+
+    def refused_last(what, **changes):
+        refused(state, what, held=[*others, {**last, **changes}])
+
+    for bad in (columns - 1 - columns[0], columns + N_FEATURES + 1, columns[::-1].copy()):
+        refused_last("'columns' do not rise from 0 to 250", columns=bad)
+    refused_last("'columns' is not an array of int64", columns=columns.astype(np.int32))
+    refused_last("'bits' is not an array", bits=np.hstack([bits, bits]))
+    for name in ("t", "g", "acc"):
+        refused_last(f"'{name}' is not an array", **{name: last[name][1:]})
+    refused_last("'g' is not an array", g=None)
+    refused(state, "'held' is not of them", held=others)
+    refused(state, "'n_features' is not a whole number", n_features=0)
+    refused(state, "something is held", t=np.ones_like(state["t"]))
+    in_blocks(False)
+    lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()
+    refused(lone, "it is not of labels in blocks", held=[], n_features=N_FEATURES)
+
+
+def test_numbers_of_labels_there_are_none_of_are_refused(in_blocks):
+    X, y = make_problem(17)
+    in_blocks(True)
+    state = PNormPerceptron(random_state=0).fit(X, y)._space.__getstate__()
+    first, last = state["held"]
+    refused(state, "'bits' are not of 1 labels", held=[first, {**last, "bits": last["bits"] | 1}])
+
+
+def test_a_copy_learns_nothing_from_the_original(in_blocks):
+    X, y = make_problem(40)
+    in_blocks(True)
+    model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
+    buffers = []
+    told = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    other = pickle.loads(told, buffers=buffers)
+    before = other.decision_function(X)
+    model.partial_fit(X[50:], y[50:])
+    assert_array_equal(other.decision_function(X), before)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_outputs_of_blocks_for_one_row_and_for_all(hypothesis, in_blocks):
+    X, y = make_problem(40, np.float32)
+    in_blocks(True)
+    model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
+    together = model.decision_function(X)
+    assert_array_equal(np.vstack([model.decision_function(row) for row in X[:20]]), together[:20])
