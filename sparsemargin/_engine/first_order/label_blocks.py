@@ -311,7 +311,9 @@ class LabelBlocks(LinearSpace):
         from scipy.sparse import vstack
 
         groups = zip(self.held, self.groups(0, self.n_labels), strict=True)
-        blocks = (held.matrix(made(held, slice(a, b)), self.n_coordinates) for held, (a, b) in groups)
+        blocks = (
+            held.matrix(made(held, slice(a, b)), self.n_coordinates) for held, (a, b) in groups
+        )
         return vstack(list(blocks), format="csr")
 
 
