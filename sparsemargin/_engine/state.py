@@ -79,7 +79,7 @@ def array_of(state, name, dtype, shape, low=None, high=None):
         isinstance(array, np.ndarray)
         and array.dtype == dtype
         and array.ndim == len(shape)
-        and all(n is None or n == found for n, found in zip(shape, array.shape)),
+        and all(n is None or n == found for n, found in zip(shape, array.shape, strict=True)),
         f"{name!r} is not an array of {np.dtype(dtype)} of shape "
         + str(shape).replace("None", "any"),
     )

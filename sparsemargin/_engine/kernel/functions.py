@@ -118,21 +118,21 @@ class Kernel:
 def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
     if isinstance(a, Csr):
-        return sparse_dot(a, b, np.zeros(a.n_rows), np.zeros(b.n_rows))
+        return _sparse_dot(a, b, np.zeros(a.n_rows), np.zeros(b.n_rows))
     return a @ b.T
 
 
-def sparse_dot(a: Csr, b: Csr, constants: np.ndarray, other_constants: np.ndarray) -> np.ndarray:
+def _sparse_dot(a: Csr, b: Csr, constants: np.ndarray, other_constants: np.ndarray) -> np.ndarray:
     """Those of rows that have one more entry each, a constant."""
     if a.data.dtype != b.data.dtype:
-        a, b = widened(a), widened(b)
+        a, b = _widened(a), _widened(b)
     dtype = a.data.dtype
     out = np.empty((a.n_rows, b.n_rows), dtype=dtype)
     sparse_products(a, b, constants.astype(dtype), other_constants.astype(dtype), out)
     return out
 
 
-def widened(matrix: Any) -> Any:
+def _widened(matrix: Any) -> Any:
     """The rows in float64."""
     if isinstance(matrix, Csr):
         return matrix.with_data(matrix.data.astype(np.float64))
@@ -175,7 +175,7 @@ class PolyKernel(Kernel):
         if self.dense:
             out = _dot(a.matrix, b.matrix)
         else:
-            out = sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
+            out = _sparse_dot(a.matrix, b.matrix, a.squares, b.squares)
         if self.degree > 1:
             raise_powers(out.reshape(-1), self.degree)
         return out
@@ -205,7 +205,7 @@ class RBFKernel(Kernel):
         left, right = a.matrix, b.matrix
         largest = a.squares.max(initial=0.0) * b.squares.max(initial=0.0)
         if largest > _LARGEST_SQUARE_32**2:
-            left, right = widened(left), widened(right)
+            left, right = _widened(left), _widened(right)
         out = _dot(left, right)
         out -= a.squares[:, np.newaxis].astype(out.dtype)
         out -= b.squares.astype(out.dtype)

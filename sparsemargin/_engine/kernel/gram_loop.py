@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernel.functions import sparse_dot, widened
-from sparsemargin._engine.kernel.products import learn_label
-from sparsemargin._engine.kernel.support import take_rows
+from sparsemargin._engine.kernel.products import fill_gram, learn_label
 from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
@@ -87,9 +86,9 @@ class StoredProducts:
         # A zero row never corrects.
         return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
+    @abstractmethod
     def refresh(self, label):
         """Bring S, the scores and the scale of t of the label up to date."""
-        raise NotImplementedError
 
     def learn(self, label, order, seed, n_passes):
         """Passes for one label."""
@@ -197,12 +196,9 @@ def _within_range(values):
 def _gram_matrix(space, rows):
     """Products of the augmented and extended rows."""
     m = rows.n_rows
-    rows = widened(take_rows(rows, np.arange(m)))
-    biases = np.full(m, space.bias)
     gram = np.empty((m, m))
     chunk = max(1, _PRODUCTS_PER_CALL // max(1, int(rows.indptr[-1])))
     for start in range(0, m, chunk):
-        part = rows.part(start, min(start + chunk, m))
-        gram[start : start + chunk] = sparse_dot(part, rows, biases[start : start + chunk], biases)
+        fill_gram(gram, rows, start, min(start + chunk, m), space.bias)
     gram[np.diag_indices(m)] += space.slack**2
     return gram

@@ -28,6 +28,7 @@ from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
 )
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, index_t, value_t
+from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 
 cdef extern from *:
     """
@@ -174,6 +175,41 @@ cdef void meet_all(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t st
         for i in range(start, stop):
             for j in range(first, last):
                 out[i, j] = held[(j - first) * LANES + i - start]
+
+
+def fill_gram(double[:, ::1] gram, Csr rows, Py_ssize_t start, Py_ssize_t stop, double bias):
+    """Products of rows ``start`` to ``stop - 1`` and those before them, and their mirror image; of
+    rows of any type, as they lie."""
+    cdef vector[double] dense
+    dense.resize(rows.n_features)
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            fill_rows(gram, rows.float_int32, start, stop, bias, dense.data())
+        elif rows.types == FLOAT_INT64:
+            fill_rows(gram, rows.float_int64[0], start, stop, bias, dense.data())
+        elif rows.types == DOUBLE_INT32:
+            fill_rows(gram, rows.double_int32[0], start, stop, bias, dense.data())
+        else:
+            fill_rows(gram, rows.double_int64[0], start, stop, bias, dense.data())
+
+
+cdef void fill_rows(double[:, ::1] gram, const Rows[value_t, index_t]& rows, Py_ssize_t start,
+                    Py_ssize_t stop, double bias, double* dense) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef Row[value_t, index_t] row
+    cdef Weights[double] weights = weights_of(
+        <const double*> dense, 1, rows.n_features, 0, 1, False)
+    for i in range(start, stop):
+        row = rows.at(i)
+        for j in range(row.nnz):
+            dense[row.columns[j]] = row.values[j]
+        for j in range(i + 1):
+            score(&gram[i, j], weights, rows.at(j), rows.at(min(j + 1, i)))
+            if bias:
+                gram[i, j] += bias * bias
+            gram[j, i] = gram[i, j]
+        for j in range(row.nnz):
+            dense[row.columns[j]] = 0.0
 
 
 # ---------------------------------------------------------------------- trials by stored products
