@@ -289,7 +289,6 @@ class LabelBlocks(LinearSpace):
         """CSR of the numbers that are made of what is held, and of the label of each."""
         from scipy.sparse import csr_array, vstack
 
-<<<<<<< HEAD
         blocks = []
         for i, labels in self.groups(0, self.n_labels):
             column, label = np.divmod(self.held[i]["at"], GROUP)
@@ -298,13 +297,6 @@ class LabelBlocks(LinearSpace):
             blocks.append(csr_array((numbers, (label, column)), shape=shape))
             blocks[-1].eliminate_zeros()
         return vstack(blocks, format="csr")
-=======
-        groups = zip(self.held, self.groups(0, self.n_labels), strict=True)
-        blocks = (
-            held.matrix(made(held, slice(a, b)), self.n_coordinates) for held, (a, b) in groups
-        )
-        return vstack(list(blocks), format="csr")
->>>>>>> kern
 
 
 _SCALARS = "labels", "sigma", "threshold", "pending"
