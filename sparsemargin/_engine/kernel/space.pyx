@@ -18,9 +18,7 @@ from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, refit
 from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 
-from sparsemargin._engine.kernel.states import (
-    kernel_state, restored_kernel, restored_support, support_state
-)
+from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet
 from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, whole, writable
@@ -87,7 +85,7 @@ cdef class KernelSpace(FirstOrderSpace):
     def __getstate__(self):
         n = self.n_support
         return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
-                "kernel": kernel_state(self.kernel), "pool": support_state(self.pool),
+                "kernel": self.kernel.saved(), "pool": self.pool.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
                 "trials": self.trials, "rows_taken": self.rows_taken,
@@ -101,7 +99,7 @@ cdef class KernelSpace(FirstOrderSpace):
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
-        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
+        self.pool = self.kernel.restored_support(part(state, "pool"), self.n_features)
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         arrays = fields(state, {
             "t": (array_of, np.float64, (k, n)),

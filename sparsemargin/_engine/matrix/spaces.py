@@ -9,13 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin._engine.kernel.functions import Kernel
-from sparsemargin._engine.kernel.states import (
-    kernel_state,
-    restored_kernel,
-    restored_support,
-    support_state,
-)
+from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.matrix.base import learn_rows, outputs
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
@@ -192,8 +186,8 @@ class DualSpaces(SpacePerLabel):
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "kernel": kernel_state(self.kernel), "bias": self.bias, "n_features": self.n_features,
-            "pool": support_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
+            "kernel": self.kernel.saved(), "bias": self.bias, "n_features": self.n_features,
+            "pool": self.pool.filled, "origin": self.origin, "rows_taken": self.rows_taken,
             **super().__getstate__(),
         }  # fmt: skip
 
@@ -201,7 +195,7 @@ class DualSpaces(SpacePerLabel):
         super().__setstate__(state)
         self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
-        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
+        self.pool = self.kernel.restored_support(part(state, "pool"), self.n_features)
         self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
