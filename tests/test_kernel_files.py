@@ -81,7 +81,7 @@ def test_a_model_comes_back_and_learns_on_to_the_bit(
     )
     first = slice(None) if kernel == "precomputed" else slice(50)
     model.fit(X[first], y[first])
-    assert model._space.pool.is_sparse == (wide and kernel != "precomputed")
+    assert model._space.support.is_sparse == (wide and kernel != "precomputed")
     later = copy.deepcopy(model)
     if kernel != "precomputed":
         later.partial_fit(X[50:], y[50:])

@@ -88,16 +88,6 @@ def array_of(state, name, dtype, shape, low=None, high=None):
     return array
 
 
-def length_of(state, name):
-    """Entries of the one-dimensional array called `name`."""
-    array = part(state, name)
-    require(
-        isinstance(array, np.ndarray) and array.ndim == 1,
-        f"{name!r} is not an array of one dimension",
-    )
-    return len(array)
-
-
 def require_within(name, values, low, high):
     """Raise a ValueError unless all values of an array are from low to high."""
     values = np.asarray(values)

@@ -269,7 +269,7 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
     """What `read_summary` tells of a model beside its file."""
     space = state["_space"]
     classes, corrections = state["classes_"].tolist(), space.per_label("corrections").tolist()
-    pool = {"n_support": space.n_support} if hasattr(space, "pool") else {}
+    pool = {"n_support": space.n_support} if hasattr(space, "support") else {}
     return {
         "class": class_name,
         "settings": parameters,

@@ -22,7 +22,6 @@ from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
 from sparsemargin._engine.state import (
     aligned,
     array_of,
-    length_of,
     part,
     require,
     require_within,
@@ -233,14 +232,13 @@ class LabelBlocks(LinearSpace):
         require(isinstance(held, list) and len(held) == len(groups), "'held' is not of them")
         self.held = list(map(aligned, held))
         for (_, labels), each in zip(groups, self.held, strict=True):
-            shape = (length_of(each, "at"),)
-            at = array_of(each, "at", self.at_type, shape).astype(np.int64)
+            at = array_of(each, "at", self.at_type, (None,)).astype(np.int64)
             rising = np.diff(at, prepend=-1, append=self.n_coordinates * GROUP) > 0
             require(rising.all() and (at % GROUP < labels.stop - labels.start).all(),
                     "'at' does not rise, or leads elsewhere")  # fmt: skip
             require(each.keys() == {"at", *arrays}, "'held' is not of a model like this")
             for name, array in arrays.items():
-                array_of(each, name, array.dtype, shape)
+                array_of(each, name, array.dtype, at.shape)
             if self.averages:
                 flushes = int(self.labels["flushes"].max())
                 require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)

@@ -52,7 +52,7 @@ class Task:
     first_row : int or None
         Number of the first row, in a stream that may come to the same rows again; None: they are
         counted on from those before.
-    kept : tuple or None
+    row_state : tuple or None
         What the rows have besides: their soft-margin coordinates and their multipliers, or None
         for either. Left behind by one fit, they let another go on with the same rows.
     positives : Positives or None
@@ -67,7 +67,7 @@ class Task:
     max_corrections: int | None = None
     n_threads: int = 1
     first_row: int | None = None
-    kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
+    row_state: tuple[np.ndarray | None, np.ndarray | None] | None = None
     positives: Positives | None = None
 
     @property

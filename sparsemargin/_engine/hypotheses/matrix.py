@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.kernel.outputs import pool_products, single_blas
+from sparsemargin._engine.kernel.outputs import single_blas, support_products
 from sparsemargin._engine.matrix.base import replay
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
@@ -82,7 +82,7 @@ class _Stretch(NamedTuple):
         return there, self.units[at] * products
 
 
-class MetPoints:
+class FeaturePoints:
     """Test points over the features met.
 
     Parameters
@@ -122,8 +122,8 @@ class MetPoints:
         return csr_array(parts, (part.shape[0], len(used)), copy=True)  # scipy sums what is double
 
 
-class PoolPoints:
-    """Test points by their products with the rows of a pool.
+class SupportPoints:
+    """Test points by their products with the support set.
 
     Parameters
     ----------
@@ -142,16 +142,16 @@ class PoolPoints:
 
     def used(self, label: int) -> np.ndarray:
         """All entries of the label's vectors."""
-        return np.arange(len(self.space.spaces[label].support))
+        return np.arange(len(self.space.spaces[label].slots))
 
     def blocks(self) -> Iterator[tuple[np.ndarray, Any]]:
-        return pool_products(self.space, self.rows, self.n_threads)
+        return support_products(self.space, self.rows, self.n_threads)
 
     def over_used(self, products: np.ndarray, label: int, used: np.ndarray) -> np.ndarray:
         """Some of them, as coefficients of rows of unit length meet them."""
-        support = self.space.spaces[label].support
-        lengths = self.space.pool.points.lengths[support]
-        return np.ascontiguousarray((products[support] / lengths[:, np.newaxis]).T)
+        slots = self.space.spaces[label].slots
+        lengths = self.space.support.points.lengths[slots]
+        return np.ascontiguousarray((products[slots] / lengths[:, np.newaxis]).T)
 
 
 def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
@@ -170,7 +170,7 @@ def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
         )
 
 
-def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
+def _parts(points: FeaturePoints | SupportPoints) -> Iterator[list[_Stretch]]:
     """The stretches of all labels, so many at a time as fit the bound."""
     part: list[_Stretch] = []
     n_bytes = 0
@@ -185,7 +185,7 @@ def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
 
 
 def _meetings(
-    points: MetPoints | PoolPoints,
+    points: FeaturePoints | SupportPoints,
 ) -> Iterator[tuple[np.ndarray, int, Any, list[_Stretch]]]:
     """Numbers of some points, a label, these points as its vectors meet them, and some of these."""
     for part in _parts(points):
@@ -195,7 +195,7 @@ def _meetings(
                 yield which, label, over_used, list(stretches)
 
 
-def votes(points: MetPoints | PoolPoints) -> np.ndarray:
+def votes(points: FeaturePoints | SupportPoints) -> np.ndarray:
     """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_points, n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))
     for which, label, some, stretches in _meetings(points):
@@ -206,7 +206,7 @@ def votes(points: MetPoints | PoolPoints) -> np.ndarray:
     return result / np.maximum(points.space.per_label("trials"), 1)
 
 
-def random_outputs(points: MetPoints | PoolPoints, slices: np.ndarray) -> np.ndarray:
+def random_outputs(points: FeaturePoints | SupportPoints, slices: np.ndarray) -> np.ndarray:
     """``w.x`` with the vectors that existed at each point's time slice, shape (n_points,
     n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))

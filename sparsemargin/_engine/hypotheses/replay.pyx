@@ -19,7 +19,7 @@ from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.vectors cimport add_multiple
-from sparsemargin._engine.vectors cimport as_array
+from sparsemargin._engine.vectors cimport copied
 
 # A replay can take long; Ctrl-C is heard between so many corrections.
 cdef enum:
@@ -292,7 +292,7 @@ cdef class LinearReplay(Replay):
 
         used, columns = np.unique(points.indices, return_inverse=True)
         self.n_used = len(used)
-        logged = as_array(self.log.columns.data(), self.log.columns.size(), np.int64)
+        logged = copied(self.log.columns)
         places = np.searchsorted(used, logged)
         places[np.append(used, -1)[places] != logged] = -1
         self.places = places

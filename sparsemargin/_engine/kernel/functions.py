@@ -207,7 +207,7 @@ def _inverse(values: np.ndarray) -> np.ndarray:
 
 
 def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Places of the rows that have lost their length, but are not 0."""
+    """Which rows have lost their length, but are not 0."""
     lost = np.flatnonzero(lengths == 0)
     spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in which[lost]]
     return lost[[bool(rows.data[span].any()) for span in spans]] if len(lost) else lost
@@ -437,7 +437,7 @@ class CallableKernel(Kernel):
 
 
 def _given(matrix: Any) -> Any:
-    """A copy, which a function may do with as it likes: the matrix may lie in the pool."""
+    """A copy, which a function may do with as it likes: the matrix may be the support set's."""
     if not isinstance(matrix, Csr):
         return matrix.copy()
     from scipy.sparse import csr_array

@@ -126,7 +126,7 @@ def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
 def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     """Outputs of checked rows by a space's support set, shape (n_rows, n_labels)."""
     result = np.zeros((rows.n_rows, space.n_labels))
-    support, coefficients = space.pool.points, space.coefficients()
+    support, coefficients = space.support.points, space.coefficients()
     with single_blas():
         for which, points in _test_points(space, rows):
             out = outputs(space.kernel, points, support, coefficients, n_threads)
@@ -134,7 +134,9 @@ def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     return result
 
 
-def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def support_products(
+    space: Any, rows: Any, n_threads: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Kernel of a space's support set and of checked rows, some of these at a time.
 
     Yields
@@ -143,7 +145,7 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
         Numbers of the rows.
     products : ndarray of shape (n_support, n_points), float64
     """
-    support = space.pool.points
+    support = space.support.points
     for which, points in _test_points(space, rows):
         with single_blas():
             unit = unit_products(space.kernel, points, support, n_threads).T
@@ -154,7 +156,7 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
 
 def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
     """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
-    support, coefficients = space.pool.points, space.coefficients()
+    support, coefficients = space.support.points, space.coefficients()
     squares = np.zeros(space.n_labels)
     with single_blas():
         for i, part in enumerate(_parts(support, _POINTS)):

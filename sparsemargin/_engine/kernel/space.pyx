@@ -60,7 +60,7 @@ cdef class KernelSpace(FirstOrderSpace):
         Rows that the support set may hold.
     """
 
-    cdef readonly object kernel, pool, t, acc, origin, passed_over, max_support
+    cdef readonly object kernel, support, t, acc, origin, passed_over, max_support
     cdef readonly int64_t rows_taken
     cdef readonly Py_ssize_t n_features
 
@@ -68,7 +68,7 @@ cdef class KernelSpace(FirstOrderSpace):
         self.take_settings({"n_features": n_features, "n_labels": n_labels, "trials": 0,
                             "rows_taken": 0, **settings})
         self.kernel, self.log = kernel, log
-        self.pool = SupportSet()
+        self.support = SupportSet()
         self.passed_over = np.zeros(n_labels, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
         self.t = self.acc = np.zeros((n_labels, 0))
@@ -85,7 +85,7 @@ cdef class KernelSpace(FirstOrderSpace):
     def __getstate__(self):
         n = self.n_support
         return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
-                "kernel": self.kernel.saved(), "pool": self.pool.filled,
+                "kernel": self.kernel.saved(), "pool": self.support.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
                 "trials": self.trials, "rows_taken": self.rows_taken,
@@ -99,7 +99,7 @@ cdef class KernelSpace(FirstOrderSpace):
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
-        self.pool = self.kernel.restored_support(part(state, "pool"), self.n_features)
+        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         arrays = fields(state, {
             "t": (array_of, np.float64, (k, n)),
@@ -123,21 +123,21 @@ cdef class KernelSpace(FirstOrderSpace):
 
     @property
     def n_support(self):
-        return len(self.pool)
+        return len(self.support)
 
     @property
     def nbytes(self):
         """Of the support set and its coefficients."""
-        return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
+        return self.support.nbytes + self.t.nbytes + self.acc.nbytes
 
     @property
     def free(self):
         """Rows that there is still room for; infinity where they are not bounded."""
-        return INFINITY if self.max_support is None else self.max_support - len(self.pool)
+        return INFINITY if self.max_support is None else self.max_support - len(self.support)
 
     def reserve(self, Py_ssize_t n_new):
         """Have room for the coefficients of so many more rows, all 0."""
-        cdef Py_ssize_t n = self.t.shape[1], needed = len(self.pool) + n_new
+        cdef Py_ssize_t n = self.t.shape[1], needed = len(self.support) + n_new
         if needed <= n:
             return
         more = np.zeros((self.c.n_labels, max(needed, 2 * n) - n))
@@ -156,11 +156,11 @@ cdef class KernelSpace(FirstOrderSpace):
             What they are called in `origin`.
         n_new : int
         which : ndarray of shape (n_joined,)
-            Their places among the reserved ones.
+            Which of the reserved ones they are.
         log_start : int
             Corrections logged before.
         """
-        cdef Py_ssize_t e, k = len(self.pool), n_joined = len(which)
+        cdef Py_ssize_t e, k = len(self.support), n_joined = len(which)
         cdef int64_t[::1] slots
         for array in ((self.t, self.acc) if self.c.averaged else (self.t,)):
             array[:, k:k + n_joined] = array[:, k + which]
@@ -172,7 +172,7 @@ cdef class KernelSpace(FirstOrderSpace):
                 if self.log.corrections[e].row >= k:
                     self.log.corrections[e].row = slots[self.log.corrections[e].row - k]
         if n_joined:
-            self.pool.extend(points)
+            self.support.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -181,7 +181,7 @@ cdef class KernelSpace(FirstOrderSpace):
 
         Those that go must be 0 too.
         """
-        self.pool.resize(self.n_features, n_features, first)
+        self.support.resize(self.n_features, n_features, first)
         self.n_features = n_features
 
     def count_rows(self, Py_ssize_t n_rows):

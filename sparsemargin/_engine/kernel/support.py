@@ -44,7 +44,7 @@ class Points(NamedTuple):
         return Points(matrix, self.lengths[start:stop], self.squares[start:stop], self.measured)
 
     def take(self, which: np.ndarray) -> Points:
-        """The points of these places."""
+        """The points of these numbers."""
         is_sparse = isinstance(self.matrix, Csr)
         matrix = take_rows(self.matrix, which) if is_sparse else self.matrix[which]
         return Points(matrix, self.lengths[which], self.squares[which], self.measured)

@@ -129,7 +129,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 
 cdef class DualSpace(MatrixSpace):
-    cdef vector[int64_t] places  # of the rows mistaken so far in the pool
+    cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns
     # Products of the rows with each other, likewise; for norms and replays.
@@ -141,7 +141,7 @@ cdef class DualSpace(MatrixSpace):
     cdef double output
     cdef vector[double] replayed  # such products
     cdef vector[double] x  # those with the columns
-    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil
+    cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil
     cdef int look_up(self) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
     cdef void shift(self, double size) noexcept nogil

@@ -210,7 +210,8 @@ cdef class FeatureSpace(MatrixSpace):
     # ---------------------------------------------------------------------------------- copies
 
     def __setstate__(self, state):
-        whole(part(state, "settings"), "n_features", 0, length_of(state, "place_of"))
+        whole(part(state, "settings"), "n_features", 0,
+              len(array_of(state, "place_of", np.int32, (None,))))
         super().__setstate__(state)
 
     cdef record(self, Record record):

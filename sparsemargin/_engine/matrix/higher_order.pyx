@@ -28,7 +28,7 @@ from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_p
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport OK
 
-from sparsemargin._engine.state import length_of, require
+from sparsemargin._engine.state import require
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:

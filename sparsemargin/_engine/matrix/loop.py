@@ -105,8 +105,8 @@ class FeatureLoop(MatrixLoop):
 class DualLoop(MatrixLoop):
     """The loop in dual variables.
 
-    The kernel of a block of rows with the pool and with each other is worked out once for all
-    labels. The task's `kept` has the places of its rows in the pool.
+    The kernel of a block of rows with the support set and with each other is worked out once for
+    all labels. The task's `row_state` has the slots of its rows in that set.
     """
 
     first_span = longest_span = BLOCK
@@ -115,8 +115,8 @@ class DualLoop(MatrixLoop):
     def __init__(self, space: DualSpaces, task: Task):
         super().__init__(space, task)
         m = len(task.codes)
-        places = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
-        self.places = np.asarray(places)
+        slots = np.full(m, -1, dtype=np.int64) if task.row_state is None else task.row_state[0]
+        self.slots = np.asarray(slots)
 
     def _learn(self, which: np.ndarray) -> float:
         self._check_room(len(which))
@@ -133,7 +133,7 @@ class DualLoop(MatrixLoop):
             raise ValueError(
                 "normalize_hypotheses=True and the hypotheses that are replayed take the products "
                 "of all mistaken rows with each other, and those of "
-                f"{max(len(space.support) for space in spaces)} rows of a label are as many "
+                f"{max(len(space.slots) for space in spaces)} rows of a label are as many "
                 "as may be kept. Pass normalize_hypotheses=False and hypothesis='average'."
             )
 
@@ -147,10 +147,10 @@ class _Block:
         self.rows, self.numbers = rows, rows + space.rows_taken
         self.points = space.kernel.points(task.rows, rows)
         self.square = np.ascontiguousarray(space.kernel.square(self.points))
-        self.places = loop.places[rows]
+        self.slots = loop.slots[rows]
         self.products = np.empty((len(rows), 0))
         if self.base:
-            support = space.pool.points
+            support = space.support.points
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [
             np.where(self.points.lengths > 0, loop._steps(label, rows), 0.0)
@@ -160,28 +160,28 @@ class _Block:
 
     def _which(self, label: int) -> np.ndarray:
         """Which of the label's rows each is; -1 for none."""
-        support = self.spaces[label].support
+        slots = self.spaces[label].slots
         which = np.full(self.base + 1, -1, dtype=np.int64)
-        which[support] = np.arange(len(support))
-        return which[self.places]
+        which[slots] = np.arange(len(slots))
+        return which[self.slots]
 
     def learn(self, label: int) -> float:
         """Let a label make its trials; about how many multiplications they took."""
         space, n = self.spaces[label], len(self.rows)
-        support = space.support
-        products = np.empty((n, len(support) + n))
-        products[:, : len(support)] = self.products.take(support, axis=1)
+        slots = space.slots
+        products = np.empty((n, len(slots) + n))
+        products[:, : len(slots)] = self.products.take(slots, axis=1)
         return learn_products(
             space, products, self.square, self.steps[label], self.which[label], self.numbers,
             self.base,
         )  # fmt: skip
 
     def close(self, loop: DualLoop) -> None:
-        """Let the new rows that labels have taken into the pool."""
-        joining = np.flatnonzero((self.places < 0) & (np.max(self.which, axis=0) >= 0))
-        self.places[joining] = self.base + np.arange(len(joining))
-        loop.places[self.rows] = self.places
-        loop.space.adopt(self.points.take(joining), self.numbers[joining], self.places)
+        """Let the new rows that labels have taken into the support set."""
+        joining = np.flatnonzero((self.slots < 0) & (np.max(self.which, axis=0) >= 0))
+        self.slots[joining] = self.base + np.arange(len(joining))
+        loop.slots[self.rows] = self.slots
+        loop.space.adopt(self.points.take(joining), self.numbers[joining], self.slots)
 
 
 @contextmanager
@@ -198,6 +198,6 @@ def matrix_loop(
     try:
         with single_blas():
             yield loop
-        task.kept = loop.places, None
+        task.row_state = loop.slots, None
     finally:
         space.kernel.forget_rows()

@@ -57,10 +57,10 @@ class SpacePerLabel:
         settings = part(states[0], "settings")
         whole(settings, "room", 0, MATRIX_MEMORY // len(states))
         spaces = []
-        for of_label in states:
-            require(part(of_label, "settings") == settings, "its spaces are not alike")
+        for each in states:
+            require(part(each, "settings") == settings, "its spaces are not alike")
             spaces.append(self.kinds[kind].__new__(self.kinds[kind]))
-            spaces[-1].__setstate__(of_label)
+            spaces[-1].__setstate__(each)
         SpacePerLabel.__init__(self, spaces)
 
     def per_label(self, name: str) -> np.ndarray:
@@ -141,8 +141,8 @@ class LabelSpaces(SpacePerLabel):
     def outputs(self, rows: Csr) -> np.ndarray:
         """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
         result = np.empty((rows.n_rows, self.n_labels))
-        for space, of_label in zip(self.spaces, result.T, strict=True):
-            outputs(space, rows, of_label)
+        for space, out in zip(self.spaces, result.T, strict=True):
+            outputs(space, rows, out)
         return result
 
     def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
@@ -180,14 +180,14 @@ class DualSpaces(SpacePerLabel):
     def __init__(self, kernel: Kernel, n_features: int, make: Callable[[], Any], n_labels: int):
         super().__init__([make() for _ in range(n_labels)])
         self.kernel, self.n_features = kernel, n_features
-        self.pool = SupportSet()
+        self.support = SupportSet()
         self.origin = np.empty(0, dtype=np.int64)
         self.rows_taken = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel.saved(), "bias": self.bias, "n_features": self.n_features,
-            "pool": self.pool.filled, "origin": self.origin, "rows_taken": self.rows_taken,
+            "pool": self.support.filled, "origin": self.origin, "rows_taken": self.rows_taken,
             **super().__getstate__(),
         }  # fmt: skip
 
@@ -195,11 +195,11 @@ class DualSpaces(SpacePerLabel):
         super().__setstate__(state)
         self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
-        self.pool = self.kernel.restored_support(part(state, "pool"), self.n_features)
+        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
         self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
-            require_within("places", space.support, 0, self.n_support - 1)
+            require_within("places", space.slots, 0, self.n_support - 1)
 
     @property
     def bias(self) -> float:
@@ -207,44 +207,43 @@ class DualSpaces(SpacePerLabel):
 
     @property
     def n_support(self) -> int:
-        return len(self.pool)
+        return len(self.support)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the pool and of the labels' spaces."""
-        return self.pool.nbytes + sum(space.nbytes for space in self.spaces)
+        """Bytes of the support set and of the labels' spaces."""
+        return self.support.nbytes + sum(space.nbytes for space in self.spaces)
 
     def count_rows(self, n_rows: int) -> None:
         """Number the rows of the next stream on from these."""
         self.rows_taken += n_rows
 
-    def adopt(self, points: Points, rows: np.ndarray, places: np.ndarray) -> None:
-        """Let rows of a block into the pool, at its end.
+    def adopt(self, points: Points, rows: np.ndarray, slots: np.ndarray) -> None:
+        """Let rows of a block into the support set, at its end.
 
         Parameters
         ----------
         points : Points
         rows : ndarray of shape (n_joined,)
             What they are called in `origin`.
-        places : ndarray of shape (n_block,)
-            Those of all rows of the block, which labels have numbered on from the pool's end.
+        slots : ndarray of shape (n_block,)
+            Those of all rows of the block, which labels have numbered on from the set's end.
         """
         base = self.n_support
         for space in self.spaces:
-            space.renumber(base, places)
+            space.renumber(base, slots)
         if len(rows):
-            self.pool.extend(points)
+            self.support.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
     def coefficients(self) -> np.ndarray:
-        """Of each row of the pool in the hypothesis, shape (n_labels, n_support)."""
+        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
         result = np.zeros((self.n_labels, self.n_support))
-        lengths = self.pool.points.lengths
-        for space, of_label in zip(self.spaces, result, strict=True):
-            places = space.support
-            of_label[places] = space.hypothesis() / lengths[places]
+        lengths = self.support.points.lengths
+        for space, coefficients in zip(self.spaces, result, strict=True):
+            coefficients[space.slots] = space.hypothesis() / lengths[space.slots]
         return result
 
     def count_support(self) -> np.ndarray:
-        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        """Rows of the support set that each label's hypothesis is made of, shape (n_labels,)."""
         return self.per_label("n_support")
