@@ -72,8 +72,8 @@ def test_contents_that_are_rewritten_are_the_model(path):
 def test_a_newer_format_is_refused(path):
     save_model(learned(ALMAClassifier()), path)
     document, arrays = opened(path)
-    rewritten(path, {**document, "version": 2, "library": "3.1", "state": "in another way"}, arrays)
-    assert_refused(path, "format 2, of sparsemargin 3.1; this version reads format 1. Update")
+    rewritten(path, {**document, "version": 3, "library": "3.1", "state": "in another way"}, arrays)
+    assert_refused(path, "format 3, of sparsemargin 3.1; this version reads format 2. Update")
 
 
 @pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("n_jobs", {"float": "nan"})])

@@ -467,3 +467,33 @@ def test_reading_errors_are_no_damage(path, monkeypatch):
     monkeypatch.setattr(zipfile.ZipFile, "read", fail)
     with pytest.raises(OSError, match="Input/output error"):
         load_model(path)
+
+
+def in_the_first_format(state):
+    """The state of a first-order space as files of the first format have it."""
+    labels, n = state["labels"], len(state["labels"]["scale"])
+    floats = [labels[name] for name in (
+        "scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "threshold", "largest",
+        "mass", "bound",
+    )]  # fmt: skip
+    counts = [labels[name] for name in (
+        "corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
+        "started", "limit", "unmoved",
+    )]  # fmt: skip
+    state = {name: value for name, value in state.items() if name != "labels"}
+    if state.get("g", 0) is None:
+        del state["g"]
+    sums = labels["S"].reshape(n, 3)
+    return {**state, "floats": np.stack(floats), "sums": sums, "counts": np.stack(counts)}
+
+
+@pytest.mark.parametrize("params", [{"p": 2.0}, {"p": 32.0}, {"kernel": "rbf"}], ids=str)
+def test_spaces_of_the_first_format_are_read(params):
+    X, y = make_problem(200, n_classes=3)
+    model = PNormPerceptron(random_state=0, **params).fit(X, y)
+    state = in_the_first_format(model._space.__getstate__())
+    before = model.decision_function(X)
+    model._space = OWN_TYPES[type(model._space).__name__].restore(state)
+    assert_same(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="in tiles, which this version"):
+        OWN_TYPES["LinearSpace"].restore({**state, "tiles": np.zeros(3, np.int32)})

@@ -20,6 +20,7 @@ from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import array_of, fields, flag, optional, part, real, require, whole
+from sparsemargin.io._first_format import of_today
 
 
 class ByCoordinate(NamedTuple):
@@ -49,6 +50,10 @@ def _restore(kind: Any, state: dict[str, Any]) -> Any:
     fresh = kind.__new__(kind)
     fresh.__setstate__(state)
     return fresh
+
+
+def _restore_first_order(kind: Any, state: dict[str, Any]) -> Any:
+    return _restore(kind, of_today(state))
 
 
 # -- spaces ---------------------------------------------------------------------------------------
@@ -142,10 +147,12 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
 
 #: By the names that files give them.
 OWN_TYPES = {
-    "LinearSpace": OwnType(LinearSpace, _linear_state, partial(_restore, LinearSpace)),
+    "LinearSpace": OwnType(LinearSpace, _linear_state, partial(_restore_first_order, LinearSpace)),
     "LabelBlocks": OwnType(LabelBlocks, LabelBlocks.__getstate__, partial(_restore, LabelBlocks)),
-    "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore, JointSpace)),
-    "KernelSpace": OwnType(KernelSpace, KernelSpace.__getstate__, partial(_restore, KernelSpace)),
+    "JointSpace": OwnType(JointSpace, _linear_state, partial(_restore_first_order, JointSpace)),
+    "KernelSpace": OwnType(
+        KernelSpace, KernelSpace.__getstate__, partial(_restore_first_order, KernelSpace)
+    ),
     "DualSpaces": OwnType(DualSpaces, DualSpaces.__getstate__, partial(_restore, DualSpaces)),
     "LabelSpaces": OwnType(LabelSpaces, _spaces_state, partial(_restore, LabelSpaces)),
     "FirstOrderRule": OwnType(

@@ -36,7 +36,7 @@ from sparsemargin.learners._many_labels import FORMS
 if TYPE_CHECKING:
     from sparsemargin.estimators._online import OnlineClassifier
 
-_FORMAT, _VERSION = "sparsemargin model", 1
+_FORMAT, _VERSION = "sparsemargin model", 2
 
 # What each model learns in.
 _SPACES: dict[str, tuple[type, ...]] = {
