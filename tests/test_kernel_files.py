@@ -238,7 +238,7 @@ def test_places_that_rows_kept_are_checked_when_they_come_again(change, path):
     save_model(ALMAClassifier(kernel="rbf", warm_start=True).fit(X, y), path)
     document, arrays = opened(path)
     rewritten(path, document, {**arrays, "_learned.1.0": change(arrays["_learned.1.0"])})
-    with pytest.raises(ValueError, match=r"'kept' (is not an array|holds)"):
+    with pytest.raises(ValueError, match=r"'slots' (is not an array|holds)"):
         load_model(path).fit(X, y)
 
 

@@ -36,7 +36,7 @@ def random_outputs(learner: Any, rows: Rows) -> np.ndarray:
     space = learner._space
     X, exponents = learner._points(rows)
     slices = draw(learner, X, space.trials)
-    normalized = int(space.normalizes)
+    normalized = int(space.normalized)
     if not isinstance(space, KernelSpace):
         outputs = LinearReplay(space, X, counted=False).outputs_at(slices)[normalized]
         return np.ldexp(outputs, exponents)

@@ -154,11 +154,11 @@ cdef class FirstOrderSpace:
         return self.c.slack
 
     @property
-    def averages(self):
+    def averaged(self):
         return self.c.averaged
 
     @property
-    def normalizes(self):
+    def normalized(self):
         return self.c.normalized
 
     def per_label(self, name):

@@ -32,7 +32,7 @@ cdef class CorrectionLog:
 
     cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                          double bias, int64_t bias_column, double factor) except -1 nogil:
-        """Store the augmented row times factor; its place among the rows."""
+        """Store the augmented row times factor; its number among the rows."""
         cdef Py_ssize_t j
         for j in range(nnz):
             self.columns.push_back(columns[j])
@@ -57,8 +57,8 @@ cdef class CorrectionLog:
         }
 
     def __setstate__(self, state):
-        take(self.row_start, "row_start", state, None)
         take(self.columns, "columns", state, None)
+        take(self.row_start, "row_start", state, None)
         take(self.values, "values", state, self.columns.size())
         require_starts("row_start", state["row_start"], self.columns.size())
         self.take_corrections(state, <int64_t> self.row_start.size() - 1)

@@ -30,6 +30,7 @@ MOST_NUMBERS = sys.maxsize // 8
 cdef enum:
     WINDOW = 600  # 2**-WINDOW < S < 2**WINDOW
 
+# What a space is made with, and has counted.
 SCHEMA = {
     "n_labels": (whole, 1, MOST_NUMBERS),
     "n_features": (whole, 1, MOST_NUMBERS),
@@ -74,13 +75,13 @@ cdef class KernelSpace(FirstOrderSpace):
         self.t = self.acc = np.zeros((n_labels, 0))
         self.open_labels(2.0)
 
-    cdef take_settings(self, found):
+    cdef take_settings(self, settings):
         self.c.window = WINDOW
-        self.c.n_labels, self.n_features = found["n_labels"], found["n_features"]
-        self.c.bias, self.c.slack = found["bias"], found["slack"]
-        self.c.averaged, self.c.normalized = found["averaged"], found["normalized"]
-        self.trials, self.rows_taken = found["trials"], found["rows_taken"]
-        self.max_support = found["max_support"]
+        self.c.n_labels, self.n_features = settings["n_labels"], settings["n_features"]
+        self.c.bias, self.c.slack = settings["bias"], settings["slack"]
+        self.c.averaged, self.c.normalized = settings["averaged"], settings["normalized"]
+        self.trials, self.rows_taken = settings["trials"], settings["rows_taken"]
+        self.max_support = settings["max_support"]
 
     def __getstate__(self):
         n = self.n_support
@@ -88,10 +89,7 @@ cdef class KernelSpace(FirstOrderSpace):
                 "kernel": self.kernel.saved(), "pool": self.support.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
-                "trials": self.trials, "rows_taken": self.rows_taken,
-                "n_features": self.n_features, "n_labels": self.c.n_labels,
-                "bias": self.c.bias, "slack": self.c.slack, "averaged": self.c.averaged,
-                "normalized": self.c.normalized, "max_support": self.max_support}
+                **{name: getattr(self, name) for name in SCHEMA}}
 
     def __reduce__(self):
         return copyreg.__newobj__, (KernelSpace,), self.__getstate__()

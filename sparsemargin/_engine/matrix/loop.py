@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +11,59 @@ from functools import partial
 
 import numpy as np
 
-from sparsemargin._engine.fitting.progress import Forecast
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.loop import BLOCK
 from sparsemargin._engine.kernel.outputs import single_blas, unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+
+# Seconds that a pass must be expected to take for a warning, and after which that is first asked.
+_LONG = 90.0
+_SOON = 3.0
+
+
+class Forecast:
+    """A warning, once, that a pass will take minutes as its mistakes get dearer.
+
+    A mistake of a matrix Perceptron costs at least in proportion to those that changed the matrix
+    before, so that k of them take time in proportion to their square.
+    """
+
+    def __init__(self, space: LabelSpaces | DualSpaces):
+        self.space = space
+        self.told = space.spaces[0].most_updates >= 0  # bounded matrices do not grow
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self.started, self.first = time.perf_counter(), self._updates()
+
+    def tell(self, part: float, stacklevel: int) -> None:
+        """Warn, if there is reason to, once that part of the pass has been made."""
+        took = time.perf_counter() - self.started
+        if self.told or took < _SOON:
+            return
+        now = self._updates()
+        last = self.first + (now - self.first) / part
+        done = (now**2 - self.first**2).sum()
+        if done <= 0:
+            return
+        seconds = took * (last**2 - self.first**2).sum() / done
+        if seconds >= _LONG:
+            self.told = True
+            warnings.warn(
+                f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
+                "so far, and each costs more the more there were. max_updates=1000 bounds that, most "
+                "often at no loss. Ctrl-C ends the fit and keeps what it has learned.",
+                stacklevel=stacklevel,
+            )
+
+    def _updates(self) -> np.ndarray:
+        """Of each label; none where an n x n matrix makes all mistakes cost the same."""
+        return np.array(
+            [0.0 if getattr(space, "primal", False) else space.updates
+             for space in self.space.spaces]
+        )  # fmt: skip
 
 
 class MatrixLoop(Loop):

@@ -3,7 +3,7 @@
 With ``v = S beta``, ``w = (a I + S S^T)^-1 v`` is ``S alpha``, ``alpha = (a I + S^T S)^-1 beta``.
 The Cholesky factor L of that k x k matrix grows by a row a mistake. Over the features met, where L
 and S have come to cost more than an n x n matrix would, the factor of ``a I + S S^T`` is kept, and
-turned by one row a mistake.
+updated by one row a mistake.
 """
 
 from libc.math cimport hypot, sqrt
@@ -88,7 +88,7 @@ cdef class SecondOrderSpace(FeatureSpace):
         add_sparse(self.z.data(), 1.0, self.x.data(), at, n)
         if self.primal:
             if self.may_update(0):
-                self.turn(self.z.data())
+                self.rotate_in(self.z.data())
                 self.updates += 1
             self.solve()
             return OK
@@ -123,7 +123,7 @@ cdef class SecondOrderSpace(FeatureSpace):
         """Row of the upper triangular R, ``R^T R = a I + S S^T``, from its diagonal on."""
         return self.column(number) + number
 
-    cdef void turn(self, double* x) noexcept nogil:
+    cdef void rotate_in(self, double* x) noexcept nogil:
         """R^T R <- R^T R + x x^T by plane rotations; x is used up."""
         cdef int32_t i
         cdef double length
@@ -153,7 +153,7 @@ cdef class SecondOrderSpace(FeatureSpace):
                   const vector[int32_t]& at) except -1 nogil:
         fill(self.z.begin(), self.z.end(), 0.0)
         add_sparse(self.z.data(), 1.0, x.data(), at.data(), at.size())
-        self.turn(self.z.data())
+        self.rotate_in(self.z.data())
         return OK
 
     cdef int lay_out(self) except -1 nogil:
