@@ -26,32 +26,16 @@ _POINTS = 2048
 
 
 class _Stretch(NamedTuple):
-    """Vectors of a label that followed each other.
-
-    Attributes
-    ----------
-    label : int
-    vectors : ndarray of shape (n_used, n_vectors)
-    before : ndarray of shape (n_used,)
-        Magnitudes that their entries had come to before.
-    peak : float
-        The largest that any has come to in the end.
-    units : ndarray of shape (n_vectors,)
-        What each counts with.
-    begins, ends : ndarray of shape (n_vectors,)
-        Trials before each, and before the next.
-    rounding : float
-        What entries may be off by, relative to the largest they have been.
-    """
+    """Vectors of a label that followed each other."""
 
     label: int
-    vectors: np.ndarray
-    before: np.ndarray
-    peak: float
-    units: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    rounding: float
+    vectors: np.ndarray  # (n_used, n_vectors)
+    before: np.ndarray  # magnitudes that their entries had come to before, (n_used,)
+    peak: float  # the largest that any has come to in the end
+    units: np.ndarray  # what each counts with, (n_vectors,)
+    begins: np.ndarray  # trials before each,
+    ends: np.ndarray  # and before the next
+    rounding: float  # what entries may be off by, relative to the largest they have been
 
     def votes(self, points: Any, lengths: np.ndarray) -> np.ndarray:
         """``sum_k c_k sign(w_k.x)`` of points whose magnitudes add up to the lengths; 0 where
@@ -83,14 +67,7 @@ class _Stretch(NamedTuple):
 
 
 class FeaturePoints:
-    """Test points over the features met.
-
-    Parameters
-    ----------
-    space : LabelSpaces
-    X : csr_array of shape (n_points, n_coordinates)
-        With the intercept's column.
-    """
+    """Test points over the features met: a csr_array with the intercept's column."""
 
     # Bytes of the vectors that are kept at once.
     memory = 1 << 25
@@ -123,15 +100,7 @@ class FeaturePoints:
 
 
 class SupportPoints:
-    """Test points by their products with the support set.
-
-    Parameters
-    ----------
-    space : DualSpaces
-    rows : Csr
-        Checked.
-    n_threads : int
-    """
+    """Test points, checked rows, by their products with the support set."""
 
     # The products are worked out anew for every so many bytes of vectors.
     memory = 1 << 27

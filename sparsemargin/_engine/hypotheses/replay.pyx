@@ -40,22 +40,12 @@ cdef inline double sign(double x) noexcept nogil:
 
 
 cdef class Replay:
-    """Base of the replays; not for use by itself.
-
-    Parameters
-    ----------
-    space : FirstOrderSpace
-        With a log.
-    n_points : int
-    counted : bool
-        Whether votes are summed up on the way.
-    averaged : bool
-        Whether averages are too.
-    """
+    """Base of the replays, of spaces with a log; not for use by itself."""
 
     cdef CorrectionLog log
     cdef bint normalized  # the log's units are those of vectors of norm 1
-    cdef bint counted, averaged
+    cdef bint counted  # whether votes are summed up on the way,
+    cdef bint averaged  # and averages
     cdef Py_ssize_t n_labels, n_points
     cdef Py_ssize_t done  # corrections replayed, in the order of `by_time`
     cdef const int64_t[::1] by_time

@@ -55,15 +55,8 @@ _ASYMMETRY = 1e-5
 
 
 class Kernel:
-    """Base of the kernels; not for use by itself.
-
-    Parameters
-    ----------
-    bias : float
-        Value of the intercept's coordinate in feature space: its square joins every product.
-    dense : bool
-        Whether rows are held with all their zeros.
-    """
+    """Base of the kernels. The square of `bias`, the intercept's coordinate in feature space, joins
+    every product; `dense`: rows are held with all their zeros."""
 
     #: Whether working it out may end in an error, of what is not ours.
     may_fail = False
@@ -304,13 +297,7 @@ class PrecomputedKernel(Kernel):
         return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
 
     def check(self, rows: Any) -> None:
-        """Refuse a matrix that is no kernel's.
-
-        Raises
-        ------
-        ValueError
-            Says where, and why.
-        """
+        """Refuse a matrix that is no kernel's, by a ValueError that says where, and why."""
         from scipy.sparse import csr_array
 
         n = len(rows.indptr) - 1

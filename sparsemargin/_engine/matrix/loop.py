@@ -53,8 +53,8 @@ class Forecast:
             self.told = True
             warnings.warn(
                 f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
-                "so far, and each costs more the more there were. max_updates=1000 bounds that, most "
-                "often at no loss. Ctrl-C ends the fit and keeps what it has learned.",
+                "so far, and each costs more the more there were. max_updates=1000 bounds that, "
+                "most often at no loss. Ctrl-C ends the fit and keeps what it has learned.",
                 stacklevel=stacklevel,
             )
 

@@ -29,17 +29,18 @@ from sparsemargin._engine.state import (
 MATRIX_MEMORY = 1 << 30
 
 
-class SpacePerLabel:
-    """Spaces that know nothing of each other.
+def _common(name: str) -> Any:
+    """What the spaces of all labels have alike."""
+    return property(lambda self: getattr(self.spaces[0], name))
 
-    Parameters
-    ----------
-    spaces : list
-        All alike.
-    """
+
+class SpacePerLabel:
+    """Spaces, all alike, that know nothing of each other."""
 
     #: Names of the classes that the spaces may be of.
     kinds: ClassVar[dict[str, Any]] = {}
+
+    logged = _common("logged")
 
     def __init__(self, spaces: list[Any]):
         self.spaces, self.n_labels = spaces, len(spaces)
@@ -66,10 +67,6 @@ class SpacePerLabel:
     def per_label(self, name: str) -> np.ndarray:
         """The scalars called `name`, shape (n_labels,)."""
         return np.array([getattr(space, name) for space in self.spaces])
-
-    @property
-    def logged(self) -> bool:
-        return bool(self.spaces[0].logged)
 
     @property
     def trials(self) -> int:
@@ -105,24 +102,11 @@ class LabelSpaces(SpacePerLabel):
 
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
 
+    p, bias = _common("p"), _common("bias")
+    n_features, rows_taken = _common("n_features"), _common("rows_taken")
+
     def __init__(self, make: Callable[[], Any], n_labels: int):
         super().__init__([make() for _ in range(n_labels)])
-
-    @property
-    def p(self) -> float:
-        return float(self.spaces[0].p)
-
-    @property
-    def bias(self) -> float:
-        return float(self.spaces[0].bias)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.spaces[0].n_features)
-
-    @property
-    def rows_taken(self) -> int:
-        return int(self.spaces[0].rows_taken)
 
     def resize(self, n_features: int, first: int = 0) -> None:
         """As `LinearSpace.resize`."""
