@@ -7,9 +7,9 @@ What a state must hold is a schema: its names, each with a check of this module 
 after the state and the name:
 
     fields(state, {
-        "trials": (whole, 0, MAX_TRIALS),
+        "trials": (integer, 0, MAX_TRIALS),
         "averaged": (flag,),
-        "max_support": (optional, whole, 1, MOST),
+        "max_support": (optional, integer, 1, MOST),
         "label": (array_of, np.int32, (None,), 0, n_labels - 1),
     })
 """
@@ -51,7 +51,7 @@ def flag(state, name):
     return value
 
 
-def whole(state, name, low, high):
+def integer(state, name, low, high):
     """The whole number called `name`, from low to high."""
     value = part(state, name)
     require(

@@ -22,10 +22,10 @@ from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
 from sparsemargin._engine.state import (
     aligned,
     array_of,
+    integer,
     part,
     require,
     require_within,
-    whole,
 )  # fmt: skip
 
 #: What the dense state of all labels may take, or they are learned in blocks.
@@ -227,7 +227,7 @@ class LabelBlocks(LinearSpace):
             self.n_labels > GROUP and self.log is None and len(self.t) == (2 if self.bias else 1)
             and not any(array.any() for array in arrays.values()), "it is not of labels in blocks"
         )  # fmt: skip
-        self.n_features = whole(state, "n_features", 1, _MOST_FEATURES)
+        self.n_features = integer(state, "n_features", 1, _MOST_FEATURES)
         groups, held = self.groups(0, self.n_labels), part(state, "held")
         require(isinstance(held, list) and len(held) == len(groups), "'held' is not of them")
         self.held = list(map(aligned, held))

@@ -21,11 +21,11 @@ from sparsemargin._engine.state import (
     array_of,
     fields,
     flag,
+    integer,
     part,
     real,
     require,
     require_starts,
-    whole,
     writable,
 )
 
@@ -210,7 +210,7 @@ class PolyKernel(Kernel):
     """``(gamma x.z + coef0)**degree``."""
 
     schema: ClassVar = {
-        "degree": (whole, 1, _LARGEST_DEGREE), "coef0": (real, 0.0, _LARGEST),
+        "degree": (integer, 1, _LARGEST_DEGREE), "coef0": (real, 0.0, _LARGEST),
         "dense": (flag,), "gamma": (real, _LEAST, _LARGEST),
     }  # fmt: skip
 
@@ -247,7 +247,7 @@ class RBFKernel(Kernel):
     """``exp(-gamma |x - z|^2)``; with a degree ``(1 + exp(-gamma |x - z|^2))**degree``."""
 
     schema: ClassVar = {
-        "degree": (whole, 0, _LARGEST_DEGREE), "dense": (flag,), "gamma": (real, _LEAST, _LARGEST)
+        "degree": (integer, 0, _LARGEST_DEGREE), "dense": (flag,), "gamma": (real, _LEAST, _LARGEST)
     }  # fmt: skip
 
     def __init__(self, bias: float, *, dense: bool, gamma: float, degree: int = 0):

@@ -16,7 +16,6 @@ from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.kernel.gram_loop import MEMORY, StoredProducts
 from sparsemargin._engine.kernel.outputs import outputs, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
-from sparsemargin._engine.state import array_of, writable
 
 #: Rows whose scores are worked out at once.
 BLOCK = 256
@@ -54,9 +53,7 @@ class KernelLoop(Loop):
         super().__init__(space, task)
         self.rule, self.skips, self.kernel = rule, skips, space.kernel
         m = len(task.codes)
-        self.slots = np.full(m, -1, dtype=np.int64)  # in the support set
-        if task.row_state is not None:
-            self.slots = _checked_slots(task.row_state[0], m, space.n_support)
+        self.slots = task.slots(space.n_support)
         self.scores = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
         self.visited = []  # rows of a block, and the moves their scores know of
@@ -194,11 +191,6 @@ class KernelLoop(Loop):
 
     def certificate(self):
         return KernelCertificate(self)
-
-
-def _checked_slots(slots, n_rows, n_support):
-    """The rows' slots in the support set, -1 for none, which may come from a file."""
-    return writable(array_of({"slots": slots}, "slots", np.int64, (n_rows,), -1, n_support - 1))
 
 
 class _Moves:

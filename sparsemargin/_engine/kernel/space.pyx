@@ -21,7 +21,7 @@ from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet
 from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, whole, writable
+    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
 )
 
 # In one array: their bytes can still be counted.
@@ -32,15 +32,15 @@ cdef enum:
 
 # What a space is made with, and has counted.
 SCHEMA = {
-    "n_labels": (whole, 1, MOST_NUMBERS),
-    "n_features": (whole, 1, MOST_NUMBERS),
+    "n_labels": (integer, 1, MOST_NUMBERS),
+    "n_features": (integer, 1, MOST_NUMBERS),
     "bias": (real, 0.0, INFINITY),
     "slack": (real, 0.0, INFINITY),
     "averaged": (flag,),
     "normalized": (flag,),
-    "trials": (whole, 0, MAX_TRIALS),
-    "rows_taken": (whole, 0, MAX_TRIALS),
-    "max_support": (optional, whole, 1, MOST_NUMBERS),
+    "trials": (integer, 0, MAX_TRIALS),
+    "rows_taken": (integer, 0, MAX_TRIALS),
+    "max_support": (optional, integer, 1, MOST_NUMBERS),
 }
 
 

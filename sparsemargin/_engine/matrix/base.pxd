@@ -47,7 +47,7 @@ cdef class Record:
     cdef object fields
     cdef bint writing
     cdef bint flag(self, name, bint value) except *
-    cdef int64_t whole(self, name, int64_t value, low, high) except? -1
+    cdef int64_t integer(self, name, int64_t value, low, high) except? -1
     cdef double real(self, name, double value) except *
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1

@@ -27,7 +27,7 @@ from sparsemargin._engine.vectors cimport copied, stored_vector, take
 from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, part, real, require, require_starts, require_within,
-    whole, writable
+    integer, writable
 )
 
 
@@ -43,10 +43,10 @@ cdef class Record:
             self.fields[name] = bool(value)
         return flag(self.fields, name)
 
-    cdef int64_t whole(self, name, int64_t value, low, high) except? -1:
+    cdef int64_t integer(self, name, int64_t value, low, high) except? -1:
         if self.writing:
             self.fields[name] = value
-        return whole(self.fields, name, low, high)
+        return integer(self.fields, name, low, high)
 
     cdef double real(self, name, double value) except *:
         if self.writing:
@@ -216,11 +216,11 @@ cdef class MatrixSpace:
     cdef record(self, Record record):
         """Write or read the state, field by field."""
         self.full = record.flag("full", self.full)
-        self.trials = record.whole("trials", self.trials, 0, MAX_TRIALS)
-        self.corrections = record.whole("corrections", self.corrections, 0, MAX_TRIALS)
-        self.updates = record.whole("updates", self.updates, 0, self.corrections)
-        self.limit = record.whole("limit", self.limit, -1, MAX_TRIALS)
-        self.begin = record.whole("begin", self.begin, 0, self.trials)
+        self.trials = record.integer("trials", self.trials, 0, MAX_TRIALS)
+        self.corrections = record.integer("corrections", self.corrections, 0, MAX_TRIALS)
+        self.updates = record.integer("updates", self.updates, 0, self.corrections)
+        self.limit = record.integer("limit", self.limit, -1, MAX_TRIALS)
+        self.begin = record.integer("begin", self.begin, 0, self.trials)
         self.unit = record.real("unit", self.unit)
 
     cdef int64_t n_logged(self) noexcept:
@@ -232,7 +232,7 @@ cdef class MatrixSpace:
         vector_field(record, "w", self.w, n)
         vector_field(record, "v", self.v, n)
         vector_field(record, "total", self.total, n if self.averaged else n_total)
-        self.nonzero = record.whole("nonzero", self.nonzero, 0, n)
+        self.nonzero = record.integer("nonzero", self.nonzero, 0, n)
         vector_field(record, "mistakes", self.mistakes, self.corrections)
         vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
         vector_field(record, "logged_begins", self.logged_begins, self.n_logged())

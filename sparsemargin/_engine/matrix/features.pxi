@@ -210,14 +210,14 @@ cdef class FeatureSpace(MatrixSpace):
     # ---------------------------------------------------------------------------------- copies
 
     def __setstate__(self, state):
-        whole(part(state, "settings"), "n_features", 0,
+        integer(part(state, "settings"), "n_features", 0,
               len(array_of(state, "place_of", np.int32, (None,))))
         super().__setstate__(state)
 
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
-        whole(self.settings, "primal_room", 0, self.room)
-        self.rows_taken = record.whole("rows_taken", self.rows_taken, 0, MAX_TRIALS)
+        integer(self.settings, "primal_room", 0, self.room)
+        self.rows_taken = record.integer("rows_taken", self.rows_taken, 0, MAX_TRIALS)
         self.record_met(record)
         rows_field(record, "logged_rows", self.logged_rows, self.n_met)
         require(self.logged_rows.count() == self.n_logged(),
@@ -230,7 +230,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_met(self, Record record):
         """The numbers of the features met, each of one coordinate."""
         most = min(self.n_coordinates + 1, INT32_MAX)
-        self.n_met = record.whole("n_seen", self.n_met, 1, most)
+        self.n_met = record.integer("n_seen", self.n_met, 1, most)
         if record.writing:
             record.fields["place_of"] = self.met
             return
@@ -246,7 +246,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_matrix(self, Record record):
         asked_for = self.primal
         self.primal = record.flag("primal", self.primal)
-        self.n_laid_out = record.whole("laid_out", self.n_laid_out, 0, self.n_met)
+        self.n_laid_out = record.integer("laid_out", self.n_laid_out, 0, self.n_met)
         if record.writing:
             record.fields["matrix"] = self.part_met()
             return

@@ -162,9 +162,7 @@ class DualLoop(MatrixLoop):
 
     def __init__(self, space: DualSpaces, task: Task):
         super().__init__(space, task)
-        m = len(task.codes)
-        slots = np.full(m, -1, dtype=np.int64) if task.row_state is None else task.row_state[0]
-        self.slots = np.asarray(slots)
+        self.slots = task.slots(space.n_support)
 
     def _learn(self, which: np.ndarray) -> float:
         self._check_room(len(which))

@@ -18,11 +18,11 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
     MAX_TRIALS,
     array_of,
+    integer,
     part,
     real,
     require,
     require_within,
-    whole,
 )
 
 #: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
@@ -56,7 +56,7 @@ class SpacePerLabel:
         require(isinstance(kind, str) and kind in self.kinds, f"there is no space {kind!r}")
         require(isinstance(states, list) and len(states) > 0, "it has no spaces")
         settings = part(states[0], "settings")
-        whole(settings, "room", 0, MATRIX_MEMORY // len(states))
+        integer(settings, "room", 0, MATRIX_MEMORY // len(states))
         spaces = []
         for each in states:
             require(part(each, "settings") == settings, "its spaces are not alike")
@@ -177,10 +177,10 @@ class DualSpaces(SpacePerLabel):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
+        self.n_features = integer(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
         self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
-        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
             require_within("places", space.slots, 0, self.n_support - 1)
