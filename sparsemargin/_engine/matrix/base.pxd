@@ -46,9 +46,6 @@ cdef enum:
 cdef class Record:
     cdef object fields
     cdef bint writing
-    cdef bint flag(self, name, bint value) except *
-    cdef int64_t integer(self, name, int64_t value, low, high) except? -1
-    cdef double real(self, name, double value) except *
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1
 cdef int values_field(Record record, name, Values& values, length) except -1

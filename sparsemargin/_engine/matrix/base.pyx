@@ -38,21 +38,12 @@ cdef class Record:
         self.writing = state is None
         self.fields = {} if state is None else state
 
-    cdef bint flag(self, name, bint value) except *:
-        if self.writing:
-            self.fields[name] = bool(value)
-        return flag(self.fields, name)
-
-    cdef int64_t integer(self, name, int64_t value, low, high) except? -1:
-        if self.writing:
-            self.fields[name] = value
-        return integer(self.fields, name, low, high)
-
-    cdef double real(self, name, double value) except *:
-        if self.writing:
-            self.fields[name] = value
-            return value
-        return real(self.fields, name, -INFINITY, INFINITY)
+    def field(self, name, value, check, *limits):
+        """The value, that is written; or the one read, which `check` of state.py looks at."""
+        if not self.writing:
+            return check(self.fields, name, *limits)
+        self.fields[name] = value
+        return value
 
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1:
@@ -113,19 +104,15 @@ cdef class MatrixSpace:
 
     cdef int move(self, double step) except -1 nogil:
         """v <- v + step * x, the matrix with it, and w as it then is."""
-        return OK
 
     cdef int log_row(self) except -1 nogil:
         """Log the row of the correction under way."""
-        return OK
 
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
         """Let the row of that correction in another's log be the one under way."""
-        return OK
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
         """1 / ||w||_q; 0 where w is 0."""
-        return 1.0
 
     cdef int correct(self, double step, int64_t number) except -1 nogil:
         """A mistake on the row at hand, called by that number."""
@@ -215,13 +202,13 @@ cdef class MatrixSpace:
 
     cdef record(self, Record record):
         """Write or read the state, field by field."""
-        self.full = record.flag("full", self.full)
-        self.trials = record.integer("trials", self.trials, 0, MAX_TRIALS)
-        self.corrections = record.integer("corrections", self.corrections, 0, MAX_TRIALS)
-        self.updates = record.integer("updates", self.updates, 0, self.corrections)
-        self.limit = record.integer("limit", self.limit, -1, MAX_TRIALS)
-        self.begin = record.integer("begin", self.begin, 0, self.trials)
-        self.unit = record.real("unit", self.unit)
+        self.full = record.field("full", self.full, flag)
+        self.trials = record.field("trials", self.trials, integer, 0, MAX_TRIALS)
+        self.corrections = record.field("corrections", self.corrections, integer, 0, MAX_TRIALS)
+        self.updates = record.field("updates", self.updates, integer, 0, self.corrections)
+        self.limit = record.field("limit", self.limit, integer, -1, MAX_TRIALS)
+        self.begin = record.field("begin", self.begin, integer, 0, self.trials)
+        self.unit = record.field("unit", self.unit, real, -INFINITY, INFINITY)
 
     cdef int64_t n_logged(self) noexcept:
         return self.corrections if self.logged else 0
@@ -232,7 +219,7 @@ cdef class MatrixSpace:
         vector_field(record, "w", self.w, n)
         vector_field(record, "v", self.v, n)
         vector_field(record, "total", self.total, n if self.averaged else n_total)
-        self.nonzero = record.integer("nonzero", self.nonzero, 0, n)
+        self.nonzero = record.field("nonzero", self.nonzero, integer, 0, n)
         vector_field(record, "mistakes", self.mistakes, self.corrections)
         vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
         vector_field(record, "logged_begins", self.logged_begins, self.n_logged())
@@ -252,10 +239,8 @@ def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, const int64_t[::1
         The first of them.
     used : ndarray of shape (n_used,)
         Which entries of w are asked for; they rise.
-    vectors : ndarray of shape (n_used, n_corrections)
-        Gets these after each correction.
-    units : ndarray of shape (n_corrections,)
-        Gets what each of the vectors counts with.
+    vectors, units : ndarray of shape (n_used, n_corrections) and (n_corrections,)
+        Get these after each correction, and what each of the vectors counts with.
     largest : ndarray of shape (n_used,)
         Magnitudes that these entries have come to; brought up to date.
     """

@@ -6,9 +6,8 @@ cdef class FeatureSpace(MatrixSpace):
     Parameters
     ----------
     n_features : int
-    p : float
-    bias : float
-        Value of the intercept's coordinate; 0: there is none.
+    p, bias : float
+        The norm; the value of the intercept's coordinate, 0: there is none.
     single : bool
         Whether rows are stored as float32.
     solver : {"auto", "implicit", "primal"}
@@ -92,8 +91,7 @@ cdef class FeatureSpace(MatrixSpace):
         return 1.0 / (peak * pow(total, 1.0 / q))
 
     cdef double cost(self) noexcept nogil:
-        """About how many multiplications the next correction takes."""
-        return 0.0
+        """About how many multiplications the next correction takes: known to subclasses."""
 
     # ---------------------------------------------------------------------------- the n x n form
 
@@ -135,7 +133,6 @@ cdef class FeatureSpace(MatrixSpace):
     cdef int fold(self, size_t i, const vector[double]& x,
                   const vector[int32_t]& at) except -1 nogil:
         """Let the n x n form take in stored row i."""
-        return OK
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """As `LinearSpace.resize`.
@@ -217,7 +214,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
         integer(self.settings, "primal_room", 0, self.room)
-        self.rows_taken = record.integer("rows_taken", self.rows_taken, 0, MAX_TRIALS)
+        self.rows_taken = record.field("rows_taken", self.rows_taken, integer, 0, MAX_TRIALS)
         self.record_met(record)
         rows_field(record, "logged_rows", self.logged_rows, self.n_met)
         require(self.logged_rows.count() == self.n_logged(),
@@ -230,7 +227,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_met(self, Record record):
         """The numbers of the features met, each of one coordinate."""
         most = min(self.n_coordinates + 1, INT32_MAX)
-        self.n_met = record.integer("n_seen", self.n_met, 1, most)
+        self.n_met = record.field("n_seen", self.n_met, integer, 1, most)
         if record.writing:
             record.fields["place_of"] = self.met
             return
@@ -245,8 +242,8 @@ cdef class FeatureSpace(MatrixSpace):
 
     cdef record_matrix(self, Record record):
         asked_for = self.primal
-        self.primal = record.flag("primal", self.primal)
-        self.n_laid_out = record.integer("laid_out", self.n_laid_out, 0, self.n_met)
+        self.primal = record.field("primal", self.primal, flag)
+        self.n_laid_out = record.field("laid_out", self.n_laid_out, integer, 0, self.n_met)
         if record.writing:
             record.fields["matrix"] = self.part_met()
             return
