@@ -29,8 +29,8 @@ cdef extern from "matrix/sparse_products.hpp" namespace "sparsemargin" nogil:
         Values values
         int64_t count() noexcept
         int64_t n_entries() noexcept
-        void append(const vector[double]& x, const vector[int32_t]& at) except +
-        void read(int64_t i, vector[double]& x, vector[int32_t]& at) except +
+        void append(const vector[double]& x, const vector[int32_t]& columns) except +
+        void read(int64_t i, vector[double]& x, vector[int32_t]& columns) except +
         void apply(double* z, const Values& links, const vector[double]& rates) noexcept
         void apply_transposed(double* z, const Values& links, const vector[double]& rates) noexcept
         void products(double* out, const double* z) noexcept
@@ -108,7 +108,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef StoredRows logged_rows
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
-    cdef vector[int32_t] at
+    cdef vector[int32_t] columns
     cdef bind(self)
     cdef record_met(self, Record record)
     cdef record_matrix(self, Record record)
@@ -122,7 +122,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef double* column(self, int32_t number) noexcept nogil
     cdef int lay_out(self) except -1 nogil
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil
+                  const vector[int32_t]& columns) except -1 nogil
 
 
 cdef class DualSpace(MatrixSpace):

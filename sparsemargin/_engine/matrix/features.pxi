@@ -54,10 +54,10 @@ cdef class FeatureSpace(MatrixSpace):
         """v <- v + step * x."""
         cdef size_t j
         cdef double before
-        for j in range(self.at.size()):
-            before = self.v[self.at[j]]
-            self.v[self.at[j]] = before + step * self.x[j]
-            self.nonzero += (self.v[self.at[j]] != 0.0) - (before != 0.0)
+        for j in range(self.columns.size()):
+            before = self.v[self.columns[j]]
+            self.v[self.columns[j]] = before + step * self.x[j]
+            self.nonzero += (self.v[self.columns[j]] != 0.0) - (before != 0.0)
 
     cdef int widen(self) except -1 nogil:
         """Let the vectors reach as far as the features met."""
@@ -68,14 +68,14 @@ cdef class FeatureSpace(MatrixSpace):
         return OK
 
     cdef int log_row(self) except -1 nogil:
-        self.logged_rows.append(self.x, self.at)
+        self.logged_rows.append(self.x, self.columns)
         return OK
 
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
         cdef size_t j
-        (<FeatureSpace> log).logged_rows.read(e, self.x, self.at)
-        for j in range(self.at.size()):
-            self.n_met = max(self.n_met, self.at[j] + 1)
+        (<FeatureSpace> log).logged_rows.read(e, self.x, self.columns)
+        for j in range(self.columns.size()):
+            self.n_met = max(self.n_met, self.columns[j] + 1)
         return self.widen()
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
@@ -117,21 +117,21 @@ cdef class FeatureSpace(MatrixSpace):
         """Go over to the n x n form."""
         cdef int64_t i
         cdef vector[double] x
-        cdef vector[int32_t] at
+        cdef vector[int32_t] columns
         cdef StoredRows none
         self.matrix.assign(self.side() * self.side(), 0.0)
         self.n_laid_out = 1
         self.z.resize(self.n_met)
         for i in range(self.rows.count()):
-            self.rows.read(i, x, at)
-            self.fold(i, x, at)
+            self.rows.read(i, x, columns)
+            self.fold(i, x, columns)
         self.primal = True
         none.values.single = self.rows.values.single
         self.rows = none
         return OK
 
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil:
+                  const vector[int32_t]& columns) except -1 nogil:
         """Let the n x n form take in stored row i."""
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -263,7 +263,7 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
     cdef Py_ssize_t j, column
     cdef double value
     space.x.clear()
-    space.at.clear()
+    space.columns.clear()
     for j in range(row.nnz + (1 if space.bias else 0)):
         value = space.rows.values.stored(
             (row.values[j] if j < row.nnz else space.bias) * scale.factor / scale.norm)
@@ -274,7 +274,7 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
             space.numbers[column] = space.n_met
             space.n_met += 1
         space.x.push_back(value)
-        space.at.push_back(space.numbers[column])
+        space.columns.push_back(space.numbers[column])
     return space.widen()
 
 

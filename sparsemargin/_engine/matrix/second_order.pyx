@@ -77,15 +77,15 @@ cdef class SecondOrderSpace(FeatureSpace):
         self.diagonal = sqrt(a)
 
     cdef int move(self, double step) except -1 nogil:
-        cdef Py_ssize_t i, k = self.rows.count(), n = self.at.size()
-        cdef const int32_t* at = self.at.data()
+        cdef Py_ssize_t i, k = self.rows.count(), n = self.columns.size()
+        cdef const int32_t* columns = self.columns.data()
         cdef double side = self.side(), entries = self.rows.n_entries()
         self.z.resize(self.n_met)
         self.move_v(step)
         if self.primal_pays(<double> k * k + 2.0 * COST_OF_COLUMN * entries, 2.0 * side * side):
             self.lay_out()
         fill(self.z.begin(), self.z.end(), 0.0)
-        add_sparse(self.z.data(), 1.0, self.x.data(), at, n)
+        add_sparse(self.z.data(), 1.0, self.x.data(), columns, n)
         if self.primal:
             if self.may_update(0):
                 self.rotate_in(self.z.data())
@@ -98,8 +98,8 @@ cdef class SecondOrderSpace(FeatureSpace):
         if self.may_update(8 * (self.factor.size() + k + 1) + 4 * self.rows.n_entries()
                            + self.rows.values.n_bytes()):
             grow(self.factor, self.forward, self.solved, self.a,
-                 sparse_dot(self.x.data(), at, n, self.z.data()), step)
-            self.rows.append(self.x, self.at)
+                 sparse_dot(self.x.data(), columns, n, self.z.data()), step)
+            self.rows.append(self.x, self.columns)
             self.updates += 1
             fill(self.w.begin(), self.w.end(), 0.0)
             self.rows.combine(self.w.data(), self.solved.data())
@@ -150,9 +150,9 @@ cdef class SecondOrderSpace(FeatureSpace):
                                          self.n_met - i - 1)) / row[0]
 
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil:
+                  const vector[int32_t]& columns) except -1 nogil:
         fill(self.z.begin(), self.z.end(), 0.0)
-        add_sparse(self.z.data(), 1.0, x.data(), at.data(), at.size())
+        add_sparse(self.z.data(), 1.0, x.data(), columns.data(), columns.size())
         self.rotate_in(self.z.data())
         return OK
 
