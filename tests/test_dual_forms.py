@@ -137,7 +137,7 @@ def test_vectors_are_replayed_some_at_a_time(name, hypothesis, monkeypatch):
     X, y = noisy(600, 3)
     model = make(name, kernel="rbf", gamma=0.1, hypothesis=hypothesis, max_iter=3).fit(X, y)
     expected = model.decision_function(X)
-    monkeypatch.setattr(replays.PoolPoints, "memory", 1)
+    monkeypatch.setattr(replays.SupportPoints, "memory", 1)
     monkeypatch.setattr(replays, "_VECTORS", 7)
     assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-9)
 

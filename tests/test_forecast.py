@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
-from sparsemargin._engine.fitting import progress
+from sparsemargin._engine.matrix import loop
 from sparsemargin.datasets import make_zipf_text
 
 TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=1000"
@@ -24,7 +24,7 @@ def seconds_a_look(monkeypatch):
 
     def set_to(seconds):
         ticks = count(0, seconds)
-        monkeypatch.setattr(progress.time, "perf_counter", lambda: float(next(ticks)))
+        monkeypatch.setattr(loop.time, "perf_counter", lambda: float(next(ticks)))
 
     return set_to
 
@@ -76,10 +76,10 @@ def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_b
     spaces, cost = Spaces(), 0.0
     first, rates = np.array([300, 0]), np.array([1000, 500])
     clock = {"now": 0.0}
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: clock["now"])
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock["now"])
     for space, before in zip(spaces.spaces, first, strict=True):
         space.updates = int(before)
-    forecast = progress.Forecast(spaces)
+    forecast = loop.Forecast(spaces)
     forecast.begin()
     for label, space in enumerate(spaces.spaces):
         space.updates = int(first[label] + rates[label] // 10)

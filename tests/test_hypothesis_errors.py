@@ -84,7 +84,7 @@ def outputs_at_moments(model, X_test, trials):
         for name, values in outputs.items():
             shape = len(trials), X_test.shape[0], values.shape[1]
             found.setdefault(name, np.full(shape, np.nan))[moment, which] = values
-    if not hasattr(model._space, "pool"):
+    if not hasattr(model._space, "support"):
         exponents = model._points(rows)[1]
         found = {
             name: values if name == "vote" else np.ldexp(values, exponents)
@@ -107,7 +107,7 @@ def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
             np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
             assert curve.errors[name][k] == np.mean(afresh.predict(X_test) != y_test)
             np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
-            if hasattr(afresh._space, "pool"):
+            if hasattr(afresh._space, "support"):
                 assert curve.n_support[k] == len(afresh.support_)
     return curve
 

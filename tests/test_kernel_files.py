@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import re
+from functools import partial
 
 import joblib
 import numpy as np
@@ -16,6 +17,7 @@ from models import HYPOTHESES, assert_same, fit, make_problem, outputs, widened
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
+    HigherOrderPerceptron,
     MarginPerceptron,
     PNormPerceptron,
     ROMMAClassifier,
@@ -81,7 +83,7 @@ def test_a_model_comes_back_and_learns_on_to_the_bit(
     )
     first = slice(None) if kernel == "precomputed" else slice(50)
     model.fit(X[first], y[first])
-    assert model._space.pool.is_sparse == (wide and kernel != "precomputed")
+    assert model._space.support.is_sparse == (wide and kernel != "precomputed")
     later = copy.deepcopy(model)
     if kernel != "precomputed":
         later.partial_fit(X[50:], y[50:])
@@ -232,13 +234,16 @@ def test_what_no_model_holds_is_refused_by_name(model, wide, place, change, mess
             load(path)
 
 
+@pytest.mark.parametrize(
+    "make", [ALMAClassifier, partial(HigherOrderPerceptron, solver="dual")], ids=["ALMA", "dual"]
+)
 @pytest.mark.parametrize("change", [cut, put(0, 80), put(0, -2), lambda kept: kept.astype("i4")])
-def test_places_that_rows_kept_are_checked_when_they_come_again(change, path):
+def test_slots_that_rows_had_are_checked_when_they_come_again(make, change, path):
     X, y = problem("rbf")
-    save_model(ALMAClassifier(kernel="rbf", warm_start=True).fit(X, y), path)
+    save_model(make(kernel="rbf", warm_start=True).fit(X, y), path)
     document, arrays = opened(path)
     rewritten(path, document, {**arrays, "_learned.1.0": change(arrays["_learned.1.0"])})
-    with pytest.raises(ValueError, match=r"'kept' (is not an array|holds)"):
+    with pytest.raises(ValueError, match=r"'slots' (is not an array|holds)"):
         load_model(path).fit(X, y)
 
 

@@ -7,9 +7,9 @@ What a state must hold is a schema: its names, each with a check of this module 
 after the state and the name:
 
     fields(state, {
-        "trials": (whole, 0, MAX_TRIALS),
+        "trials": (integer, 0, MAX_TRIALS),
         "averaged": (flag,),
-        "max_support": (optional, whole, 1, MOST),
+        "max_support": (optional, integer, 1, MOST),
         "label": (array_of, np.int32, (None,), 0, n_labels - 1),
     })
 """
@@ -51,7 +51,7 @@ def flag(state, name):
     return value
 
 
-def whole(state, name, low, high):
+def integer(state, name, low, high):
     """The whole number called `name`, from low to high."""
     value = part(state, name)
     require(
@@ -86,16 +86,6 @@ def array_of(state, name, dtype, shape, low=None, high=None):
     if low is not None:
         require_within(name, array, low, high)
     return array
-
-
-def length_of(state, name):
-    """Entries of the one-dimensional array called `name`."""
-    array = part(state, name)
-    require(
-        isinstance(array, np.ndarray) and array.ndim == 1,
-        f"{name!r} is not an array of one dimension",
-    )
-    return len(array)
 
 
 def require_within(name, values, low, high):

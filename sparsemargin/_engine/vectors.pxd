@@ -21,25 +21,28 @@ cdef inline as_array(const void* data, size_t n, dtype):
     return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
 
 
-cdef inline doubles(const vector[double]& values):
-    return as_array(values.data(), values.size(), "f8")
+cdef inline type_of(const stored_vector& values):
+    if stored_vector is vector[int32_t]:
+        return "i4"
+    elif stored_vector is vector[int64_t]:
+        return "i8"
+    elif stored_vector is vector[float]:
+        return "f4"
+    else:
+        return "f8"
+
+
+cdef inline copied(const stored_vector& values):
+    return as_array(values.data(), values.size(), type_of(values))
 
 
 cdef inline int take(stored_vector& values, name, state, length) except -1:
-    """The other way round: the array called `name`, of that length."""
+    """The other way round: the array called `name`, of that length; None: of any."""
     import numpy as np
 
     from sparsemargin._engine.state import array_of
 
-    if stored_vector is vector[int32_t]:
-        dtype = np.int32
-    elif stored_vector is vector[int64_t]:
-        dtype = np.int64
-    elif stored_vector is vector[float]:
-        dtype = np.float32
-    else:
-        dtype = np.float64
-    raw = np.ascontiguousarray(array_of(state, name, dtype, (length,))).tobytes()
-    values.resize(length if length is not None else len(state[name]))
+    raw = np.ascontiguousarray(array_of(state, name, type_of(values), (length,))).tobytes()
+    values.resize(len(state[name]))
     memcpy(values.data(), <const char*> <bytes> raw, len(raw))
     return 0

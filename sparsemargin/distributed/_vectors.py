@@ -157,7 +157,7 @@ class VectorEpoch:
         moved = after != multiplied(theta, ratio, theta.dtype)
         return VectorUpdate(
             Difference.between(theta, after, ratio, moved),
-            self._sums(moved | space.noted()) if space.averages else None,
+            self._sums(moved | space.noted()) if space.averaged else None,
             scalars_of(space), space.trials, space.per_label("corrections") - self.before,
             self.mistakes,
         )  # fmt: skip
@@ -261,7 +261,7 @@ class VectorMixer:
 
     def _summed(self, updates: Sequence[VectorUpdate]) -> Any:
         space = self.learner._space
-        if not space.averages:
+        if not space.averaged:
             return 0.0
         base, one = without_scale(self.theta, space.p), np.ones(self.theta.shape[1])
         sums = [each.sums for each in updates if each.sums is not None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.state import array_of, length_of, require
+from sparsemargin._engine.state import array_of, require
 
 _FLOATS = (
     "scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "threshold", "largest", "mass",
@@ -33,8 +33,8 @@ def of_today(state: dict[str, Any]) -> dict[str, Any]:
             "This model file holds the weights of many labels in tiles, which this version of "
             "sparsemargin does not read. Train it again, or load it by version 0.1.0."
         )
-    n = length_of({"row": np.ravel(state["floats"])}, "row") // len(_FLOATS)
-    floats = array_of(state, "floats", np.float64, (len(_FLOATS), n))
+    floats = array_of(state, "floats", np.float64, (len(_FLOATS), None))
+    n = floats.shape[1]
     counts = array_of(state, "counts", np.int64, (len(_COUNTS), n))
     require(n > 0, "it has no labels")
     labels = dict(zip(_FLOATS, map(np.ascontiguousarray, floats), strict=True))

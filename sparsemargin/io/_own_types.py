@@ -19,7 +19,16 @@ from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
-from sparsemargin._engine.state import array_of, fields, flag, optional, part, real, require, whole
+from sparsemargin._engine.state import (
+    array_of,
+    fields,
+    flag,
+    integer,
+    optional,
+    part,
+    real,
+    require,
+)
 from sparsemargin.io._first_format import of_today
 
 
@@ -138,8 +147,8 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     random = np.random.RandomState(0)
     # Beyond the last of them numpy would read whatever lies there.
     known = fields(state, {
-        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (whole, 0, _GENERATOR_LENGTH),
-        "has_gauss": (whole, 0, 1), "gauss": (real, -np.inf, np.inf),
+        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (integer, 0, _GENERATOR_LENGTH),
+        "has_gauss": (integer, 0, 1), "gauss": (real, -np.inf, np.inf),
     })  # fmt: skip
     random.set_state((_GENERATOR, *known.values()))
     return random

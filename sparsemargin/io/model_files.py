@@ -24,7 +24,7 @@ from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSp
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
-from sparsemargin._engine.state import MAX_TRIALS, array_of, part, require, whole
+from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
@@ -269,7 +269,7 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
     """What `read_summary` tells of a model beside its file."""
     space = state["_space"]
     classes, corrections = state["classes_"].tolist(), space.per_label("corrections").tolist()
-    pool = {"n_support": space.n_support} if hasattr(space, "pool") else {}
+    pool = {"n_support": space.n_support} if hasattr(space, "support") else {}
     return {
         "class": class_name,
         "settings": parameters,
@@ -294,7 +294,7 @@ def _read(path: str | os.PathLike[str]) -> Contents:
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
         require(name in _SPACES, f"there is no classifier {name!r}")
         decoder = Decoder(archive)
-        n_features = whole(state, "n_features_in_", 1, np.iinfo(np.int64).max)
+        n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
         decoder.most = (n_features + 1) * _n_labels(classes, state)
         del state["classes_"]
@@ -307,7 +307,7 @@ def _read(path: str | os.PathLike[str]) -> Contents:
 def _check_version(document: Any) -> None:
     if part(document, "format") != _FORMAT:
         raise ValueError("This is not a model file of sparsemargin.")
-    version = whole(document, "version", 1, np.iinfo(np.int64).max)
+    version = integer(document, "version", 1, np.iinfo(np.int64).max)
     if version > _VERSION:
         raise ValueError(
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
@@ -329,12 +329,12 @@ def _check(name: str, state: dict[str, Any]) -> None:
     n_labels = _n_labels(classes, state)
     require(type(space) in _SPACES[name], f"'_space' is none of {name}")
     require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
-    n_features = whole(state, "n_features_in_", space.n_features, space.n_features)
+    n_features = integer(state, "n_features_in_", space.n_features, space.n_features)
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
     array_of(state, "_class_weight", np.float64, (2, n_labels))
-    whole(state, "_slice_seed", 0, np.iinfo(np.int32).max)
+    integer(state, "_slice_seed", 0, np.iinfo(np.int32).max)
     if "_trials_per_epoch" in state:
-        whole(state, "_trials_per_epoch", 1, MAX_TRIALS)
+        integer(state, "_trials_per_epoch", 1, MAX_TRIALS)
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
     if "feature_names_in_" in state:
         array_of(state, "feature_names_in_", object, (n_features,))

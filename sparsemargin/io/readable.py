@@ -68,7 +68,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
             f"model must be a classifier of sparsemargin, got {type(model).__name__}. The file "
             "comes before it; of a pipeline pass the last step, pipeline[-1]."
         )
-    has_pool = hasattr(getattr(model, "_space", None), "pool")
+    has_pool = hasattr(getattr(model, "_space", None), "support")
     try:
         weights = model.dual_coef_ if has_pool else model._weights()[:, : model.n_features_in_]
         intercepts = model.intercept_

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.hypotheses.matrix import PoolPoints, random_outputs, votes
+from sparsemargin._engine.hypotheses.matrix import SupportPoints, random_outputs, votes
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces
@@ -43,9 +43,9 @@ def recall_rows(learner: Any, space: DualSpaces, task: Task) -> None:
         rows = task.rows
         learner._learned = joblib.hash((rows.data, rows.indices, rows.indptr)), None
         if earlier is not None and earlier[0] == learner._learned[0]:
-            task.kept = earlier[1]
+            task.row_state = earlier[1]
     if isinstance(space.kernel, PrecomputedKernel):
-        if space.trials and task.kept is None:
+        if space.trials and task.row_state is None:
             raise ValueError(
                 "warm_start with kernel='precomputed' goes on with the very X of the last fit; "
                 "this is another. Pass warm_start=False."
@@ -56,14 +56,14 @@ def recall_rows(learner: Any, space: DualSpaces, task: Task) -> None:
 def keep_rows(learner: Any, task: Task) -> None:
     """Remember, under warm_start, which rows of the pool these have become."""
     if learner._learned is not None:
-        learner._learned = learner._learned[0], task.kept
+        learner._learned = learner._learned[0], task.row_state
 
 
 def outputs(learner: Any, space: DualSpaces, rows: Any) -> np.ndarray:
     """Outputs of checked rows by the learner's hypothesis, shape (n_rows, n_labels)."""
     hypothesis = learner._structure["hypothesis"]
     if hypothesis in ("vote", "random"):
-        points = PoolPoints(space, rows, learner._n_threads())
+        points = SupportPoints(space, rows, learner._n_threads())
         if hypothesis == "vote":
             return votes(points)
         return random_outputs(points, draw(learner, learner._points(rows)[0], space.trials))

@@ -28,7 +28,7 @@ from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel.loop import PoolFull, kernel_loop
+from sparsemargin._engine.kernel.loop import SupportFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.rows.csr import BadRow, row_norms
@@ -145,7 +145,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             return self._learn_rows(rows, targets, weights, seed, check=as_used)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
-        except PoolFull as full:
+        except SupportFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
 
     def _open_fit(self, rows: border.Rows, X: Any, weights: Any) -> None:
@@ -170,7 +170,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             return self._learn_rows(rows, targets, weights, seed, check=False)
         except BadRow as bad:
             border.refuse_row(rows, bad.status, bad.row)
-        except PoolFull as full:
+        except SupportFull as full:
             pools.refuse_full(self, f"{full.epochs:.3g} epochs")
 
     def _learn_rows(
@@ -187,7 +187,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         )  # fmt: skip
         self._outcome = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         if self._learned is not None:
-            self._learned = self._learned[0], task.kept
+            self._learned = self._learned[0], task.row_state
         self.n_iter_ = self._outcome.n_iter
         if not self._outcome.interrupted:
             self._warn_of_shortfall(self._outcome)
@@ -213,7 +213,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if self._space.trials == 0:
             return True
         if earlier is not None and self._learned is not None and earlier[0] == self._learned[0]:
-            task.kept = earlier[1]
+            task.row_state = earlier[1]
             return self._space.t.dtype == np.float64
         for name in ("tol", "keep_history"):
             if getattr(self, name):

@@ -407,7 +407,7 @@ class Learner:
     def _has_pool(self) -> bool:
         """Whether the vectors are combinations of a pool of rows, not vectors of weights."""
         self._check_fitted()
-        return hasattr(self._space, "pool")
+        return hasattr(self._space, "support")
 
     def _check_has_weights(self) -> None:
         if self._structure["hypothesis"] in ("vote", "random"):

@@ -210,10 +210,10 @@ class MatrixLearner(WeightedLearner, KernelLearner):
             return duals.outputs(self, self._space, rows)
         hypothesis = self._structure["hypothesis"]
         if hypothesis == "vote":
-            return replays.votes(replays.MetPoints(self._space, self._points(rows)[0]))
+            return replays.votes(replays.FeaturePoints(self._space, self._points(rows)[0]))
         if hypothesis == "random":
             X, exponents = self._points(rows)
-            points = replays.MetPoints(self._space, X)
+            points = replays.FeaturePoints(self._space, X)
             outputs = replays.random_outputs(points, draw(self, X, self._space.trials))
             return np.ldexp(outputs, exponents)
         return self._space.outputs(rows)

@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel.loop import BLOCK, PoolFull
+from sparsemargin._engine.kernel.loop import BLOCK, SupportFull
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._kernels import refuse_precomputed
 
@@ -73,7 +73,7 @@ def _places(space: KernelSpace, first_row: int, n_rows: int) -> np.ndarray:
 
 def number(space: KernelSpace, task: Task) -> None:
     """Number the rows of a fit: on from those taken before, but for the very rows of the last."""
-    known = 0 if task.kept is None else len(task.codes)
+    known = 0 if task.row_state is None else len(task.codes)
     task.first_row = space.rows_taken - known
 
 
@@ -91,10 +91,10 @@ def learn_stream(
         refuse_precomputed()
     was_full, n_rows = space.passed_over.any(), len(task.codes)
     if task.first_row is not None:
-        task.kept = _places(space, task.first_row, n_rows), None
+        task.row_state = _places(space, task.first_row, n_rows), None
     try:
         mistakes = take()
-    except PoolFull:
+    except SupportFull:
         refuse_full(learner, f"{space.trials:,} trials")
     finally:
         number_on(space, task)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.hypotheses.replay import KernelReplay, LinearReplay, Replay, draw_slices
-from sparsemargin._engine.kernel.outputs import pool_products
+from sparsemargin._engine.kernel.outputs import support_products
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.learners._rows import Rows
 
@@ -36,12 +36,12 @@ def random_outputs(learner: Any, rows: Rows) -> np.ndarray:
     space = learner._space
     X, exponents = learner._points(rows)
     slices = draw(learner, X, space.trials)
-    normalized = int(space.normalizes)
+    normalized = int(space.normalized)
     if not isinstance(space, KernelSpace):
         outputs = LinearReplay(space, X, counted=False).outputs_at(slices)[normalized]
         return np.ldexp(outputs, exponents)
     result = np.empty((X.shape[0], space.n_labels))
-    for which, products in pool_products(space, rows, learner._n_threads()):
+    for which, products in support_products(space, rows, learner._n_threads()):
         replay = KernelReplay(space, products, counted=False)
         result[which] = replay.outputs_at(slices[which])[normalized]
     return result
@@ -124,7 +124,7 @@ def _parts_of(
     space = learner._space
     X, _ = learner._points(rows)
     if isinstance(space, KernelSpace):
-        for which, products in pool_products(space, rows, learner._n_threads()):
+        for which, products in support_products(space, rows, learner._n_threads()):
             yield which, X[which], partial(KernelReplay, space, products)
         return
     n_points = _POINTS_WITH_MOMENTS if averaged else _POINTS_PER_REPLAY

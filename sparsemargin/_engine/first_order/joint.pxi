@@ -34,7 +34,7 @@ cdef class JointSpace(LinearSpace):
         LinearSpace.__setstate__(self, state)
         require(self.c.n_labels == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
                 and part(state, "log") is None, "it is not of a joint machine")
-        self.n_classes = whole(state, "n_classes", 3, self.c.n_coordinates)
+        self.n_classes = integer(state, "n_classes", 3, self.c.n_coordinates)
         self.rho = real(state, "rho", 0.0, INFINITY)
         require(self.c.n_coordinates % self.n_classes == 0,
                 "'n_coordinates' are not as many for each class")

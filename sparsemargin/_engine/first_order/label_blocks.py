@@ -22,11 +22,10 @@ from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
 from sparsemargin._engine.state import (
     aligned,
     array_of,
-    length_of,
+    integer,
     part,
     require,
     require_within,
-    whole,
 )  # fmt: skip
 
 #: What the dense state of all labels may take, or they are learned in blocks.
@@ -122,7 +121,7 @@ class LabelBlocks(LinearSpace):
         arrays = {"t": space.t[:, labels]}
         if self.p != 2.0:
             arrays["g"] = space.g[:, labels]
-        if self.averages:
+        if self.averaged:
             arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
         return arrays
 
@@ -228,20 +227,19 @@ class LabelBlocks(LinearSpace):
             self.n_labels > GROUP and self.log is None and len(self.t) == (2 if self.bias else 1)
             and not any(array.any() for array in arrays.values()), "it is not of labels in blocks"
         )  # fmt: skip
-        self.n_features = whole(state, "n_features", 1, _MOST_FEATURES)
+        self.n_features = integer(state, "n_features", 1, _MOST_FEATURES)
         groups, held = self.groups(0, self.n_labels), part(state, "held")
         require(isinstance(held, list) and len(held) == len(groups), "'held' is not of them")
         self.held = list(map(aligned, held))
         for (_, labels), each in zip(groups, self.held, strict=True):
-            shape = (length_of(each, "at"),)
-            at = array_of(each, "at", self.at_type, shape).astype(np.int64)
+            at = array_of(each, "at", self.at_type, (None,)).astype(np.int64)
             rising = np.diff(at, prepend=-1, append=self.n_coordinates * GROUP) > 0
             require(rising.all() and (at % GROUP < labels.stop - labels.start).all(),
                     "'at' does not rise, or leads elsewhere")  # fmt: skip
             require(each.keys() == {"at", *arrays}, "'held' is not of a model like this")
             for name, array in arrays.items():
-                array_of(each, name, array.dtype, shape)
-            if self.averages:
+                array_of(each, name, array.dtype, at.shape)
+            if self.averaged:
                 flushes = int(self.labels["flushes"].max())
                 require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)
 
@@ -252,7 +250,7 @@ class LabelBlocks(LinearSpace):
         g = held.get("g", held["t"])
         a, b, pending = self.factors()
         weights = g * a[labels]
-        if self.averages:
+        if self.averaged:
             acc, synced = held["acc"], held["synced"]
             weights += counted_of(g, acc, synced, labels, pending) * b[labels]
         return weights.astype(g.dtype, copy=False)
@@ -264,12 +262,12 @@ class LabelBlocks(LinearSpace):
             rows.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
             averaged=False, normalized=False, log=None,
         )  # fmt: skip
-        space.sigma[...] = 1.0 if self.averages else self.mixture()[0][first:last]
+        space.sigma[...] = 1.0 if self.averaged else self.mixture()[0][first:last]
         for i, labels in self.groups(first, last):
             met = chosen.chosen[self.held[i]["at"] // GROUP]
             held = {name: array[met] for name, array in self.held[i].items()}
             weights = held.get("g", held["t"])
-            if self.averages:
+            if self.averaged:
                 weights = self.hypothesis(held, i * GROUP + held["at"] % GROUP)
             chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
         return LinearOutputs(space, rows).all(n_threads)
@@ -304,13 +302,13 @@ _SCALARS = "labels", "sigma", "threshold", "pending"
 
 def how_of(space):
     """What a space like this is made with."""
-    return {"bias": space.bias, "slack": space.slack, "averaged": space.averages,
-            "normalized": space.normalizes}  # fmt: skip
+    return {"bias": space.bias, "slack": space.slack, "averaged": space.averaged,
+            "normalized": space.normalized}  # fmt: skip
 
 
 def itemsize_of(space):
     """Bytes that the dense state takes a number."""
-    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averages else ()
+    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averaged else ()
     return space.t.itemsize * (1 + linked) + sum(array.itemsize for array in sums)
 
 

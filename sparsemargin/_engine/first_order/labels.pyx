@@ -12,7 +12,7 @@ from sparsemargin._engine.first_order.rules cimport (
 from sparsemargin._engine.numerics.arithmetic cimport make_power
 
 from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, real, require_within, whole, writable
+    MAX_TRIALS, array_of, real, require_within, integer, writable
 )
 
 SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
@@ -60,8 +60,8 @@ cdef class FirstOrderRule:
 
     def __setstate__(self, state):
         numbers = {name: real(state, name, -INFINITY, INFINITY) for name in NOTHING_SET}
-        self.rule = {"kind": whole(state, "kind", 0, N_KINDS - 1),
-                     "scaling": whole(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
+        self.rule = {"kind": integer(state, "kind", 0, N_KINDS - 1),
+                     "scaling": integer(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
 
     @property
     def measures_rows(self):
@@ -154,11 +154,11 @@ cdef class FirstOrderSpace:
         return self.c.slack
 
     @property
-    def averages(self):
+    def averaged(self):
         return self.c.averaged
 
     @property
-    def normalizes(self):
+    def normalized(self):
         return self.c.normalized
 
     def per_label(self, name):

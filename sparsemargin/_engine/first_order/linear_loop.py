@@ -119,8 +119,8 @@ def linear_loop(space, rule, task, kind=LinearLoop):
     """The loop over a task: every label learns, rows have their soft-margin coordinates."""
     space.resume(task.max_corrections)
     set_thresholds(space, rule)
-    space.open_rows(len(task.codes), task.kept, rule.keeps_multipliers)
+    space.open_rows(len(task.codes), task.row_state, rule.keeps_multipliers)
     try:
         yield kind(space, rule, task)
     finally:
-        task.kept = space.close_rows()
+        task.row_state = space.close_rows()

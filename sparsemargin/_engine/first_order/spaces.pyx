@@ -29,7 +29,7 @@ from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, whole, writable
+    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, integer, writable
 )
 
 #: Largest p: p > 2 ln n gains nothing (Gentile 2001, Remark 6), and powers beyond it leave the
@@ -171,13 +171,13 @@ cdef class LinearSpace(FirstOrderSpace):
     def __setstate__(self, state):
         state = aligned(state)
         p = real(state, "p", 2.0, MAX_P)
-        self.c.n_labels = whole(state, "n_labels", 1, MOST_NUMBERS // 2)
-        n = whole(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)
+        self.c.n_labels = integer(state, "n_labels", 1, MOST_NUMBERS // 2)
+        n = integer(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)
         self.c.bias = real(state, "bias", 0.0, INFINITY)
         self.c.slack = real(state, "slack", 0.0, INFINITY)
         self.c.averaged = flag(state, "averaged")
         self.c.normalized = flag(state, "normalized")
-        self.trials = whole(state, "trials", 0, MAX_TRIALS)
+        self.trials = integer(state, "trials", 0, MAX_TRIALS)
         dtype = getattr(part(state, "t"), "dtype", None)
         require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
                 "'t' is not of a type that coordinates have")

@@ -1,1 +1,1 @@
-"""Epochs, stopping, threads, progress, and the certificate of a margin."""
+"""Epochs, stopping, threads, and the certificate of a margin."""

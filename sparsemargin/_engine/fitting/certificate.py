@@ -174,7 +174,7 @@ class LinearCertificate(Certificate):
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result = outputs.part(block.start, block.stop)
-            if labels.normalizes:
+            if labels.normalized:
                 # Of hypotheses of norm 1, and margins are those of the vectors as they are.
                 result *= labels.theta_norm()
             yield block, self._signed(block, result)
@@ -255,16 +255,16 @@ class KernelCertificate(Certificate):
             )
         super()._refuse(margin, bound)
 
-    def _own_slack(self):
+    def _slack_parts(self):
         space, slots = self.space, self.loop.slots
         t = np.where(slots >= 0, space.t[:, slots], 0.0)
         return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
 
     def _signed_outputs(self):
         sigma = self.space.per_label("sigma")
-        result = self.loop.all_scores().T * sigma - self._own_slack()
+        result = self.loop.all_scores().T * sigma - self._slack_parts()
         block = slice(0, len(self.norms))
         yield block, self._signed(block, result)
 
     def _slack_outputs(self, block):
-        return np.abs(self._own_slack())
+        return np.abs(self._slack_parts())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin._engine.fitting.progress import Progress
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL
 from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.state import MAX_TRIALS
+
+# Seconds between two lines: of a fit asked to speak, and of one that nothing but its own
+# convergence ends, which speaks unasked.
+_OFTEN = 0.5
+_SELDOM = 10.0
 
 # Once the plain loop has cost each label so many times what the matrix of dot products would, it
 # is made: at the same epoch however many labels are learned together, and for one label the two
@@ -145,7 +151,7 @@ class _Fit:
         self.next_certificate = 1
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None
-        self.progress = Progress(verbose, endless)
+        self.progress = _Progress(verbose, endless)
 
     @property
     def rate(self):
@@ -304,6 +310,32 @@ class _Fit:
             if self.space.slack and self.space.p == 2.0:
                 result.soft_margin = self.certificate.soft_margin(result.margin)
         return result
+
+
+class _Progress:
+    """Lines on how far a fit has come: if verbose, one for every epoch of the first ten, then one
+    every half second; of a fit that may go on for ever, one every ten seconds on standard error.
+    """
+
+    def __init__(self, verbose, endless):
+        self.verbose, self.endless = verbose, endless
+        self.started = self.spoke = time.perf_counter()
+        self.corrections = 0
+
+    def tell(self, epochs, corrections):
+        """Say, if it is time, how many corrections there were since the last line."""
+        now = time.perf_counter()
+        if self.verbose:
+            if epochs > 10 and now - self.spoke < _OFTEN:
+                return
+            out = sys.stdout
+        elif self.endless and now - self.spoke >= _SELDOM:
+            out = sys.stderr
+        else:
+            return
+        made, took = corrections - self.corrections, now - self.started
+        print(f"epoch {epochs:.10g}: {made} new corrections, {took:.2f} s in all", file=out)
+        self.spoke, self.corrections = now, corrections
 
 
 def count_trials(max_iter, n_rows):

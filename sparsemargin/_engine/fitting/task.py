@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.state import array_of, writable
+
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
 
@@ -52,7 +54,7 @@ class Task:
     first_row : int or None
         Number of the first row, in a stream that may come to the same rows again; None: they are
         counted on from those before.
-    kept : tuple or None
+    row_state : tuple or None
         What the rows have besides: their soft-margin coordinates and their multipliers, or None
         for either. Left behind by one fit, they let another go on with the same rows.
     positives : Positives or None
@@ -67,13 +69,22 @@ class Task:
     max_corrections: int | None = None
     n_threads: int = 1
     first_row: int | None = None
-    kept: tuple[np.ndarray | None, np.ndarray | None] | None = None
+    row_state: tuple[np.ndarray | None, np.ndarray | None] | None = None
     positives: Positives | None = None
 
     @property
     def n_trials(self) -> int:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
+
+    def slots(self, n_support):
+        """The rows' slots in the support set, -1 for none: those of the last fit, which may come
+        from a file."""
+        n_rows = len(self.codes)
+        if self.row_state is None:
+            return np.full(n_rows, -1, dtype=np.int64)
+        state = {"slots": self.row_state[0]}
+        return writable(array_of(state, "slots", np.int64, (n_rows,), -1, n_support - 1))
 
     def is_positive(self, rows, n_labels):
         """Which rows of a slice are positive for which label, shape (n_rows, n_labels), bool."""

@@ -11,7 +11,7 @@ cdef enum:
 
 cdef struct Correction:
     # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
-    int64_t row  # its place among the rows stored
+    int64_t row  # its number among the rows stored
     int64_t start  # trials of this label before the correcting one
     double coefficient
     double unit  # the new hypothesis is unit * link(t)

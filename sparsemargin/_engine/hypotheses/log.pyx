@@ -5,12 +5,10 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from sparsemargin._engine.vectors cimport as_array, take
+from sparsemargin._engine.vectors cimport as_array, copied, take
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
-from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, length_of, require_starts, require_within
-)
+from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, require_within
 
 # The fields of `Correction`, laid out as the compiler does it.
 ENTRY = np.dtype([
@@ -34,7 +32,7 @@ cdef class CorrectionLog:
 
     cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                          double bias, int64_t bias_column, double factor) except -1 nogil:
-        """Store the augmented row times factor; its place among the rows."""
+        """Store the augmented row times factor; its number among the rows."""
         cdef Py_ssize_t j
         for j in range(nnz):
             self.columns.push_back(columns[j])
@@ -53,22 +51,21 @@ cdef class CorrectionLog:
     def __getstate__(self):
         return {
             **self.entries(),
-            "row_start": as_array(self.row_start.data(), self.row_start.size(), np.int64),
-            "columns": as_array(self.columns.data(), self.columns.size(), np.int64),
-            "values": as_array(self.values.data(), self.values.size(), np.float64),
+            "row_start": copied(self.row_start),
+            "columns": copied(self.columns),
+            "values": copied(self.values),
         }
 
     def __setstate__(self, state):
-        n_stored = length_of(state, "columns")
-        take(self.row_start, "row_start", state, length_of(state, "row_start"))
-        take(self.columns, "columns", state, n_stored)
-        take(self.values, "values", state, n_stored)
-        require_starts("row_start", state["row_start"], n_stored)
+        take(self.columns, "columns", state, None)
+        take(self.row_start, "row_start", state, None)
+        take(self.values, "values", state, self.columns.size())
+        require_starts("row_start", state["row_start"], self.columns.size())
         self.take_corrections(state, <int64_t> self.row_start.size() - 1)
 
     cdef int take_corrections(self, state, int64_t n_rows) except -1:
         """Take in what `entries` gave, with so many rows stored."""
-        n = length_of(state, "row")
+        n = len(array_of(state, "row", np.int64, (None,)))
         entries = np.zeros(n, ENTRY)
         for name in ENTRY.names:
             entries[name] = array_of(state, name, ENTRY[name], (n,))

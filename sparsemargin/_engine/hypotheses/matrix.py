@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.kernel.outputs import pool_products, single_blas
+from sparsemargin._engine.kernel.outputs import single_blas, support_products
 from sparsemargin._engine.matrix.base import replay
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
@@ -26,32 +26,16 @@ _POINTS = 2048
 
 
 class _Stretch(NamedTuple):
-    """Vectors of a label that followed each other.
-
-    Attributes
-    ----------
-    label : int
-    vectors : ndarray of shape (n_used, n_vectors)
-    before : ndarray of shape (n_used,)
-        Magnitudes that their entries had come to before.
-    peak : float
-        The largest that any has come to in the end.
-    units : ndarray of shape (n_vectors,)
-        What each counts with.
-    begins, ends : ndarray of shape (n_vectors,)
-        Trials before each, and before the next.
-    rounding : float
-        What entries may be off by, relative to the largest they have been.
-    """
+    """Vectors of a label that followed each other."""
 
     label: int
-    vectors: np.ndarray
-    before: np.ndarray
-    peak: float
-    units: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    rounding: float
+    vectors: np.ndarray  # (n_used, n_vectors)
+    before: np.ndarray  # magnitudes that their entries had come to before, (n_used,)
+    peak: float  # the largest that any has come to in the end
+    units: np.ndarray  # what each counts with, (n_vectors,)
+    begins: np.ndarray  # trials before each,
+    ends: np.ndarray  # and before the next
+    rounding: float  # what entries may be off by, relative to the largest they have been
 
     def votes(self, points: Any, lengths: np.ndarray) -> np.ndarray:
         """``sum_k c_k sign(w_k.x)`` of points whose magnitudes add up to the lengths; 0 where
@@ -82,15 +66,8 @@ class _Stretch(NamedTuple):
         return there, self.units[at] * products
 
 
-class MetPoints:
-    """Test points over the features met.
-
-    Parameters
-    ----------
-    space : LabelSpaces
-    X : csr_array of shape (n_points, n_coordinates)
-        With the intercept's column.
-    """
+class FeaturePoints:
+    """Test points over the features met: a csr_array with the intercept's column."""
 
     # Bytes of the vectors that are kept at once.
     memory = 1 << 25
@@ -122,16 +99,8 @@ class MetPoints:
         return csr_array(parts, (part.shape[0], len(used)), copy=True)  # scipy sums what is double
 
 
-class PoolPoints:
-    """Test points by their products with the rows of a pool.
-
-    Parameters
-    ----------
-    space : DualSpaces
-    rows : Csr
-        Checked.
-    n_threads : int
-    """
+class SupportPoints:
+    """Test points, checked rows, by their products with the support set."""
 
     # The products are worked out anew for every so many bytes of vectors.
     memory = 1 << 27
@@ -142,16 +111,16 @@ class PoolPoints:
 
     def used(self, label: int) -> np.ndarray:
         """All entries of the label's vectors."""
-        return np.arange(len(self.space.spaces[label].support))
+        return np.arange(len(self.space.spaces[label].slots))
 
     def blocks(self) -> Iterator[tuple[np.ndarray, Any]]:
-        return pool_products(self.space, self.rows, self.n_threads)
+        return support_products(self.space, self.rows, self.n_threads)
 
     def over_used(self, products: np.ndarray, label: int, used: np.ndarray) -> np.ndarray:
         """Some of them, as coefficients of rows of unit length meet them."""
-        support = self.space.spaces[label].support
-        lengths = self.space.pool.points.lengths[support]
-        return np.ascontiguousarray((products[support] / lengths[:, np.newaxis]).T)
+        slots = self.space.spaces[label].slots
+        lengths = self.space.support.points.lengths[slots]
+        return np.ascontiguousarray((products[slots] / lengths[:, np.newaxis]).T)
 
 
 def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
@@ -170,7 +139,7 @@ def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
         )
 
 
-def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
+def _parts(points: FeaturePoints | SupportPoints) -> Iterator[list[_Stretch]]:
     """The stretches of all labels, so many at a time as fit the bound."""
     part: list[_Stretch] = []
     n_bytes = 0
@@ -185,7 +154,7 @@ def _parts(points: MetPoints | PoolPoints) -> Iterator[list[_Stretch]]:
 
 
 def _meetings(
-    points: MetPoints | PoolPoints,
+    points: FeaturePoints | SupportPoints,
 ) -> Iterator[tuple[np.ndarray, int, Any, list[_Stretch]]]:
     """Numbers of some points, a label, these points as its vectors meet them, and some of these."""
     for part in _parts(points):
@@ -195,7 +164,7 @@ def _meetings(
                 yield which, label, over_used, list(stretches)
 
 
-def votes(points: MetPoints | PoolPoints) -> np.ndarray:
+def votes(points: FeaturePoints | SupportPoints) -> np.ndarray:
     """``sum_k c_k sign(w_k.x)`` over the trials, shape (n_points, n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))
     for which, label, some, stretches in _meetings(points):
@@ -206,7 +175,7 @@ def votes(points: MetPoints | PoolPoints) -> np.ndarray:
     return result / np.maximum(points.space.per_label("trials"), 1)
 
 
-def random_outputs(points: MetPoints | PoolPoints, slices: np.ndarray) -> np.ndarray:
+def random_outputs(points: FeaturePoints | SupportPoints, slices: np.ndarray) -> np.ndarray:
     """``w.x`` with the vectors that existed at each point's time slice, shape (n_points,
     n_labels)."""
     result = np.zeros((points.n_points, points.space.n_labels))

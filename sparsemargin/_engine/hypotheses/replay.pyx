@@ -19,7 +19,7 @@ from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.vectors cimport add_multiple
-from sparsemargin._engine.vectors cimport as_array
+from sparsemargin._engine.vectors cimport copied
 
 # A replay can take long; Ctrl-C is heard between so many corrections.
 cdef enum:
@@ -29,7 +29,7 @@ cdef enum:
 cdef double ROUNDING = ldexp(1.0, -48)
 # Sums of two doubles tell the sign of what is no smaller beside their terms, where these are no
 # smaller themselves.
-cdef double TOLD = ldexp(1.0, -80)
+cdef double TELLING = ldexp(1.0, -80)
 cdef double LEAST_TERM = ldexp(1.0, -900)
 # Sums and scores begin afresh where the unit has grown by so much.
 cdef double STALE = ldexp(1.0, 40)
@@ -40,22 +40,12 @@ cdef inline double sign(double x) noexcept nogil:
 
 
 cdef class Replay:
-    """Base of the replays; not for use by itself.
-
-    Parameters
-    ----------
-    space : FirstOrderSpace
-        With a log.
-    n_points : int
-    counted : bool
-        Whether votes are summed up on the way.
-    averaged : bool
-        Whether averages are too.
-    """
+    """Base of the replays, of spaces with a log; not for use by itself."""
 
     cdef CorrectionLog log
     cdef bint normalized  # the log's units are those of vectors of norm 1
-    cdef bint counted, averaged
+    cdef bint counted  # whether votes are summed up on the way,
+    cdef bint averaged  # and averages
     cdef Py_ssize_t n_labels, n_points
     cdef Py_ssize_t done  # corrections replayed, in the order of `by_time`
     cdef const int64_t[::1] by_time
@@ -168,7 +158,7 @@ cdef class Replay:
 
 cdef inline void scale_by(double* numbers, Py_ssize_t n, int shift) noexcept nogil:
     cdef Py_ssize_t j
-    cdef double factor = 0.0 if shift == FORGET else ldexp(1.0, shift)
+    cdef double factor = ldexp(1.0, shift)  # 0 for FORGET
     for j in range(n):
         numbers[j] *= factor
 
@@ -261,7 +251,7 @@ cdef class LinearReplay(Replay):
 
     cdef Power power
     cdef Py_ssize_t n_used  # coordinates that points have
-    cdef const int64_t[::1] places  # among those used, of the log's columns; -1: none
+    cdef const int64_t[::1] used_of  # which of these each of the log's columns is; -1: none
     cdef double[::1] t, g  # n_used x n_labels
     # The points over the coordinates used, by row and by column.
     cdef const double[::1] values, data
@@ -292,10 +282,10 @@ cdef class LinearReplay(Replay):
 
         used, columns = np.unique(points.indices, return_inverse=True)
         self.n_used = len(used)
-        logged = as_array(self.log.columns.data(), self.log.columns.size(), np.int64)
-        places = np.searchsorted(used, logged)
-        places[np.append(used, -1)[places] != logged] = -1
-        self.places = places
+        logged = copied(self.log.columns)
+        used_of = np.searchsorted(used, logged)
+        used_of[np.append(used, -1)[used_of] != logged] = -1
+        self.used_of = used_of
         by_row = csr_array((points.data, columns, points.indptr), (self.n_points, self.n_used))
         self.values, self.columns, self.row_start = arrays_of(by_row)
         if self.counted:
@@ -323,8 +313,8 @@ cdef class LinearReplay(Replay):
         if entry.shift_before:
             self.shift(entry.label, entry.shift_before)
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
-            if self.places[a] >= 0:
-                self.add(self.places[a], entry.label, entry.coefficient * self.log.values[a])
+            if self.used_of[a] >= 0:
+                self.add(self.used_of[a], entry.label, entry.coefficient * self.log.values[a])
         if entry.shift_after:
             self.shift(entry.label, entry.shift_after)
 
@@ -363,7 +353,7 @@ cdef class LinearReplay(Replay):
         """That of ``w.x``: of all terms, where what came and went has left too few digits."""
         cdef Py_ssize_t a
         cdef double total = 0.0, low = 0.0
-        if fabs(score) > TOLD * self.largest[l, j]:
+        if fabs(score) > TELLING * self.largest[l, j]:
             return sign(score)
         if self.largest[l, j] == 0.0:
             return 0.0
@@ -387,13 +377,13 @@ cdef class LinearReplay(Replay):
             self.least_unit[l] = unit
             return
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
-            i = self.places[a]
+            i = self.used_of[a]
             if i >= 0:
                 # Before any coordinate moves: the sign may be that of all the terms.
                 for b in range(self.column_start[i], self.column_start[i + 1]):
                     self.count_point(l, self.points[b])
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
-            i = self.places[a]
+            i = self.used_of[a]
             if i >= 0:
                 old_g = self.g[i * self.n_labels + l]
                 self.touch(l, i, old_g, self.add(i, l, entry.coefficient * self.log.values[a]))

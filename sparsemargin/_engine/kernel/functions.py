@@ -6,24 +6,39 @@ the degree; the lengths are kept apart, in float64.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from math import inf
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from sparsemargin._engine.kernel.products import raise_powers, sparse_products, square_sums
-from sparsemargin._engine.kernel.support import Points, scaled_rows
-from sparsemargin._engine.rows.csr import NO_LENGTH, BadRow, Csr
+from sparsemargin._engine.kernel.support import Points, SupportSet, scaled_rows
+from sparsemargin._engine.rows.csr import NO_LENGTH, VALUE_TYPES, BadRow, Csr
+from sparsemargin._engine.state import (
+    array_of,
+    fields,
+    flag,
+    integer,
+    part,
+    real,
+    require,
+    require_starts,
+    writable,
+)
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
 # Rows so long, or so short, that sums of their products would leave the range of a double.
 _LONGEST, _SHORTEST = 1e140, 1e-140
 
-# The least number above 0.
-_LEAST = 5e-324
+# The range of numbers above 0.
+_LEAST, _LARGEST = 5e-324, sys.float_info.max
+
+# Beyond it `raise_powers` would not count.
+_LARGEST_DEGREE = 2**31 - 1
 
 # Exponents of the Gaussian are differences of squared lengths; of larger ones float32 would lose
 # too many digits, and they are computed in float64.
@@ -40,20 +55,17 @@ _ASYMMETRY = 1e-5
 
 
 class Kernel:
-    """Base of the kernels; not for use by itself.
-
-    Parameters
-    ----------
-    bias : float
-        Value of the intercept's coordinate in feature space: its square joins every product.
-    dense : bool
-        Whether rows are held with all their zeros.
-    """
+    """Base of the kernels. The square of `bias`, the intercept's coordinate in feature space, joins
+    every product; `dense`: rows are held with all their zeros."""
 
     #: Whether working it out may end in an error, of what is not ours.
     may_fail = False
     #: Whether its values are the user's, who answers for their being a kernel's.
     is_given = False
+    #: The parameters that it is saved as, each with what `state.fields` checks of it.
+    schema: ClassVar[dict[str, Any]] = {}
+    #: Columns that dense rows have beyond the features.
+    n_extra_columns = 0
 
     def __init__(self, bias: float, *, dense: bool):
         self.bias, self.dense = bias, dense
@@ -66,8 +78,45 @@ class Kernel:
     def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
         """Kernel of rows divided by their lengths, the intercept's part left out."""
 
+    def saved(self) -> dict[str, Any]:
+        """All but the intercept's value and the rows that are learned from."""
+        parameters = {name: getattr(self, name) for name in self.schema}
+        return {"kind": type(self).__name__, **parameters}
+
     def forget_rows(self) -> None:
         """Let go of what is needed only while learning."""
+
+    def restored_support(self, state: Any, n_features: int) -> SupportSet:
+        """The support set that `SupportSet.filled` was saved of.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged.
+        """
+        if state == {}:
+            return SupportSet()
+        n = len(array_of(state, "lengths", np.float64, (None,)))
+        columns = fields(state, dict.fromkeys(("lengths", "squares"), (array_of, np.float64, (n,))))
+        for name, column in columns.items():
+            require(bool(((column >= 0) & (column < inf)).all()), f"{name!r} are out of range")
+        columns |= self._restored_rows(state, n, n_features)
+        if not self.dense:
+            require_starts("ends", np.append(0, columns["ends"]), len(columns["data"]))
+        columns = {name: writable(column) for name, column in columns.items()}
+        return SupportSet(columns, n_features, is_sparse=not self.dense)
+
+    def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
+        """The columns that the n rows themselves are in."""
+        if self.dense:
+            return fields(state, {"matrix": (_values, (n, n_features + self.n_extra_columns))})
+        n_entries = len(array_of(state, "indices", np.int64, (None,)))
+        schema = {
+            "data": (_values, (n_entries,)),
+            "indices": (array_of, np.int64, (n_entries,), 0, n_features - 1),
+            "ends": (array_of, np.int64, (n,)),
+        }
+        return fields(state, schema)
 
     def points(self, rows: Any, which: np.ndarray, *, test: bool = False) -> Points:
         """The rows of these numbers; test: to predict, not to learn from.
@@ -115,6 +164,13 @@ class Kernel:
         return out
 
 
+def _values(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The array called `name`, of that shape and of a type that rows have."""
+    dtype: Any = getattr(part(state, name), "dtype", None)
+    require(dtype in VALUE_TYPES, f"{name!r} is not of a type that rows have")
+    return np.asarray(array_of(state, name, dtype, shape))
+
+
 def _dot(a: Any, b: Any) -> np.ndarray:
     """Dot products of all pairs of rows."""
     if isinstance(a, Csr):
@@ -144,7 +200,7 @@ def _inverse(values: np.ndarray) -> np.ndarray:
 
 
 def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Places of the rows that have lost their length, but are not 0."""
+    """Which rows have lost their length, but are not 0."""
     lost = np.flatnonzero(lengths == 0)
     spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in which[lost]]
     return lost[[bool(rows.data[span].any()) for span in spans]] if len(lost) else lost
@@ -153,9 +209,15 @@ def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarra
 class PolyKernel(Kernel):
     """``(gamma x.z + coef0)**degree``."""
 
+    schema: ClassVar = {
+        "degree": (integer, 1, _LARGEST_DEGREE), "coef0": (real, 0.0, _LARGEST),
+        "dense": (flag,), "gamma": (real, _LEAST, _LARGEST),
+    }  # fmt: skip
+
     def __init__(self, bias: float, *, dense: bool, degree: int, gamma: float, coef0: float):
         super().__init__(bias, dense=dense)
         self.degree, self.gamma, self.coef0 = degree, gamma, coef0
+        self.n_extra_columns = 1 if coef0 else 0
 
     def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
         squares = square_sums(rows.data, rows.indptr, which)
@@ -166,7 +228,7 @@ class PolyKernel(Kernel):
         inverse = _inverse(roots)
         scale, constant = np.sqrt(self.gamma) * inverse, np.sqrt(self.coef0) * inverse
         n = rows.n_features
-        matrix = scaled_rows(rows, which, scale, n + (self.coef0 > 0), dense=self.dense)
+        matrix = scaled_rows(rows, which, scale, n + self.n_extra_columns, dense=self.dense)
         if self.dense and self.coef0:
             matrix[:, n] = constant
         return Points(matrix, lengths, constant)
@@ -183,6 +245,10 @@ class PolyKernel(Kernel):
 
 class RBFKernel(Kernel):
     """``exp(-gamma |x - z|^2)``; with a degree ``(1 + exp(-gamma |x - z|^2))**degree``."""
+
+    schema: ClassVar = {
+        "degree": (integer, 0, _LARGEST_DEGREE), "dense": (flag,), "gamma": (real, _LEAST, _LARGEST)
+    }  # fmt: skip
 
     def __init__(self, bias: float, *, dense: bool, gamma: float, degree: int = 0):
         super().__init__(bias, dense=dense)
@@ -227,14 +293,11 @@ class PrecomputedKernel(Kernel):
         super().__init__(bias, dense=True)
         self.rows: Any = None  # of the matrix that is learned from
 
-    def check(self, rows: Any) -> None:
-        """Refuse a matrix that is no kernel's.
+    def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
+        return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
 
-        Raises
-        ------
-        ValueError
-            Says where, and why.
-        """
+    def check(self, rows: Any) -> None:
+        """Refuse a matrix that is no kernel's, by a ValueError that says where, and why."""
         from scipy.sparse import csr_array
 
         n = len(rows.indptr) - 1
@@ -289,11 +352,18 @@ def _lengths_without_bias(points: Points, bias: float) -> np.ndarray:
     return np.sqrt((lengths - bias) * (lengths + bias)) if bias else lengths
 
 
+def _function(state: Any, name: str) -> Any:
+    function = part(state, name)
+    require(callable(function), f"{name!r} is none")
+    return function
+
+
 class CallableKernel(Kernel):
     """A function of two matrices of rows, which it gets as they were given: arrays, or CSR."""
 
     may_fail = True
     is_given = True
+    schema: ClassVar = {"function": (_function,), "dense": (flag,)}
 
     def __init__(self, bias: float, *, dense: bool, function: Callable[[Any, Any], Any]):
         super().__init__(bias, dense=dense)
@@ -354,7 +424,7 @@ class CallableKernel(Kernel):
 
 
 def _given(matrix: Any) -> Any:
-    """A copy, which a function may do with as it likes: the matrix may lie in the pool."""
+    """A copy, which a function may do with as it likes: the matrix may be the support set's."""
     if not isinstance(matrix, Csr):
         return matrix.copy()
     from scipy.sparse import csr_array
@@ -381,6 +451,18 @@ def _check_diagonal(
             f"{what} is not positive semidefinite: it gives {diagonal[at]:g} for row {rows[at]} "
             f"with itself{others}."
         )
+
+
+_KERNELS: dict[Any, type[Kernel]] = {
+    kind.__name__: kind for kind in (PolyKernel, RBFKernel, PrecomputedKernel, CallableKernel)
+}
+
+
+def restored_kernel(state: Any, bias: float) -> Kernel:
+    """The kernel that `Kernel.saved` gave, or a ValueError."""
+    kind = part(state, "kind")
+    require(kind in _KERNELS, f"there is no kernel {kind!r}")
+    return _KERNELS[kind](bias, **fields(state, _KERNELS[kind].schema))
 
 
 def keeps_zeros(rows: Any) -> bool:

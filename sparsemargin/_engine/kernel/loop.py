@@ -16,7 +16,6 @@ from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.kernel.gram_loop import MEMORY, StoredProducts
 from sparsemargin._engine.kernel.outputs import outputs, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
-from sparsemargin._engine.state import array_of, writable
 
 #: Rows whose scores are worked out at once.
 BLOCK = 256
@@ -25,7 +24,7 @@ BLOCK = 256
 _LEAST_SQUARE = 2.0**-500
 
 
-class PoolFull(Exception):
+class SupportFull(Exception):
     """A row would have to join a support set that has no room."""
 
     def __init__(self, epochs: float):
@@ -45,7 +44,7 @@ class KernelLoop(Loop):
     space : KernelSpace
     rule : FirstOrderRule
     task : Task
-        Its rows have been checked; `kept` has their slots.
+        Its rows have been checked; `row_state` has their slots.
     skips : bool
         Whether trials are passed over that the support set has no room for.
     """
@@ -54,9 +53,7 @@ class KernelLoop(Loop):
         super().__init__(space, task)
         self.rule, self.skips, self.kernel = rule, skips, space.kernel
         m = len(task.codes)
-        self.slots = np.full(m, -1, dtype=np.int64)  # in the support set
-        if task.kept is not None:
-            self.slots = _checked_slots(task.kept[0], m, space.n_support)
+        self.slots = task.slots(space.n_support)
         self.scores = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
         self.visited = []  # rows of a block, and the moves their scores know of
@@ -80,7 +77,7 @@ class KernelLoop(Loop):
                 points = self.points(rows)
             else:
                 points = self.only_block.points.part(rows[0], rows[-1] + 1)
-            self.scores[:, rows] = self.scores_by(points, space.pool.points, coefficients)
+            self.scores[:, rows] = self.scores_by(points, space.support.points, coefficients)
         known = self.slots >= 0
         self.scores[:, known] += space.slack**2 * space.t[:, self.slots[known]]
 
@@ -157,7 +154,7 @@ class KernelLoop(Loop):
         result = block.conclude(ends, order, len(block.rows) if order is None else len(order))
         for label, end in ends.items():
             if end.passed_over and not self.skips:
-                raise PoolFull(self.passes + self.part)
+                raise SupportFull(self.passes + self.part)
             space.passed_over[label] += end.passed_over
         return result
 
@@ -196,11 +193,6 @@ class KernelLoop(Loop):
         return KernelCertificate(self)
 
 
-def _checked_slots(slots, n_rows, n_support):
-    """The rows' slots in the support set, -1 for none, which may come from a file."""
-    return writable(array_of({"kept": slots}, "kept", np.int64, (n_rows,), -1, n_support - 1))
-
-
 class _Moves:
     """Rows that have moved in the pass under way, and by how much."""
 
@@ -218,7 +210,7 @@ class _Moves:
     def all(self):
         """The rows, and the changes of their coefficients, shape (n_labels, n_moved)."""
         if self.from_nothing:
-            return self.space.pool.points if self.n else None, self.space.t[:, : self.n]
+            return self.space.support.points if self.n else None, self.space.t[:, : self.n]
         self.deltas = [np.concatenate(self.deltas, axis=1)]
         return self.rows.points if self.n else None, self.deltas[0]
 
@@ -308,7 +300,7 @@ class KernelBlock(StoredProducts):
         scores = self.products @ t
         square = t @ scores - space.slack**2 * (t @ t)
         if others.any():
-            support = space.pool.points
+            support = space.support.points
             by_others = loop.scores_by(self.points, support, others[np.newaxis])[0]
             square += 2.0 * (t @ by_others)
             for start in range(0, support.n, BLOCK):
@@ -349,6 +341,6 @@ def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[Ke
         with single_blas():
             loop = KernelLoop(space, rule, task, skips=skips)
         yield loop
-        task.kept = loop.slots, None
+        task.row_state = loop.slots, None
     finally:
         space.kernel.forget_rows()

@@ -71,20 +71,9 @@ def _parts(points: Points, size: int) -> list[Points]:
 def outputs(
     kernel: Kernel, points: Points, support: Points, coefficients: np.ndarray, n_threads: int = 1
 ) -> np.ndarray:
-    """``sum_i c_i K(x_i, x) / length(x)`` of all points.
+    """``sum_i c_i K(x_i, x) / length(x)`` of all points, shape (n_labels, points.n).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-    support : Points
-    coefficients : ndarray of shape (n_labels, support.n)
-    n_threads : int
-        Tiles are shared among them, and added in the same order for any number.
-
-    Returns
-    -------
-    ndarray of shape (n_labels, points.n)
+    Tiles of the support are shared among the threads, and added in the same order for any number.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite shows in the outputs
         scaled = coefficients * support.lengths
@@ -92,13 +81,13 @@ def outputs(
         peaks = np.abs(scaled).max(axis=1, initial=0.0)
         scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
 
-    def of_tile(tile: Points, start: int) -> np.ndarray:
+    def by_tile(tile: Points, start: int) -> np.ndarray:
         products = kernel.products(points, tile)
         part = scaled[:, start : start + tile.n]
         return part.astype(products.dtype, copy=False) @ products.T
 
     tiles = _parts(support, _TILE)
-    calls = [partial(of_tile, tile, i * _TILE) for i, tile in enumerate(tiles)]
+    calls = [partial(by_tile, tile, i * _TILE) for i, tile in enumerate(tiles)]
     total = np.zeros((len(coefficients), points.n))
     for part in run_together(calls, n_threads):
         total += part
@@ -126,7 +115,7 @@ def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
 def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     """Outputs of checked rows by a space's support set, shape (n_rows, n_labels)."""
     result = np.zeros((rows.n_rows, space.n_labels))
-    support, coefficients = space.pool.points, space.coefficients()
+    support, coefficients = space.support.points, space.coefficients()
     with single_blas():
         for which, points in _test_points(space, rows):
             out = outputs(space.kernel, points, support, coefficients, n_threads)
@@ -134,7 +123,9 @@ def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
     return result
 
 
-def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def support_products(
+    space: Any, rows: Any, n_threads: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Kernel of a space's support set and of checked rows, some of these at a time.
 
     Yields
@@ -143,7 +134,7 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
         Numbers of the rows.
     products : ndarray of shape (n_support, n_points), float64
     """
-    support = space.pool.points
+    support = space.support.points
     for which, points in _test_points(space, rows):
         with single_blas():
             unit = unit_products(space.kernel, points, support, n_threads).T
@@ -154,13 +145,13 @@ def pool_products(space: Any, rows: Any, n_threads: int) -> Iterator[tuple[np.nd
 
 def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
     """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
-    support, coefficients = space.pool.points, space.coefficients()
+    support, coefficients = space.support.points, space.coefficients()
     squares = np.zeros(space.n_labels)
     with single_blas():
         for i, part in enumerate(_parts(support, _POINTS)):
             out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
-            of_part = coefficients[:, i * _POINTS : i * _POINTS + part.n]
-            squares += np.einsum("ij,ij->i", out, of_part)
+            start = i * _POINTS
+            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
     return np.sqrt(np.maximum(squares, 0.0))
 
 

@@ -37,50 +37,51 @@ cdef extern from *:
     #else
     #define SM_WIDTHS
     #endif
-    #define SM_LANES 32
+    #define SM_PANEL 32
     #define SM_DEFINE(type)                                                                     \
     SM_WIDTHS static void sm_raise(type *x, Py_ssize_t n, int degree) {                         \
-        type base[SM_LANES], power[SM_LANES];                                                   \
-        for (Py_ssize_t i = 0; i < n; i += SM_LANES) {                                          \
-            Py_ssize_t m = n - i < SM_LANES ? n - i : SM_LANES;                                 \
-            for (int j = 0; j < SM_LANES; ++j) {                                                \
+        type base[SM_PANEL], power[SM_PANEL];                                                   \
+        for (Py_ssize_t i = 0; i < n; i += SM_PANEL) {                                          \
+            Py_ssize_t m = n - i < SM_PANEL ? n - i : SM_PANEL;                                 \
+            for (int j = 0; j < SM_PANEL; ++j) {                                                \
                 base[j] = j < m ? x[i + j] : 0;                                                 \
                 power[j] = 1;                                                                   \
             }                                                                                   \
             for (int left = degree; left; left >>= 1) {                                         \
-                if (left & 1) for (int j = 0; j < SM_LANES; ++j) power[j] *= base[j];           \
-                if (left > 1) for (int j = 0; j < SM_LANES; ++j) base[j] *= base[j];            \
+                if (left & 1) for (int j = 0; j < SM_PANEL; ++j) power[j] *= base[j];           \
+                if (left > 1) for (int j = 0; j < SM_PANEL; ++j) base[j] *= base[j];            \
             }                                                                                   \
             for (Py_ssize_t j = 0; j < m; ++j) x[i + j] = power[j];                             \
         }                                                                                       \
     }                                                                                           \
-    /* Products of one row with the rows whose entries lie side by side in `lanes`, the first of \
+    /* Products of one row with the rows whose entries lie side by side in `panel`, the first of \
        which are what the row's constant is multiplied by. The sums stay in registers. */       \
-    SM_WIDTHS static void sm_meet(type *out, type constant, const type *values,                 \
-                                  const int64_t *columns, Py_ssize_t n, const int32_t *number,  \
-                                  const type *lanes) {                                          \
-        type sums[SM_LANES];                                                                    \
-        for (int j = 0; j < SM_LANES; ++j) sums[j] = constant * lanes[j];                       \
+    SM_WIDTHS static void sm_times_panel(type *out, type constant, const type *values,          \
+                                         const int64_t *columns, Py_ssize_t n,                  \
+                                         const int32_t *number, const type *panel) {            \
+        type sums[SM_PANEL];                                                                    \
+        for (int j = 0; j < SM_PANEL; ++j) sums[j] = constant * panel[j];                       \
         for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
             const int32_t at = number[columns[i]];                                              \
             if (at < 0) continue;                                                               \
-            const type *entries = lanes + (Py_ssize_t)at * SM_LANES, value = values[i];         \
-            for (int j = 0; j < SM_LANES; ++j) sums[j] += value * entries[j];                   \
+            const type *entries = panel + (Py_ssize_t)at * SM_PANEL, value = values[i];         \
+            for (int j = 0; j < SM_PANEL; ++j) sums[j] += value * entries[j];                   \
         }                                                                                       \
-        for (int j = 0; j < SM_LANES; ++j) out[j] = sums[j];                                    \
+        for (int j = 0; j < SM_PANEL; ++j) out[j] = sums[j];                                    \
     }
     SM_DEFINE(float)
     SM_DEFINE(double)
     """
     enum:
-        LANES "SM_LANES"
+        PANEL "SM_PANEL"
     void raise_all "sm_raise"(float* x, Py_ssize_t n, int degree) noexcept nogil
     void raise_all "sm_raise"(double* x, Py_ssize_t n, int degree) noexcept nogil
-    void meet "sm_meet"(float* out, float constant, const float* values, const int64_t* columns,
-                        Py_ssize_t n, const int32_t* number, const float* lanes) noexcept nogil
-    void meet "sm_meet"(double* out, double constant, const double* values,
-                        const int64_t* columns, Py_ssize_t n, const int32_t* number,
-                        const double* lanes) noexcept nogil
+    void times_panel "sm_times_panel"(
+        float* out, float constant, const float* values, const int64_t* columns, Py_ssize_t n,
+        const int32_t* number, const float* panel) noexcept nogil
+    void times_panel "sm_times_panel"(
+        double* out, double constant, const double* values, const int64_t* columns, Py_ssize_t n,
+        const int32_t* number, const double* panel) noexcept nogil
 
 # Rows of the second matrix whose products are held before they are written, row by row.
 cdef enum:
@@ -131,7 +132,7 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
     cdef int32_t[::1] number = np.full(rows.n_features, -1, dtype=np.int32)
     cdef Types types
     cdef Rows[value_t, int64_t] a, b
-    cdef vector[value_t] lanes
+    cdef vector[value_t] panel
     cdef Py_ssize_t block, start, stop, i, j
     cdef int32_t known
     if value_t is float:
@@ -141,40 +142,40 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
     if rows.types != types or others.types != types:
         raise TypeError("products are of rows of one type, with int64 indices")
     with nogil:
-        for block in range((a.n + LANES - 1) // LANES):
-            start = block * LANES
-            stop = min(start + <Py_ssize_t> LANES, a.n)
+        for block in range((a.n + PANEL - 1) // PANEL):
+            start = block * PANEL
+            stop = min(start + <Py_ssize_t> PANEL, a.n)
             known = 1  # the constants come first
             for j in range(a.indptr[start], a.indptr[stop]):
                 if number[a.indices[j]] < 0:
                     number[a.indices[j]] = known
                     known += 1
-            lanes.assign(<Py_ssize_t> known * LANES, 0)
+            panel.assign(<Py_ssize_t> known * PANEL, 0)
             for i in range(start, stop):
-                lanes[i - start] = constants[i]
+                panel[i - start] = constants[i]
                 for j in range(a.indptr[i], a.indptr[i + 1]):
-                    lanes[<Py_ssize_t> number[a.indices[j]] * LANES + i - start] = a.data[j]
-            meet_all(lanes, start, stop, &number[0], b, other_constants, out)
+                    panel[<Py_ssize_t> number[a.indices[j]] * PANEL + i - start] = a.data[j]
+            fill_products(panel, start, stop, &number[0], b, other_constants, out)
             for j in range(a.indptr[start], a.indptr[stop]):
                 number[a.indices[j]] = -1
 
 
-cdef void meet_all(const vector[value_t]& lanes, Py_ssize_t start, Py_ssize_t stop,
-                   const int32_t* number, const Rows[value_t, int64_t]& others,
-                   const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
-    """Products of all other rows with those from start to stop, whose entries lie in `lanes`."""
-    cdef value_t held[HELD * LANES]
+cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize_t stop,
+                        const int32_t* number, const Rows[value_t, int64_t]& others,
+                        const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
+    """Products of all other rows with those from start to stop, whose entries lie in `panel`."""
+    cdef value_t held[HELD * PANEL]
     cdef Py_ssize_t block, first, last, i, j, a
     for block in range((others.n + HELD - 1) // HELD):
         first = block * HELD
         last = min(first + <Py_ssize_t> HELD, <Py_ssize_t> others.n)
         for j in range(first, last):
             a = others.indptr[j]
-            meet(held + (j - first) * LANES, constants[j], others.data + a, others.indices + a,
-                 others.indptr[j + 1] - a, number, lanes.data())
+            times_panel(held + (j - first) * PANEL, constants[j], others.data + a,
+                        others.indices + a, others.indptr[j + 1] - a, number, panel.data())
         for i in range(start, stop):
             for j in range(first, last):
-                out[i, j] = held[(j - first) * LANES + i - start]
+                out[i, j] = held[(j - first) * PANEL + i - start]
 
 
 def fill_gram(double[:, ::1] gram, Csr rows, Py_ssize_t start, Py_ssize_t stop, double bias):
@@ -250,24 +251,24 @@ cdef double* line(double[:, ::1] array, Py_ssize_t i):
     return &array[i, 0] if array is not None and array.shape[1] else NULL
 
 
-cdef Block bind(of, Py_ssize_t label, const double[::1] signs, const double[::1] shares):
+cdef Block bind(stored, Py_ssize_t label, const double[::1] signs, const double[::1] shares):
     """The block of a label out of `StoredProducts`, whose arrays stay where they are."""
-    cdef const double[:, ::1] products = of.products
-    cdef const int64_t[::1] slots = of.slots
-    cdef int64_t[:, ::1] joined = of.joined
+    cdef const double[:, ::1] products = stored.products
+    cdef const int64_t[::1] slots = stored.slots
+    cdef int64_t[:, ::1] joined = stored.joined
     cdef Block block
     block.n_rows, block.label = products.shape[0], label
-    block.n_labels, block.slack = len(of.scores), of.slack
-    block.n_slots = of.n_slots
-    block.n_outside = 0 if of.outside is None else of.outside.shape[1]
+    block.n_labels, block.slack = len(stored.scores), stored.slack
+    block.n_slots = stored.n_slots
+    block.n_outside = 0 if stored.outside is None else stored.outside.shape[1]
     block.products = &products[0, 0]
-    block.norms, block.measured = numbers(of.norms), numbers(of.measured)
+    block.norms, block.measured = numbers(stored.norms), numbers(stored.measured)
     block.signs, block.shares, block.slots = &signs[0], &shares[0], &slots[0]
-    block.scores, block.outputs = line(of.scores, label), line(of.outputs, label)
-    block.t, block.acc = line(of.t, label), line(of.acc, label)
-    block.outside = line(of.outside, label)
+    block.scores, block.outputs = line(stored.scores, label), line(stored.outputs, label)
+    block.t, block.acc = line(stored.t, label), line(stored.acc, label)
+    block.outside = line(stored.outside, label)
     block.joined = &joined[label, 0] if joined is not None else NULL
-    block.multipliers = line(of.multipliers, 0)
+    block.multipliers = line(stored.multipliers, 0)
     if block.multipliers != NULL:
         block.multipliers += label
     return block
@@ -310,11 +311,11 @@ cdef void add_square(const Block* block, Label* label, Py_ssize_t j, double size
     """S once t has taken a step of that size."""
     cdef double norm2 = block.products[j * block.n_rows + j]
     cdef double total = size * (2.0 * block.scores[j] + size * norm2)
-    cdef double of_slack = (block.slack * block.slack) * size * (
+    cdef double slack_part = (block.slack * block.slack) * size * (
         2.0 * block.t[block.slots[j]] + size)
-    add(&label.S, total - of_slack)
+    add(&label.S, total - slack_part)
     tidy(&label.S)
-    label.S_slack += of_slack
+    label.S_slack += slack_part
     label.S_peak = max(label.S_peak, label.S.high)
 
 

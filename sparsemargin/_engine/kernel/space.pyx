@@ -18,12 +18,10 @@ from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, refit
 from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 
-from sparsemargin._engine.kernel.states import (
-    kernel_state, restored_kernel, restored_support, support_state
-)
+from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet
 from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, whole, writable
+    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
 )
 
 # In one array: their bytes can still be counted.
@@ -32,16 +30,17 @@ MOST_NUMBERS = sys.maxsize // 8
 cdef enum:
     WINDOW = 600  # 2**-WINDOW < S < 2**WINDOW
 
+# What a space is made with, and has counted.
 SCHEMA = {
-    "n_labels": (whole, 1, MOST_NUMBERS),
-    "n_features": (whole, 1, MOST_NUMBERS),
+    "n_labels": (integer, 1, MOST_NUMBERS),
+    "n_features": (integer, 1, MOST_NUMBERS),
     "bias": (real, 0.0, INFINITY),
     "slack": (real, 0.0, INFINITY),
     "averaged": (flag,),
     "normalized": (flag,),
-    "trials": (whole, 0, MAX_TRIALS),
-    "rows_taken": (whole, 0, MAX_TRIALS),
-    "max_support": (optional, whole, 1, MOST_NUMBERS),
+    "trials": (integer, 0, MAX_TRIALS),
+    "rows_taken": (integer, 0, MAX_TRIALS),
+    "max_support": (optional, integer, 1, MOST_NUMBERS),
 }
 
 
@@ -62,7 +61,7 @@ cdef class KernelSpace(FirstOrderSpace):
         Rows that the support set may hold.
     """
 
-    cdef readonly object kernel, pool, t, acc, origin, passed_over, max_support
+    cdef readonly object kernel, support, t, acc, origin, passed_over, max_support
     cdef readonly int64_t rows_taken
     cdef readonly Py_ssize_t n_features
 
@@ -70,30 +69,27 @@ cdef class KernelSpace(FirstOrderSpace):
         self.take_settings({"n_features": n_features, "n_labels": n_labels, "trials": 0,
                             "rows_taken": 0, **settings})
         self.kernel, self.log = kernel, log
-        self.pool = SupportSet()
+        self.support = SupportSet()
         self.passed_over = np.zeros(n_labels, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
         self.t = self.acc = np.zeros((n_labels, 0))
         self.open_labels(2.0)
 
-    cdef take_settings(self, found):
+    cdef take_settings(self, settings):
         self.c.window = WINDOW
-        self.c.n_labels, self.n_features = found["n_labels"], found["n_features"]
-        self.c.bias, self.c.slack = found["bias"], found["slack"]
-        self.c.averaged, self.c.normalized = found["averaged"], found["normalized"]
-        self.trials, self.rows_taken = found["trials"], found["rows_taken"]
-        self.max_support = found["max_support"]
+        self.c.n_labels, self.n_features = settings["n_labels"], settings["n_features"]
+        self.c.bias, self.c.slack = settings["bias"], settings["slack"]
+        self.c.averaged, self.c.normalized = settings["averaged"], settings["normalized"]
+        self.trials, self.rows_taken = settings["trials"], settings["rows_taken"]
+        self.max_support = settings["max_support"]
 
     def __getstate__(self):
         n = self.n_support
         return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
-                "kernel": kernel_state(self.kernel), "pool": support_state(self.pool),
+                "kernel": self.kernel.saved(), "pool": self.support.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
-                "trials": self.trials, "rows_taken": self.rows_taken,
-                "n_features": self.n_features, "n_labels": self.c.n_labels,
-                "bias": self.c.bias, "slack": self.c.slack, "averaged": self.c.averaged,
-                "normalized": self.c.normalized, "max_support": self.max_support}
+                **{name: getattr(self, name) for name in SCHEMA}}
 
     def __reduce__(self):
         return copyreg.__newobj__, (KernelSpace,), self.__getstate__()
@@ -101,7 +97,7 @@ cdef class KernelSpace(FirstOrderSpace):
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
-        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
+        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         arrays = fields(state, {
             "t": (array_of, np.float64, (k, n)),
@@ -125,21 +121,21 @@ cdef class KernelSpace(FirstOrderSpace):
 
     @property
     def n_support(self):
-        return len(self.pool)
+        return len(self.support)
 
     @property
     def nbytes(self):
         """Of the support set and its coefficients."""
-        return self.pool.nbytes + self.t.nbytes + self.acc.nbytes
+        return self.support.nbytes + self.t.nbytes + self.acc.nbytes
 
     @property
     def free(self):
         """Rows that there is still room for; infinity where they are not bounded."""
-        return INFINITY if self.max_support is None else self.max_support - len(self.pool)
+        return INFINITY if self.max_support is None else self.max_support - len(self.support)
 
     def reserve(self, Py_ssize_t n_new):
         """Have room for the coefficients of so many more rows, all 0."""
-        cdef Py_ssize_t n = self.t.shape[1], needed = len(self.pool) + n_new
+        cdef Py_ssize_t n = self.t.shape[1], needed = len(self.support) + n_new
         if needed <= n:
             return
         more = np.zeros((self.c.n_labels, max(needed, 2 * n) - n))
@@ -158,11 +154,11 @@ cdef class KernelSpace(FirstOrderSpace):
             What they are called in `origin`.
         n_new : int
         which : ndarray of shape (n_joined,)
-            Their places among the reserved ones.
+            Which of the reserved ones they are.
         log_start : int
             Corrections logged before.
         """
-        cdef Py_ssize_t e, k = len(self.pool), n_joined = len(which)
+        cdef Py_ssize_t e, k = len(self.support), n_joined = len(which)
         cdef int64_t[::1] slots
         for array in ((self.t, self.acc) if self.c.averaged else (self.t,)):
             array[:, k:k + n_joined] = array[:, k + which]
@@ -174,7 +170,7 @@ cdef class KernelSpace(FirstOrderSpace):
                 if self.log.corrections[e].row >= k:
                     self.log.corrections[e].row = slots[self.log.corrections[e].row - k]
         if n_joined:
-            self.pool.extend(points)
+            self.support.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -183,7 +179,7 @@ cdef class KernelSpace(FirstOrderSpace):
 
         Those that go must be 0 too.
         """
-        self.pool.resize(self.n_features, n_features, first)
+        self.support.resize(self.n_features, n_features, first)
         self.n_features = n_features
 
     def count_rows(self, Py_ssize_t n_rows):

@@ -44,7 +44,7 @@ class Points(NamedTuple):
         return Points(matrix, self.lengths[start:stop], self.squares[start:stop], self.measured)
 
     def take(self, which: np.ndarray) -> Points:
-        """The points of these places."""
+        """The points of these numbers."""
         is_sparse = isinstance(self.matrix, Csr)
         matrix = take_rows(self.matrix, which) if is_sparse else self.matrix[which]
         return Points(matrix, self.lengths[which], self.squares[which], self.measured)
@@ -77,20 +77,13 @@ def scaled_rows(
 class SupportSet:
     """Points that have made corrections, in columns that grow at their end."""
 
-    def __init__(self) -> None:
-        self.columns: dict[str, np.ndarray] = {}  # with room for more
-        self.sizes: dict[str, int] = {}
-        self.n_features = 0
-        self.is_sparse = False
-
-    @classmethod
-    def of(cls, columns: dict[str, np.ndarray], n_features: int, *, is_sparse: bool) -> SupportSet:
-        """The set that has these columns."""
-        made = cls()
-        made.n_features, made.is_sparse = n_features, is_sparse
-        made.columns = columns
-        made.sizes = {name: len(column) for name, column in columns.items()}
-        return made
+    def __init__(
+        self, columns: dict[str, np.ndarray] | None = None, n_features: int = 0, *,
+        is_sparse: bool = False,
+    ) -> None:  # fmt: skip
+        self.columns = columns or {}  # with room for more
+        self.sizes = {name: len(column) for name, column in self.columns.items()}
+        self.n_features, self.is_sparse = n_features, is_sparse
 
     def __len__(self) -> int:
         return self.sizes.get("lengths", 0)

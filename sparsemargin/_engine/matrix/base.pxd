@@ -29,8 +29,8 @@ cdef extern from "matrix/sparse_products.hpp" namespace "sparsemargin" nogil:
         Values values
         int64_t count() noexcept
         int64_t n_entries() noexcept
-        void append(const vector[double]& x, const vector[int32_t]& at) except +
-        void read(int64_t i, vector[double]& x, vector[int32_t]& at) except +
+        void append(const vector[double]& x, const vector[int32_t]& columns) except +
+        void read(int64_t i, vector[double]& x, vector[int32_t]& columns) except +
         void apply(double* z, const Values& links, const vector[double]& rates) noexcept
         void apply_transposed(double* z, const Values& links, const vector[double]& rates) noexcept
         void products(double* out, const double* z) noexcept
@@ -46,9 +46,6 @@ cdef enum:
 cdef class Record:
     cdef object fields
     cdef bint writing
-    cdef bint flag(self, name, bint value) except *
-    cdef int64_t whole(self, name, int64_t value, low, high) except? -1
-    cdef double real(self, name, double value) except *
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1
 cdef int values_field(Record record, name, Values& values, length) except -1
@@ -111,7 +108,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef StoredRows logged_rows
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
-    cdef vector[int32_t] at
+    cdef vector[int32_t] columns
     cdef bind(self)
     cdef record_met(self, Record record)
     cdef record_matrix(self, Record record)
@@ -125,11 +122,11 @@ cdef class FeatureSpace(MatrixSpace):
     cdef double* column(self, int32_t number) noexcept nogil
     cdef int lay_out(self) except -1 nogil
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil
+                  const vector[int32_t]& columns) except -1 nogil
 
 
 cdef class DualSpace(MatrixSpace):
-    cdef vector[int64_t] places  # of the rows mistaken so far in the pool
+    cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns
     # Products of the rows with each other, likewise; for norms and replays.
@@ -141,7 +138,7 @@ cdef class DualSpace(MatrixSpace):
     cdef double output
     cdef vector[double] replayed  # such products
     cdef vector[double] x  # those with the columns
-    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil
+    cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil
     cdef int look_up(self) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
     cdef void shift(self, double size) noexcept nogil

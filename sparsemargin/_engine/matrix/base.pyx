@@ -22,12 +22,12 @@ from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
 )
 from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
-from sparsemargin._engine.vectors cimport as_array, doubles, stored_vector, take
+from sparsemargin._engine.vectors cimport copied, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, flag, length_of, part, real, require, require_starts,
-    require_within, whole, writable
+    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_starts, require_within,
+    integer, writable
 )
 
 
@@ -38,38 +38,20 @@ cdef class Record:
         self.writing = state is None
         self.fields = {} if state is None else state
 
-    cdef bint flag(self, name, bint value) except *:
-        if self.writing:
-            self.fields[name] = bool(value)
-        return flag(self.fields, name)
-
-    cdef int64_t whole(self, name, int64_t value, low, high) except? -1:
-        if self.writing:
-            self.fields[name] = value
-        return whole(self.fields, name, low, high)
-
-    cdef double real(self, name, double value) except *:
-        if self.writing:
-            self.fields[name] = value
-            return value
-        return real(self.fields, name, -INFINITY, INFINITY)
+    def field(self, name, value, check, *limits):
+        """The value, that is written; or the one read, which `check` of state.py looks at."""
+        if not self.writing:
+            return check(self.fields, name, *limits)
+        self.fields[name] = value
+        return value
 
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1:
     """Of that length; None: of any."""
     if record.writing:
-        if stored_vector is vector[int32_t]:
-            dtype = np.int32
-        elif stored_vector is vector[int64_t]:
-            dtype = np.int64
-        elif stored_vector is vector[float]:
-            dtype = np.float32
-        else:
-            dtype = np.float64
-        record.fields[name] = as_array(values.data(), values.size(), dtype)
+        record.fields[name] = copied(values)
         return OK
-    return take(values, name, record.fields,
-                length_of(record.fields, name) if length is None else length)
+    return take(values, name, record.fields, length)
 
 
 cdef int values_field(Record record, name, Values& values, length) except -1:
@@ -122,19 +104,15 @@ cdef class MatrixSpace:
 
     cdef int move(self, double step) except -1 nogil:
         """v <- v + step * x, the matrix with it, and w as it then is."""
-        return OK
 
     cdef int log_row(self) except -1 nogil:
         """Log the row of the correction under way."""
-        return OK
 
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
         """Let the row of that correction in another's log be the one under way."""
-        return OK
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
         """1 / ||w||_q; 0 where w is 0."""
-        return 1.0
 
     cdef int correct(self, double step, int64_t number) except -1 nogil:
         """A mistake on the row at hand, called by that number."""
@@ -175,18 +153,18 @@ cdef class MatrixSpace:
     @property
     def mistaken_rows(self):
         """Number of each mistake's row, shape (corrections,)."""
-        return as_array(self.mistakes.data(), self.mistakes.size(), np.int64)
+        return copied(self.mistakes)
 
     def sum_of_hypotheses(self):
         """Each as often as it lasted, over the basis."""
-        return doubles(self.total) + (self.trials - self.begin) * self.unit * doubles(self.w)
+        return copied(self.total) + (self.trials - self.begin) * self.unit * copied(self.w)
 
     def hypothesis(self):
         """The vector that predicts, over the basis; the same array until the next trial."""
         moment = self.trials, self.corrections
         if self.predictor is None or self.predictor[0] != moment:
             vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
-                      else doubles(self.w) * self.unit)
+                      else copied(self.w) * self.unit)
             self.predictor = moment, vector
         return self.predictor[1]
 
@@ -201,7 +179,7 @@ cdef class MatrixSpace:
     @property
     def begins(self):
         """Trials before each logged correction."""
-        return as_array(self.logged_begins.data(), self.logged_begins.size(), np.int64)
+        return copied(self.logged_begins)
 
     # ---------------------------------------------------------------------------------- copies
 
@@ -224,13 +202,13 @@ cdef class MatrixSpace:
 
     cdef record(self, Record record):
         """Write or read the state, field by field."""
-        self.full = record.flag("full", self.full)
-        self.trials = record.whole("trials", self.trials, 0, MAX_TRIALS)
-        self.corrections = record.whole("corrections", self.corrections, 0, MAX_TRIALS)
-        self.updates = record.whole("updates", self.updates, 0, self.corrections)
-        self.limit = record.whole("limit", self.limit, -1, MAX_TRIALS)
-        self.begin = record.whole("begin", self.begin, 0, self.trials)
-        self.unit = record.real("unit", self.unit)
+        self.full = record.field("full", self.full, flag)
+        self.trials = record.field("trials", self.trials, integer, 0, MAX_TRIALS)
+        self.corrections = record.field("corrections", self.corrections, integer, 0, MAX_TRIALS)
+        self.updates = record.field("updates", self.updates, integer, 0, self.corrections)
+        self.limit = record.field("limit", self.limit, integer, -1, MAX_TRIALS)
+        self.begin = record.field("begin", self.begin, integer, 0, self.trials)
+        self.unit = record.field("unit", self.unit, real, -INFINITY, INFINITY)
 
     cdef int64_t n_logged(self) noexcept:
         return self.corrections if self.logged else 0
@@ -241,7 +219,7 @@ cdef class MatrixSpace:
         vector_field(record, "w", self.w, n)
         vector_field(record, "v", self.v, n)
         vector_field(record, "total", self.total, n if self.averaged else n_total)
-        self.nonzero = record.whole("nonzero", self.nonzero, 0, n)
+        self.nonzero = record.field("nonzero", self.nonzero, integer, 0, n)
         vector_field(record, "mistakes", self.mistakes, self.corrections)
         vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
         vector_field(record, "logged_begins", self.logged_begins, self.n_logged())
@@ -261,10 +239,8 @@ def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, const int64_t[::1
         The first of them.
     used : ndarray of shape (n_used,)
         Which entries of w are asked for; they rise.
-    vectors : ndarray of shape (n_used, n_corrections)
-        Gets these after each correction.
-    units : ndarray of shape (n_corrections,)
-        Gets what each of the vectors counts with.
+    vectors, units : ndarray of shape (n_used, n_corrections) and (n_corrections,)
+        Get these after each correction, and what each of the vectors counts with.
     largest : ndarray of shape (n_used,)
         Magnitudes that these entries have come to; brought up to date.
     """
@@ -301,18 +277,18 @@ cdef void multiply_symmetric(const double* triangle, const double* x, double* ou
 cdef class DualSpace(MatrixSpace):
     """A space over the rows mistaken: in dual variables, which any kernel will do for."""
 
-    cdef int64_t add_row(self, int64_t place, const double* products) except -1 nogil:
-        """Let a row of the pool, whose products with the label's are given, be one of these; which
+    cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil:
+        """Let the row of a slot, whose products with the label's are given, be one of these; which
         it is."""
         if self.normalized or self.logged:
-            self.gram.insert(self.gram.end(), products, products + self.places.size())
+            self.gram.insert(self.gram.end(), products, products + self.slot_of.size())
             self.gram.push_back(1.0)
-        self.places.push_back(place)
+        self.slot_of.push_back(slot)
         self.w.push_back(0.0)
         self.v.push_back(0.0)
         if self.averaged:
             self.total.push_back(0.0)
-        return self.places.size() - 1
+        return self.slot_of.size() - 1
 
     cdef int look_up(self) except -1 nogil:
         """x <- products of the row at hand with the columns."""
@@ -378,37 +354,37 @@ cdef class DualSpace(MatrixSpace):
     def can_grow(self, Py_ssize_t n_rows):
         """Whether so many more rows may be the label's: their products with each other, which
         norms and replays take, may be as large as the matrix."""
-        cdef Py_ssize_t n = self.places.size() + n_rows
+        cdef Py_ssize_t n = self.slot_of.size() + n_rows
         return not (self.normalized or self.logged) or 4 * n * (n + 1) <= self.room
 
-    def renumber(self, int64_t base, const int64_t[::1] places):
-        """Give rows that were at base + i their places in the pool."""
-        cdef Py_ssize_t j = self.places.size()
-        while j > 0 and self.places[j - 1] >= base:
+    def renumber(self, int64_t base, const int64_t[::1] slots):
+        """Give rows that were at base + i their slots in the support set."""
+        cdef Py_ssize_t j = self.slot_of.size()
+        while j > 0 and self.slot_of[j - 1] >= base:
             j -= 1
-            self.places[j] = places[self.places[j] - base]
+            self.slot_of[j] = slots[self.slot_of[j] - base]
 
     @property
-    def support(self):
-        """Places in the pool of the rows mistaken so far."""
-        return as_array(self.places.data(), self.places.size(), np.int64)
+    def slots(self):
+        """Of the rows mistaken so far, in the support set."""
+        return copied(self.slot_of)
 
     @property
     def n_support(self):
         """Rows that the hypothesis is made of."""
-        return self.places.size() if self.logged else int(np.count_nonzero(self.hypothesis()))
+        return self.slot_of.size() if self.logged else int(np.count_nonzero(self.hypothesis()))
 
     @property
     def nbytes(self):
         """Bytes of the matrix, the vectors and the log."""
         return 8 * (self.matrix.size() + self.gram.size() + self.columns.size()
-                    + self.places.size() + self.w.size() + self.v.size()
+                    + self.slot_of.size() + self.w.size() + self.v.size()
                     + self.total.size() + self.mistakes.size() + 3 * self.logged_rows.size())
 
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
-        vector_field(record, "places", self.places, None)
-        n, k = <int64_t> self.places.size(), self.updates
+        vector_field(record, "places", self.slot_of, None)
+        n, k = <int64_t> self.slot_of.size(), self.updates
         require(len(np.unique(record.fields["places"])) == n, "'places' hold a row twice")
         require_within("places", record.fields["places"], 0, MAX_TRIALS)
         self.record_vectors(record, n, 0)
@@ -440,7 +416,7 @@ def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1
     which : ndarray of shape (n_rows,)
         Which of the label's rows each is, -1 for none; brought up to date.
     base : int
-        Row i of the block, where it is a new one of the label's, gets place base + i.
+        Row i of the block, where it is a new one of the label's, gets slot base + i.
 
     Returns
     -------

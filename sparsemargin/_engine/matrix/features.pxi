@@ -6,9 +6,8 @@ cdef class FeatureSpace(MatrixSpace):
     Parameters
     ----------
     n_features : int
-    p : float
-    bias : float
-        Value of the intercept's coordinate; 0: there is none.
+    p, bias : float
+        The norm; the value of the intercept's coordinate, 0: there is none.
     single : bool
         Whether rows are stored as float32.
     solver : {"auto", "implicit", "primal"}
@@ -55,10 +54,10 @@ cdef class FeatureSpace(MatrixSpace):
         """v <- v + step * x."""
         cdef size_t j
         cdef double before
-        for j in range(self.at.size()):
-            before = self.v[self.at[j]]
-            self.v[self.at[j]] = before + step * self.x[j]
-            self.nonzero += (self.v[self.at[j]] != 0.0) - (before != 0.0)
+        for j in range(self.columns.size()):
+            before = self.v[self.columns[j]]
+            self.v[self.columns[j]] = before + step * self.x[j]
+            self.nonzero += (self.v[self.columns[j]] != 0.0) - (before != 0.0)
 
     cdef int widen(self) except -1 nogil:
         """Let the vectors reach as far as the features met."""
@@ -69,14 +68,14 @@ cdef class FeatureSpace(MatrixSpace):
         return OK
 
     cdef int log_row(self) except -1 nogil:
-        self.logged_rows.append(self.x, self.at)
+        self.logged_rows.append(self.x, self.columns)
         return OK
 
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
         cdef size_t j
-        (<FeatureSpace> log).logged_rows.read(e, self.x, self.at)
-        for j in range(self.at.size()):
-            self.n_met = max(self.n_met, self.at[j] + 1)
+        (<FeatureSpace> log).logged_rows.read(e, self.x, self.columns)
+        for j in range(self.columns.size()):
+            self.n_met = max(self.n_met, self.columns[j] + 1)
         return self.widen()
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
@@ -92,8 +91,7 @@ cdef class FeatureSpace(MatrixSpace):
         return 1.0 / (peak * pow(total, 1.0 / q))
 
     cdef double cost(self) noexcept nogil:
-        """About how many multiplications the next correction takes."""
-        return 0.0
+        """About how many multiplications the next correction takes: known to subclasses."""
 
     # ---------------------------------------------------------------------------- the n x n form
 
@@ -119,23 +117,22 @@ cdef class FeatureSpace(MatrixSpace):
         """Go over to the n x n form."""
         cdef int64_t i
         cdef vector[double] x
-        cdef vector[int32_t] at
+        cdef vector[int32_t] columns
         cdef StoredRows none
         self.matrix.assign(self.side() * self.side(), 0.0)
         self.n_laid_out = 1
         self.z.resize(self.n_met)
         for i in range(self.rows.count()):
-            self.rows.read(i, x, at)
-            self.fold(i, x, at)
+            self.rows.read(i, x, columns)
+            self.fold(i, x, columns)
         self.primal = True
         none.values.single = self.rows.values.single
         self.rows = none
         return OK
 
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil:
+                  const vector[int32_t]& columns) except -1 nogil:
         """Let the n x n form take in stored row i."""
-        return OK
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """As `LinearSpace.resize`.
@@ -210,13 +207,14 @@ cdef class FeatureSpace(MatrixSpace):
     # ---------------------------------------------------------------------------------- copies
 
     def __setstate__(self, state):
-        whole(part(state, "settings"), "n_features", 0, length_of(state, "place_of"))
+        integer(part(state, "settings"), "n_features", 0,
+              len(array_of(state, "place_of", np.int32, (None,))))
         super().__setstate__(state)
 
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
-        whole(self.settings, "primal_room", 0, self.room)
-        self.rows_taken = record.whole("rows_taken", self.rows_taken, 0, MAX_TRIALS)
+        integer(self.settings, "primal_room", 0, self.room)
+        self.rows_taken = record.field("rows_taken", self.rows_taken, integer, 0, MAX_TRIALS)
         self.record_met(record)
         rows_field(record, "logged_rows", self.logged_rows, self.n_met)
         require(self.logged_rows.count() == self.n_logged(),
@@ -229,7 +227,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_met(self, Record record):
         """The numbers of the features met, each of one coordinate."""
         most = min(self.n_coordinates + 1, INT32_MAX)
-        self.n_met = record.whole("n_seen", self.n_met, 1, most)
+        self.n_met = record.field("n_seen", self.n_met, integer, 1, most)
         if record.writing:
             record.fields["place_of"] = self.met
             return
@@ -244,8 +242,8 @@ cdef class FeatureSpace(MatrixSpace):
 
     cdef record_matrix(self, Record record):
         asked_for = self.primal
-        self.primal = record.flag("primal", self.primal)
-        self.n_laid_out = record.whole("laid_out", self.n_laid_out, 0, self.n_met)
+        self.primal = record.field("primal", self.primal, flag)
+        self.n_laid_out = record.field("laid_out", self.n_laid_out, integer, 0, self.n_met)
         if record.writing:
             record.fields["matrix"] = self.part_met()
             return
@@ -265,7 +263,7 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
     cdef Py_ssize_t j, column
     cdef double value
     space.x.clear()
-    space.at.clear()
+    space.columns.clear()
     for j in range(row.nnz + (1 if space.bias else 0)):
         value = space.rows.values.stored(
             (row.values[j] if j < row.nnz else space.bias) * scale.factor / scale.norm)
@@ -276,7 +274,7 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
             space.numbers[column] = space.n_met
             space.n_met += 1
         space.x.push_back(value)
-        space.at.push_back(space.numbers[column])
+        space.columns.push_back(space.numbers[column])
     return space.widen()
 
 

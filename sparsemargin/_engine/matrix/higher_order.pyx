@@ -28,7 +28,7 @@ from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_p
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport OK
 
-from sparsemargin._engine.state import length_of, require
+from sparsemargin._engine.state import require
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
@@ -89,28 +89,28 @@ cdef class HigherOrderSpace(FeatureSpace):
         self.diagonal = 1.0
 
     cdef int move(self, double step) except -1 nogil:
-        cdef Py_ssize_t j, n = self.at.size()
-        cdef const int32_t* at = self.at.data()
+        cdef Py_ssize_t j, n = self.columns.size()
+        cdef const int32_t* columns = self.columns.data()
         cdef double along, rate, moved, entries = self.rows.n_entries(), side = self.side()
         self.u.resize(self.n_met)
         self.z.resize(self.n_met)
         self.g.resize(n)
         for j in range(n):
             self.g[j] = self.rows.values.stored(link(&self.minus_one, self.x[j]))
-        along = sparse_dot(self.g.data(), at, n, self.v.data())
+        along = sparse_dot(self.g.data(), columns, n, self.v.data())
         rate = self.rate(step * along)
         moved = step * (1.0 - rate) - rate * along
         if self.primal_pays(4.0 * COST_OF_COLUMN * entries, side * (side + 2.0 * n)):
             self.lay_out()
         self.move_v(step)
         if self.primal:
-            self.multiply(self.x, self.at)
+            self.multiply(self.x, self.columns)
         else:
             self.apply_factors()
         if self.p == 2.0 and not self.primal:
             add_multiple(self.w.data(), self.z.data(), moved, self.n_met)
-            add_sparse(self.w.data(), -rate * sparse_dot(self.x.data(), at, n, self.w.data()),
-                       self.x.data(), at, n)
+            add_sparse(self.w.data(), -rate * sparse_dot(self.x.data(), columns, n, self.w.data()),
+                       self.x.data(), columns, n)
         else:
             add_multiple(self.u.data(), self.z.data(), moved, self.n_met)
         if rate > 0.0:
@@ -136,11 +136,11 @@ cdef class HigherOrderSpace(FeatureSpace):
         cdef size_t j
         self.updates += 1
         if self.primal:
-            for j in range(self.at.size()):
-                add_multiple(self.column(self.at[j]), self.z.data(), -rate * self.g[j],
+            for j in range(self.columns.size()):
+                add_multiple(self.column(self.columns[j]), self.z.data(), -rate * self.g[j],
                              self.n_met)
             return OK
-        self.rows.append(self.x, self.at)
+        self.rows.append(self.x, self.columns)
         if self.p != 2.0:
             self.links.append(self.g)
         self.rates.push_back(rate)
@@ -166,31 +166,31 @@ cdef class HigherOrderSpace(FeatureSpace):
     cdef void apply_factors(self) noexcept nogil:
         """z <- B x; for p = 2, where w can do without u, B^T B x."""
         fill(self.z.begin(), self.z.end(), 0.0)
-        add_sparse(self.z.data(), 1.0, self.x.data(), self.at.data(), self.at.size())
+        add_sparse(self.z.data(), 1.0, self.x.data(), self.columns.data(), self.columns.size())
         self.rows.apply(self.z.data(), self.stored_links()[0], self.rates)
         if self.p == 2.0:
             self.rows.apply_transposed(self.z.data(), self.stored_links()[0], self.rates)
 
     cdef double cost(self) noexcept nogil:
         if self.primal:
-            return <double> self.n_met * (self.n_met + 2 * self.at.size())
+            return <double> self.n_met * (self.n_met + 2 * self.columns.size())
         return 4.0 * (self.rows.n_entries() + self.n_met)
 
     # ----------------------------------------------------------------------- B column by column
 
-    cdef void multiply(self, const vector[double]& x, const vector[int32_t]& at) noexcept nogil:
+    cdef void multiply(self, const vector[double]& x, const vector[int32_t]& columns) noexcept nogil:
         """z <- B x."""
         cdef size_t j
         fill(self.z.begin(), self.z.end(), 0.0)
         for j in range(x.size()):
-            add_multiple(self.z.data(), self.column(at[j]), x[j], self.n_met)
+            add_multiple(self.z.data(), self.column(columns[j]), x[j], self.n_met)
 
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil:
+                  const vector[int32_t]& columns) except -1 nogil:
         cdef size_t j
-        self.multiply(x, at)
-        for j in range(at.size()):
-            add_multiple(self.column(at[j]), self.z.data(),
+        self.multiply(x, columns)
+        for j in range(columns.size()):
+            add_multiple(self.column(columns[j]), self.z.data(),
                          -self.rates[i] * self.stored_links().at(self.rows.start[i] + j),
                          self.n_met)
         return OK

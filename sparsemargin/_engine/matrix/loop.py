@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +11,59 @@ from functools import partial
 
 import numpy as np
 
-from sparsemargin._engine.fitting.progress import Forecast
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.loop import BLOCK
 from sparsemargin._engine.kernel.outputs import single_blas, unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+
+# Seconds that a pass must be expected to take for a warning, and after which that is first asked.
+_LONG = 90.0
+_SOON = 3.0
+
+
+class Forecast:
+    """A warning, once, that a pass will take minutes as its mistakes get dearer.
+
+    A mistake of a matrix Perceptron costs at least in proportion to those that changed the matrix
+    before, so that k of them take time in proportion to their square.
+    """
+
+    def __init__(self, space: LabelSpaces | DualSpaces):
+        self.space = space
+        self.told = space.spaces[0].most_updates >= 0  # bounded matrices do not grow
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self.started, self.first = time.perf_counter(), self._updates()
+
+    def tell(self, part: float, stacklevel: int) -> None:
+        """Warn, if there is reason to, once that part of the pass has been made."""
+        took = time.perf_counter() - self.started
+        if self.told or took < _SOON:
+            return
+        now = self._updates()
+        last = self.first + (now - self.first) / part
+        done = (now**2 - self.first**2).sum()
+        if done <= 0:
+            return
+        seconds = took * (last**2 - self.first**2).sum() / done
+        if seconds >= _LONG:
+            self.told = True
+            warnings.warn(
+                f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
+                "so far, and each costs more the more there were. max_updates=1000 bounds that, "
+                "most often at no loss. Ctrl-C ends the fit and keeps what it has learned.",
+                stacklevel=stacklevel,
+            )
+
+    def _updates(self) -> np.ndarray:
+        """Of each label; none where an n x n matrix makes all mistakes cost the same."""
+        return np.array(
+            [0.0 if getattr(space, "primal", False) else space.updates
+             for space in self.space.spaces]
+        )  # fmt: skip
 
 
 class MatrixLoop(Loop):
@@ -105,8 +153,8 @@ class FeatureLoop(MatrixLoop):
 class DualLoop(MatrixLoop):
     """The loop in dual variables.
 
-    The kernel of a block of rows with the pool and with each other is worked out once for all
-    labels. The task's `kept` has the places of its rows in the pool.
+    The kernel of a block of rows with the support set and with each other is worked out once for
+    all labels. The task's `row_state` has the slots of its rows in that set.
     """
 
     first_span = longest_span = BLOCK
@@ -114,9 +162,7 @@ class DualLoop(MatrixLoop):
 
     def __init__(self, space: DualSpaces, task: Task):
         super().__init__(space, task)
-        m = len(task.codes)
-        places = np.full(m, -1, dtype=np.int64) if task.kept is None else task.kept[0]
-        self.places = np.asarray(places)
+        self.slots = task.slots(space.n_support)
 
     def _learn(self, which: np.ndarray) -> float:
         self._check_room(len(which))
@@ -133,7 +179,7 @@ class DualLoop(MatrixLoop):
             raise ValueError(
                 "normalize_hypotheses=True and the hypotheses that are replayed take the products "
                 "of all mistaken rows with each other, and those of "
-                f"{max(len(space.support) for space in spaces)} rows of a label are as many "
+                f"{max(len(space.slots) for space in spaces)} rows of a label are as many "
                 "as may be kept. Pass normalize_hypotheses=False and hypothesis='average'."
             )
 
@@ -147,10 +193,10 @@ class _Block:
         self.rows, self.numbers = rows, rows + space.rows_taken
         self.points = space.kernel.points(task.rows, rows)
         self.square = np.ascontiguousarray(space.kernel.square(self.points))
-        self.places = loop.places[rows]
+        self.slots = loop.slots[rows]
         self.products = np.empty((len(rows), 0))
         if self.base:
-            support = space.pool.points
+            support = space.support.points
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [
             np.where(self.points.lengths > 0, loop._steps(label, rows), 0.0)
@@ -160,28 +206,28 @@ class _Block:
 
     def _which(self, label: int) -> np.ndarray:
         """Which of the label's rows each is; -1 for none."""
-        support = self.spaces[label].support
+        slots = self.spaces[label].slots
         which = np.full(self.base + 1, -1, dtype=np.int64)
-        which[support] = np.arange(len(support))
-        return which[self.places]
+        which[slots] = np.arange(len(slots))
+        return which[self.slots]
 
     def learn(self, label: int) -> float:
         """Let a label make its trials; about how many multiplications they took."""
         space, n = self.spaces[label], len(self.rows)
-        support = space.support
-        products = np.empty((n, len(support) + n))
-        products[:, : len(support)] = self.products.take(support, axis=1)
+        slots = space.slots
+        products = np.empty((n, len(slots) + n))
+        products[:, : len(slots)] = self.products.take(slots, axis=1)
         return learn_products(
             space, products, self.square, self.steps[label], self.which[label], self.numbers,
             self.base,
         )  # fmt: skip
 
     def close(self, loop: DualLoop) -> None:
-        """Let the new rows that labels have taken into the pool."""
-        joining = np.flatnonzero((self.places < 0) & (np.max(self.which, axis=0) >= 0))
-        self.places[joining] = self.base + np.arange(len(joining))
-        loop.places[self.rows] = self.places
-        loop.space.adopt(self.points.take(joining), self.numbers[joining], self.places)
+        """Let the new rows that labels have taken into the support set."""
+        joining = np.flatnonzero((self.slots < 0) & (np.max(self.which, axis=0) >= 0))
+        self.slots[joining] = self.base + np.arange(len(joining))
+        loop.slots[self.rows] = self.slots
+        loop.space.adopt(self.points.take(joining), self.numbers[joining], self.slots)
 
 
 @contextmanager
@@ -198,6 +244,6 @@ def matrix_loop(
     try:
         with single_blas():
             yield loop
-        task.kept = loop.places, None
+        task.row_state = loop.slots, None
     finally:
         space.kernel.forget_rows()

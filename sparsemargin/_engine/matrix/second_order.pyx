@@ -3,7 +3,7 @@
 With ``v = S beta``, ``w = (a I + S S^T)^-1 v`` is ``S alpha``, ``alpha = (a I + S^T S)^-1 beta``.
 The Cholesky factor L of that k x k matrix grows by a row a mistake. Over the features met, where L
 and S have come to cost more than an n x n matrix would, the factor of ``a I + S S^T`` is kept, and
-turned by one row a mistake.
+updated by one row a mistake.
 """
 
 from libc.math cimport hypot, sqrt
@@ -77,18 +77,18 @@ cdef class SecondOrderSpace(FeatureSpace):
         self.diagonal = sqrt(a)
 
     cdef int move(self, double step) except -1 nogil:
-        cdef Py_ssize_t i, k = self.rows.count(), n = self.at.size()
-        cdef const int32_t* at = self.at.data()
+        cdef Py_ssize_t i, k = self.rows.count(), n = self.columns.size()
+        cdef const int32_t* columns = self.columns.data()
         cdef double side = self.side(), entries = self.rows.n_entries()
         self.z.resize(self.n_met)
         self.move_v(step)
         if self.primal_pays(<double> k * k + 2.0 * COST_OF_COLUMN * entries, 2.0 * side * side):
             self.lay_out()
         fill(self.z.begin(), self.z.end(), 0.0)
-        add_sparse(self.z.data(), 1.0, self.x.data(), at, n)
+        add_sparse(self.z.data(), 1.0, self.x.data(), columns, n)
         if self.primal:
             if self.may_update(0):
-                self.turn(self.z.data())
+                self.rotate_in(self.z.data())
                 self.updates += 1
             self.solve()
             return OK
@@ -98,8 +98,8 @@ cdef class SecondOrderSpace(FeatureSpace):
         if self.may_update(8 * (self.factor.size() + k + 1) + 4 * self.rows.n_entries()
                            + self.rows.values.n_bytes()):
             grow(self.factor, self.forward, self.solved, self.a,
-                 sparse_dot(self.x.data(), at, n, self.z.data()), step)
-            self.rows.append(self.x, self.at)
+                 sparse_dot(self.x.data(), columns, n, self.z.data()), step)
+            self.rows.append(self.x, self.columns)
             self.updates += 1
             fill(self.w.begin(), self.w.end(), 0.0)
             self.rows.combine(self.w.data(), self.solved.data())
@@ -123,7 +123,7 @@ cdef class SecondOrderSpace(FeatureSpace):
         """Row of the upper triangular R, ``R^T R = a I + S S^T``, from its diagonal on."""
         return self.column(number) + number
 
-    cdef void turn(self, double* x) noexcept nogil:
+    cdef void rotate_in(self, double* x) noexcept nogil:
         """R^T R <- R^T R + x x^T by plane rotations; x is used up."""
         cdef int32_t i
         cdef double length
@@ -150,10 +150,10 @@ cdef class SecondOrderSpace(FeatureSpace):
                                          self.n_met - i - 1)) / row[0]
 
     cdef int fold(self, size_t i, const vector[double]& x,
-                  const vector[int32_t]& at) except -1 nogil:
+                  const vector[int32_t]& columns) except -1 nogil:
         fill(self.z.begin(), self.z.end(), 0.0)
-        add_sparse(self.z.data(), 1.0, x.data(), at.data(), at.size())
-        self.turn(self.z.data())
+        add_sparse(self.z.data(), 1.0, x.data(), columns.data(), columns.size())
+        self.rotate_in(self.z.data())
         return OK
 
     cdef int lay_out(self) except -1 nogil:

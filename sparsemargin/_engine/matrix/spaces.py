@@ -9,13 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin._engine.kernel.functions import Kernel
-from sparsemargin._engine.kernel.states import (
-    kernel_state,
-    restored_kernel,
-    restored_support,
-    support_state,
-)
+from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.matrix.base import learn_rows, outputs
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
@@ -24,28 +18,29 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
     MAX_TRIALS,
     array_of,
+    integer,
     part,
     real,
     require,
     require_within,
-    whole,
 )
 
 #: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
 MATRIX_MEMORY = 1 << 30
 
 
-class SpacePerLabel:
-    """Spaces that know nothing of each other.
+def _common(name: str) -> Any:
+    """What the spaces of all labels have alike."""
+    return property(lambda self: getattr(self.spaces[0], name))
 
-    Parameters
-    ----------
-    spaces : list
-        All alike.
-    """
+
+class SpacePerLabel:
+    """Spaces, all alike, that know nothing of each other."""
 
     #: Names of the classes that the spaces may be of.
     kinds: ClassVar[dict[str, Any]] = {}
+
+    logged = _common("logged")
 
     def __init__(self, spaces: list[Any]):
         self.spaces, self.n_labels = spaces, len(spaces)
@@ -61,21 +56,17 @@ class SpacePerLabel:
         require(isinstance(kind, str) and kind in self.kinds, f"there is no space {kind!r}")
         require(isinstance(states, list) and len(states) > 0, "it has no spaces")
         settings = part(states[0], "settings")
-        whole(settings, "room", 0, MATRIX_MEMORY // len(states))
+        integer(settings, "room", 0, MATRIX_MEMORY // len(states))
         spaces = []
-        for of_label in states:
-            require(part(of_label, "settings") == settings, "its spaces are not alike")
+        for each in states:
+            require(part(each, "settings") == settings, "its spaces are not alike")
             spaces.append(self.kinds[kind].__new__(self.kinds[kind]))
-            spaces[-1].__setstate__(of_label)
+            spaces[-1].__setstate__(each)
         SpacePerLabel.__init__(self, spaces)
 
     def per_label(self, name: str) -> np.ndarray:
         """The scalars called `name`, shape (n_labels,)."""
         return np.array([getattr(space, name) for space in self.spaces])
-
-    @property
-    def logged(self) -> bool:
-        return bool(self.spaces[0].logged)
 
     @property
     def trials(self) -> int:
@@ -111,24 +102,11 @@ class LabelSpaces(SpacePerLabel):
 
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
 
+    p, bias = _common("p"), _common("bias")
+    n_features, rows_taken = _common("n_features"), _common("rows_taken")
+
     def __init__(self, make: Callable[[], Any], n_labels: int):
         super().__init__([make() for _ in range(n_labels)])
-
-    @property
-    def p(self) -> float:
-        return float(self.spaces[0].p)
-
-    @property
-    def bias(self) -> float:
-        return float(self.spaces[0].bias)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.spaces[0].n_features)
-
-    @property
-    def rows_taken(self) -> int:
-        return int(self.spaces[0].rows_taken)
 
     def resize(self, n_features: int, first: int = 0) -> None:
         """As `LinearSpace.resize`."""
@@ -147,8 +125,8 @@ class LabelSpaces(SpacePerLabel):
     def outputs(self, rows: Csr) -> np.ndarray:
         """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
         result = np.empty((rows.n_rows, self.n_labels))
-        for space, of_label in zip(self.spaces, result.T, strict=True):
-            outputs(space, rows, of_label)
+        for space, out in zip(self.spaces, result.T, strict=True):
+            outputs(space, rows, out)
         return result
 
     def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
@@ -186,26 +164,26 @@ class DualSpaces(SpacePerLabel):
     def __init__(self, kernel: Kernel, n_features: int, make: Callable[[], Any], n_labels: int):
         super().__init__([make() for _ in range(n_labels)])
         self.kernel, self.n_features = kernel, n_features
-        self.pool = SupportSet()
+        self.support = SupportSet()
         self.origin = np.empty(0, dtype=np.int64)
         self.rows_taken = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "kernel": kernel_state(self.kernel), "bias": self.bias, "n_features": self.n_features,
-            "pool": support_state(self.pool), "origin": self.origin, "rows_taken": self.rows_taken,
+            "kernel": self.kernel.saved(), "bias": self.bias, "n_features": self.n_features,
+            "pool": self.support.filled, "origin": self.origin, "rows_taken": self.rows_taken,
             **super().__getstate__(),
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.n_features = whole(state, "n_features", 1, sys.maxsize // 8)
+        self.n_features = integer(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
-        self.pool = restored_support(part(state, "pool"), self.kernel, self.n_features)
-        self.rows_taken = whole(state, "rows_taken", 0, MAX_TRIALS)
+        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
+        self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
-            require_within("places", space.support, 0, self.n_support - 1)
+            require_within("places", space.slots, 0, self.n_support - 1)
 
     @property
     def bias(self) -> float:
@@ -213,44 +191,43 @@ class DualSpaces(SpacePerLabel):
 
     @property
     def n_support(self) -> int:
-        return len(self.pool)
+        return len(self.support)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the pool and of the labels' spaces."""
-        return self.pool.nbytes + sum(space.nbytes for space in self.spaces)
+        """Bytes of the support set and of the labels' spaces."""
+        return self.support.nbytes + sum(space.nbytes for space in self.spaces)
 
     def count_rows(self, n_rows: int) -> None:
         """Number the rows of the next stream on from these."""
         self.rows_taken += n_rows
 
-    def adopt(self, points: Points, rows: np.ndarray, places: np.ndarray) -> None:
-        """Let rows of a block into the pool, at its end.
+    def adopt(self, points: Points, rows: np.ndarray, slots: np.ndarray) -> None:
+        """Let rows of a block into the support set, at its end.
 
         Parameters
         ----------
         points : Points
         rows : ndarray of shape (n_joined,)
             What they are called in `origin`.
-        places : ndarray of shape (n_block,)
-            Those of all rows of the block, which labels have numbered on from the pool's end.
+        slots : ndarray of shape (n_block,)
+            Those of all rows of the block, which labels have numbered on from the set's end.
         """
         base = self.n_support
         for space in self.spaces:
-            space.renumber(base, places)
+            space.renumber(base, slots)
         if len(rows):
-            self.pool.extend(points)
+            self.support.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
     def coefficients(self) -> np.ndarray:
-        """Of each row of the pool in the hypothesis, shape (n_labels, n_support)."""
+        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
         result = np.zeros((self.n_labels, self.n_support))
-        lengths = self.pool.points.lengths
-        for space, of_label in zip(self.spaces, result, strict=True):
-            places = space.support
-            of_label[places] = space.hypothesis() / lengths[places]
+        lengths = self.support.points.lengths
+        for space, coefficients in zip(self.spaces, result, strict=True):
+            coefficients[space.slots] = space.hypothesis() / lengths[space.slots]
         return result
 
     def count_support(self) -> np.ndarray:
-        """Rows of the pool that each label's hypothesis is made of, shape (n_labels,)."""
+        """Rows of the support set that each label's hypothesis is made of, shape (n_labels,)."""
         return self.per_label("n_support")
