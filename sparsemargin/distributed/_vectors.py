@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._differences import Difference, multiplied
 from sparsemargin.distributed._trials import added, make_trials
@@ -131,6 +131,44 @@ def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
     return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
 
 
+# What a space has learned in an epoch, as arrays of shape (n_coordinates, n_vectors), and what it
+# begins the next one with.
+
+
+def dual(space: LinearSpace) -> np.ndarray:
+    """The dual vectors, float64."""
+    return np.asarray(space.of_labels(space.t) * space.labels["scale"])
+
+
+def summed(space: LinearSpace) -> np.ndarray:
+    """Sum of the hypotheses, each as often as it lasted, float64."""
+    labels, unit = space.labels, space.sigma
+    if space.normalizes:
+        norm = labels["norm"]
+        unit = np.divide(unit, norm, out=np.zeros_like(unit), where=norm > 0.0)
+    times = labels["Z"] + (space.trials - labels["begin"]) * unit
+    every, (_, _, pending) = np.arange(space.width), space.factors()
+    kept = counted_of(space.g, space.acc, space.synced, every, pending)
+    return np.asarray(times * space.of_labels(space.g) + space.of_labels(kept))
+
+
+def noted(space: LinearSpace) -> np.ndarray:
+    """Where the sum of the hypotheses is no multiple of the weights: bool."""
+    return np.asarray((space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0))
+
+
+def take_sums(space: LinearSpace, sums: Any, trials: int) -> None:
+    """Let the average have counted hypotheses that come to these sums in so many trials."""
+    for name in ("Z", "unit_peak", "idle", "flushes"):
+        space.labels[name] = 0
+    space.labels["stopped"], space.labels["begin"] = -1, trials
+    space.begin_after(trials)
+    if space.averages:
+        space.of_labels(space.acc)[...] = sums
+        space.synced[...] = 0
+        space.pending[...] = 0.0
+
+
 class VectorEpoch:
     """An epoch on one shard."""
 
@@ -142,7 +180,7 @@ class VectorEpoch:
         self.mistakes: int | None = 0
         self.space.place_dual(self.theta)
         self.placed = self.space.per_label("scale").copy(), self._shift()
-        self.space.take_sums(0.0, 0)
+        take_sums(self.space, 0.0, 0)
         for name, values in start.scalars.items():
             self.space.per_label(name)[:] = values
 
@@ -152,12 +190,12 @@ class VectorEpoch:
     def update(self) -> VectorUpdate:
         space, theta = self.space, self.theta
         with np.errstate(over="ignore"):
-            after = space.dual().astype(theta.dtype)
+            after = dual(space).astype(theta.dtype)
         ratio = self._ratio()
         moved = after != multiplied(theta, ratio, theta.dtype)
         return VectorUpdate(
             Difference.between(theta, after, ratio, moved),
-            self._sums(moved | space.noted()) if space.averaged else None,
+            self._sums(moved | noted(space)) if space.averaged else None,
             scalars_of(space), space.trials, space.per_label("corrections") - self.before,
             self.mistakes,
         )  # fmt: skip
@@ -172,7 +210,7 @@ class VectorEpoch:
         return self.space.per_label("shift").copy()
 
     def _sums(self, noted: np.ndarray) -> Difference:
-        base, sums = without_scale(self.theta, self.space.p), self.space.summed()
+        base, sums = without_scale(self.theta, self.space.p), summed(self.space)
         # Where nothing was noted the sums are the base times one factor for each vector, which
         # the largest entry tells best.
         at = np.where(noted, 0.0, np.abs(base)).argmax(axis=0), np.arange(base.shape[1])
@@ -208,7 +246,7 @@ class VectorMixer:
 
     def _theta(self) -> np.ndarray:
         space = self.learner._space
-        return space.dual().astype(space.t.dtype)
+        return dual(space).astype(space.t.dtype)
 
     def start(self, epoch: int, *, whole: bool) -> VectorStart:
         """What an epoch begins with; whole: for those who know nothing of the epoch before."""
@@ -232,7 +270,7 @@ class VectorMixer:
         sums, mixed = self._held(self._summed(updates)), self._held(total)
         self.earlier, self.theta, self.ratio = self.theta, mixed, ratio
         space.place_dual(mixed)
-        space.take_sums(sums, trials)
+        take_sums(space, sums, trials)
         for name, values in self._scalars(updates, shares).items():
             space.per_label(name)[:] = values
 
@@ -265,7 +303,7 @@ class VectorMixer:
             return 0.0
         base, one = without_scale(self.theta, space.p), np.ones(self.theta.shape[1])
         sums = [each.sums for each in updates if each.sums is not None]
-        total = space.summed() + base * sum(each.ratio for each in sums)
+        total = summed(space) + base * sum(each.ratio for each in sums)
         for each in sums:
             each.add_to(total, base, one)
         return total

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderSpace, Label, Space, counted, refit
+    FirstOrderSpace, Label, Space, refit
 )
 from sparsemargin._engine.first_order.linear cimport (
     FLUSHES, Coordinates, keep_in_window, sum_afresh
@@ -268,43 +268,15 @@ cdef class LinearSpace(FirstOrderSpace):
 
     def theta(self):
         """The dual vectors, shape (n_labels, n_coordinates)."""
-        return np.ascontiguousarray(self.dual().T)
-
-    # ------------------------------------------------------------------ epochs apart, and mixed
-
-    def dual(self):
-        """The dual vectors, float64, shape (n_coordinates, n_labels)."""
-        return self.of_labels(self.t) * self.labels["scale"]
+        return np.ascontiguousarray((self.of_labels(self.t) * self.labels["scale"]).T)
 
     def place_dual(self, theta):
         """Let the dual vectors be these, of the type of the coordinates; what has been counted
-        stays as it is, and must be nothing or the average's own: see `take_sums`."""
+        stays as it is, and must be nothing or the average's own."""
         if self.is_single:
             place[float](self, self.singles, theta)
         else:
             place[double](self, self.doubles, theta)
-
-    def summed(self):
-        """Sum of the hypotheses of labels that all learn, each as often as it lasted, float64."""
-        times = np.array([counted(&self.c, l, self.trials) for l in range(self.c.n_labels)])
-        labels = np.arange(self.width)
-        summed = counted_of(self.g, self.acc, self.synced, labels, self.factors()[2])
-        return times * self.of_labels(self.g) + self.of_labels(summed)
-
-    def noted(self):
-        """Where the sum of the hypotheses is no multiple of the weights: bool."""
-        return (self.of_labels(self.acc) != 0) | (self.of_labels(self.synced) != 0)
-
-    def take_sums(self, sums, int64_t trials):
-        """Let the average have counted hypotheses that come to these sums in so many trials."""
-        for name in ("Z", "unit_peak", "idle", "flushes"):
-            self.labels[name] = 0
-        self.labels["stopped"] = -1
-        self.labels["begin"] = self.trials = trials
-        if self.c.averaged:
-            self.of_labels(self.acc)[...] = sums
-            self.synced[...] = 0
-            self.pending[...] = 0.0
 
     def begin_after(self, int64_t trials):
         """Let so many trials have been counted."""
