@@ -143,7 +143,7 @@ def dual(space: LinearSpace) -> np.ndarray:
 def summed(space: LinearSpace) -> np.ndarray:
     """Sum of the hypotheses, each as often as it lasted, float64."""
     labels, unit = space.labels, space.sigma
-    if space.normalizes:
+    if space.normalized:
         norm = labels["norm"]
         unit = np.divide(unit, norm, out=np.zeros_like(unit), where=norm > 0.0)
     times = labels["Z"] + (space.trials - labels["begin"]) * unit
@@ -163,7 +163,7 @@ def take_sums(space: LinearSpace, sums: Any, trials: int) -> None:
         space.labels[name] = 0
     space.labels["stopped"], space.labels["begin"] = -1, trials
     space.begin_after(trials)
-    if space.averages:
+    if space.averaged:
         space.of_labels(space.acc)[...] = sums
         space.synced[...] = 0
         space.pending[...] = 0.0
