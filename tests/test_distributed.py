@@ -305,7 +305,7 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
 
 
 @pytest.mark.parametrize("p", [2.5, 6, 60])
-@pytest.mark.parametrize("exponent", [-500, 500])
+@pytest.mark.parametrize("exponent", [-400, 400])
 def test_rows_of_any_length_are_mixed_alike(exponent, p):
     X, y = make_data(90, 400)
     how = {"algo": "pnorm", "p": p, "normalize": False, "random_state": 0, "max_iter": 3}

@@ -35,7 +35,7 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin._engine.first_order import joint_loop
+from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import task
 from sparsemargin.evaluation import margins
 from sparsemargin.io import blocks
@@ -401,7 +401,7 @@ def test_threads_change_nothing():
 
 
 def test_ctrl_c_keeps_what_was_learned(monkeypatch):
-    problem, calls = make_problem(0, 90, 10, 1.0, 0.2, n_classes=3), joint_loop.JointLoop.run_span
+    problem, calls = make_problem(0, 90, 10, 1.0, 0.2, n_classes=3), linear_loop.LinearLoop.run_span
 
     def interrupted(loop, order, start, *rest):
         if start > 30:
@@ -409,7 +409,7 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
         return calls(loop, order, start, *rest)
 
     monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 300)
-    monkeypatch.setattr(joint_loop.JointLoop, "run_span", interrupted)
+    monkeypatch.setattr(linear_loop.LinearLoop, "run_span", interrupted)
     model = ALMAClassifier(multi_class="joint", hypothesis="last", max_iter=None, random_state=0)
     with pytest.warns(UserWarning, match="Interrupted after"):
         model.fit(problem.X, problem.y)

@@ -163,7 +163,7 @@ def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
     assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [2.0**-600, 2.0**600])
+@pytest.mark.parametrize("size", [2.0**-400, 2.0**400])
 def test_margins_do_not_depend_on_the_scale_of_the_weights(size):
     X, y = make_problem()
     one, other = (

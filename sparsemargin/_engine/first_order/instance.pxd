@@ -19,7 +19,7 @@ cdef extern from *:
         std::vector<std::pair<int64_t, double>> entries;
         std::vector<uint32_t> marks;
 
-        void reach(size_t n) {
+        void reserve(size_t n) {
             if (columns.size() >= n) return;
             values.resize(2 * n), numbers.resize(2 * n), columns.resize(2 * n);
         }
@@ -31,7 +31,7 @@ cdef extern from *:
         vector[int64_t] columns
         vector[pair[int64_t, double]] entries
         vector[uint32_t] marks
-        void reach(size_t n) except + nogil
+        void reserve(size_t n) except + nogil
 
 
 cdef struct Instance:
@@ -69,7 +69,7 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
             return False
         elif known != NULL:
             known[0] = x.scale
-        work.reach(n + 1)
+        work.reserve(n + 1)
         for j in range(n):
             work.values[j] = row.values[j] * x.scale.factor
             work.columns[j] = row.columns[j]
@@ -95,7 +95,7 @@ cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
     for j in range(row.nnz):
         work.entries[j].first, work.entries[j].second = row.columns[j], row.values[j]
     sort(work.entries.begin(), work.entries.end())
-    work.reach(row.nnz + 1)
+    work.reserve(row.nnz + 1)
     for j in range(row.nnz):
         if n and work.columns[n - 1] == work.entries[j].first:
             work.values[n - 1] += work.entries[j].second
@@ -109,9 +109,9 @@ cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
 cdef inline int make_pair(Workspace& work, Instance* x, Py_ssize_t n_classes, Py_ssize_t plus,
                           Py_ssize_t minus) except -1 nogil:
     """Let the instance be the row for one class and its opposite for another, of coordinates
-    class by class for each feature."""
+    class by class for each feature. Its norm is the caller's to stretch; its smallest value stays."""
     cdef Py_ssize_t j, n = x.n
-    work.reach(2 * n)
+    work.reserve(2 * n)
     for j in range(n):
         work.values[n + j] = -work.values[j]
         work.columns[n + j] = work.columns[j] * n_classes + minus

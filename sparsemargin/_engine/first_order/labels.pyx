@@ -6,8 +6,8 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from sparsemargin._engine.first_order.rules cimport (
-    ALMA, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, PERCEPTRON, ROMMA, UNSCALED,
-    keeps_multipliers
+    ALMA, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, N_KINDS, PERCEPTRON, ROMMA,
+    UNSCALED, keeps_multipliers
 )
 from sparsemargin._engine.numerics.arithmetic cimport make_power
 
@@ -60,7 +60,7 @@ cdef class FirstOrderRule:
 
     def __setstate__(self, state):
         numbers = {name: real(state, name, -INFINITY, INFINITY) for name in NOTHING_SET}
-        self.rule = {"kind": integer(state, "kind", PERCEPTRON, ASCENT),
+        self.rule = {"kind": integer(state, "kind", 0, N_KINDS - 1),
                      "scaling": integer(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
 
     @property
@@ -190,7 +190,8 @@ cdef class FirstOrderSpace:
                 label.stopped = self.trials
 
     def mixture(self):
-        """The hypothesis as ``a * g + b * acc``.
+        """The hypothesis as ``a * g + b * acc``: the last vector, or the mean of the vectors as each
+        trial left them.
 
         Returns
         -------

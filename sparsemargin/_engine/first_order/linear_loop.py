@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from sparsemargin._engine.first_order.spaces import JointSpace
-from sparsemargin._engine.first_order.trials import Trials, set_thresholds
+from sparsemargin._engine.first_order.trials import Job, set_thresholds
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
@@ -43,7 +43,7 @@ class LinearLoop(Loop):
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
         # Columns that stand twice are looked for where it matters.
-        self.trials = Trials(space, rule, task.rows, task, not task.check)
+        self.job = Job(space, rule, task.rows, task, not task.check)
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
         self.n_threads = 1 if self.is_joint else max(1, min(n_threads, space.n_labels))
 
@@ -65,7 +65,7 @@ class LinearLoop(Loop):
         if not self.task.check or not any_repeats(rows):
             return
         self.task.rows = summed(rows)
-        self.trials = Trials(self.space, self.rule, self.task.rows, self.task, True)
+        self.job = Job(self.space, self.rule, self.task.rows, self.task, True)
 
     def certificate(self):
         """Margins of the vectors as they are."""
@@ -88,7 +88,7 @@ class LinearLoop(Loop):
         if self.n_threads > 1:
             slices = cut_labels(self.space, self.n_threads)
         calls = [
-            partial(self.trials.run, order, seed, (start, stop), n_passes, labels, trials, check)
+            partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
         ]
         ends = run_together(calls, len(slices))

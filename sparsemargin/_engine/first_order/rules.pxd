@@ -7,12 +7,13 @@ threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
 from libc.math cimport INFINITY, pow, sqrt
 from libc.stdint cimport int64_t
 
-cdef enum Kind:
+cdef enum Kind:  # saved by number: new ones come last
     PERCEPTRON  # with a margin, or with margin 0
     ALMA
     CRAMMA
     ROMMA
     ASCENT  # dual coordinate ascent
+    N_KINDS
 
 cdef enum Scaling:  # the norm an instance is divided by
     BY_ROW  # its own
@@ -25,7 +26,7 @@ cdef enum Projection:  # of theta' after the step
     ONTO_BALL  # divided by max(1, ||theta'||_p)
     ONTO_SPHERE  # divided by ||theta'||_p
 
-cdef struct Rule:
+cdef struct Rule:  # saved by name, see `FirstOrderRule`
     Kind kind
     Scaling scaling
     double p
@@ -135,3 +136,8 @@ cdef inline bint starts_from_first_row(const Rule* rule) noexcept nogil:
 cdef inline bint keeps_multipliers(const Rule* rule) noexcept nogil:
     """Whether a step may take back what the row has added, so that each row's sum is kept."""
     return rule.kind == ASCENT
+
+
+cdef inline bint has_margin(const Rule* rule) noexcept nogil:
+    """Whether thresholds are above 0, from the first on, so that rows' norms matter to trials."""
+    return threshold(rule, 1) > 0.0

@@ -1,69 +1,68 @@
 # The trial of one row, and the correction it may come to; a part of `trials`.
 
-cdef inline double reach_of(Trials task, Call call, const Row[value_t, index_t]& row) noexcept nogil:
+cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& row) noexcept nogil:
     """Not less than the norm that the row is measured by; known without a power."""
     cdef double bound
-    if not task.normed:
+    if not job.normed:
         return 1.0
-    bound = bound_of_norm(row, task.bias, task.space.c.slack)
-    if task.is_joint:
-        # The p-norm of Phi is that of the row times 2**(1/p), which is at most this.
-        bound *= sqrt(2.0)
-    if task.repeats != NULL and task.repeats[call.row] != NONE:
+    bound = bound_of_norm(row, job.bias, job.space.c.slack)
+    if job.is_joint:
+        bound *= job.stretch
+    if job.repeats != NULL and job.repeats[call.row] != NONE:
         # Added up, entries come to their 1-norm at most.
         bound *= sqrt(<double> (row.nnz + 2))
     return bound
 
 
-cdef inline bint is_kept(Trials task, const double* multipliers, Py_ssize_t l) noexcept nogil:
+cdef inline bint is_kept(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
     """Whether the row's multiplier may fall, whatever its output."""
     return (multipliers != NULL and multipliers[l] > 0.0
-            and task.space.c.labels[l].stopped < 0)
+            and job.space.c.labels[l].stopped < 0)
 
 
-cdef inline Py_ssize_t next_firing(Trials task, Call call, double reach,
+cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
                                    const double* multipliers, Py_ssize_t l) noexcept nogil:
     """The next label from l to look at closely."""
-    cdef const Space* c = &task.space.c
+    cdef const Space* c = &job.space.c
     if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
         return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
                             call.last)
-    while l < call.last and not (is_kept(task, multipliers, l) or may_fire(
+    while l < call.last and not (is_kept(job, multipliers, l) or may_fire(
             call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l)):
         l += 1
     return l
 
 
-cdef inline void set_signs(Trials task, Call call, double sign) noexcept nogil:
+cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
     """Of the labels of the row at hand."""
     cdef int64_t j, code
-    if task.starts != NULL:
-        for j in range(task.starts[call.row], task.starts[call.row + 1]):
-            call.signs[task.labels[j]] = sign
+    if job.starts != NULL:
+        for j in range(job.starts[call.row], job.starts[call.row + 1]):
+            call.signs[job.labels[j]] = sign
         return
-    code = task.codes[call.row] - (1 if task.n_scores == 1 else 0)
+    code = job.codes[call.row] - (1 if job.n_scores == 1 else 0)
     if code >= 0:
         call.signs[code] = sign
 
 
-cdef inline bint errs(Trials task, Call call) noexcept nogil:
+cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     """Whether the last vectors, as they are before the trial, predict another class."""
-    cdef const Space* c = &task.space.c
+    cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
-    cdef int64_t code = task.codes[call.row]
-    if task.n_scores == 1:
+    cdef int64_t code = job.codes[call.row]
+    if job.n_scores == 1:
         return (call.scores[0] >= 0.0) != (code == 1)
     if not c.normalized:
-        return is_outscored(call.scores.data(), c.sigma, code, task.n_scores)
-    for l in range(task.n_scores):
+        return is_outscored(call.scores.data(), c.sigma, code, job.n_scores)
+    for l in range(job.n_scores):
         call.units[l] = unit(c, l)
-    return is_outscored(call.scores.data(), call.units.data(), code, task.n_scores)
+    return is_outscored(call.scores.data(), call.units.data(), code, job.n_scores)
 
 
-cdef int try_labels(Trials task, Call call, const Coordinates[state_t]& at,
+cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
                     const Row[value_t, index_t]& row) except -1 nogil:
     """Test every label, correct those whose test fires."""
-    cdef Space* c = &task.space.c
+    cdef Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef double* slack_t = NULL
     cdef int status
@@ -72,21 +71,21 @@ cdef int try_labels(Trials task, Call call, const Coordinates[state_t]& at,
         for l in range(call.first, call.last):
             call.scores[l] += link(&c.link, slack_t[l]) * c.slack
     if call.counts:
-        call.mistakes += errs(task, call)
-    set_signs(task, call, 1.0)
-    status = correct_labels(task, call, at, row, slack_t)
-    set_signs(task, call, -1.0)
+        call.mistakes += errs_of_labels(job, call)
+    set_signs(job, call, 1.0)
+    status = correct_labels(job, call, at, row, slack_t)
+    set_signs(job, call, -1.0)
     return status
 
 
-cdef int correct_labels(Trials task, Call call, const Coordinates[state_t]& at,
+cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
                         const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
     """What a row comes to as a vector matters only where a test fires, and only then columns may
     not stand twice."""
-    cdef Space* c = &task.space.c
+    cdef Space* c = &job.space.c
     cdef Py_ssize_t l = call.first - 1
     cdef double* multipliers = NULL
-    cdef double y, share, reach = reach_of(task, call, row)
+    cdef double y, share, reach = norm_bound(job, call, row)
     cdef Instance x
     cdef int status
     x.n = 0
@@ -94,105 +93,105 @@ cdef int correct_labels(Trials task, Call call, const Coordinates[state_t]& at,
     if c.multipliers != NULL:
         multipliers = c.multipliers + call.row * c.n_labels
     while True:
-        l = next_firing(task, call, reach, multipliers, l + 1)
+        l = next_firing(job, call, reach, multipliers, l + 1)
         if l == call.last:
             return OK
-        if find_repeats(task, call, row):
-            reach = reach_of(task, call, row)
+        if find_repeats(job, call, row):
+            reach = norm_bound(job, call, row)
             l -= 1
             continue
-        if x.n == 0 and not open_instance(task, call, row, &x):
+        if x.n == 0 and not open_instance(job, call, row, &x):
             return OK  # a zero row never corrects
         y = call.signs[l]
-        share = task.class_weight[(c.n_labels if y > 0.0 else 0) + l]
-        if task.weights != NULL:
-            share *= task.weights[call.row]
-        status = start(task, call, at, l, y, &x)
+        share = job.class_weight[(c.n_labels if y > 0.0 else 0) + l]
+        if job.weights != NULL:
+            share *= job.weights[call.row]
+        status = start(job, call, at, l, y, &x)
         if status == OK and share != 0.0:
-            status = correct(task, call, at, l, y * call.scores[l], y, share, &x)
+            status = correct(job, call, at, l, y * call.scores[l], y, share, &x)
         if status != OK:
             return status
 
 
-cdef int try_classes(Trials task, Call call, const Coordinates[state_t]& at,
+cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
                      const Row[value_t, index_t]& row) except -1 nogil:
     """The true class against its strongest rival."""
-    cdef Space* c = &task.space.c
-    cdef int64_t code = task.codes[call.row]
+    cdef Space* c = &job.space.c
+    cdef int64_t code = job.codes[call.row]
     cdef Py_ssize_t k, rival = 1 if code == 0 else 0
-    cdef double share = task.class_weight[task.n_scores + code]
+    cdef double share = job.class_weight[job.n_scores + code]
     cdef double lead
     cdef Instance x
-    for k in range(task.n_scores):
+    for k in range(job.n_scores):
         if call.scores[k] > call.scores[rival] and k != code:
             rival = k
     lead = call.scores[code] - call.scores[rival]
     call.mistakes += lead < 0.0 or (lead == 0.0 and rival < code)
-    if c.sigma[0] * lead > c.threshold[0] * reach_of(task, call, row):
+    if c.sigma[0] * lead > c.threshold[0] * norm_bound(job, call, row):
         return OK
-    if task.weights != NULL:
-        share *= task.weights[call.row]
-    find_repeats(task, call, row)
+    if job.weights != NULL:
+        share *= job.weights[call.row]
+    find_repeats(job, call, row)
     x.slack_t = NULL
-    if share == 0.0 or not open_instance(task, call, row, &x):
+    if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
-    make_pair(call.work, &x, task.n_scores, code, rival)
-    x.scale.norm *= task.stretch
-    return correct(task, call, at, 0, lead, 1.0, share, &x)
+    make_pair(call.work, &x, job.n_scores, code, rival)
+    x.scale.norm *= job.stretch
+    return correct(job, call, at, 0, lead, 1.0, share, &x)
 
 
 # -------------------------------------------------------------------------------- the correction
 
-cdef inline bint find_repeats(Trials task, Call call,
+cdef inline bint find_repeats(Job job, Call call,
                               const Row[value_t, index_t]& row) except -1 nogil:
     """See whether a column of the row stands twice, if that is not yet known."""
-    if task.repeats == NULL or task.repeats[call.row] != UNKNOWN:
+    if job.repeats == NULL or job.repeats[call.row] != UNKNOWN:
         return False
-    task.repeats[call.row] = SOME if has_repeats(row, call.work.marks) else NONE
+    job.repeats[call.row] = SOME if has_repeats(row, call.work.marks) else NONE
     return True
 
 
-cdef inline bint open_instance(Trials task, Call call, const Row[value_t, index_t]& row,
+cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& row,
                                Instance* x) except -1 nogil:
     """The row as a correction takes it; False where it is zero."""
-    cdef Space* c = &task.space.c
+    cdef Space* c = &job.space.c
     cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
-    cdef bint repeats = task.repeats != NULL and task.repeats[call.row] == SOME
-    x.bias, x.slack = task.bias, c.slack
-    x.bias_column = task.rows.n_features
+    cdef bint repeats = job.repeats != NULL and job.repeats[call.row] == SOME
+    x.bias, x.slack = job.bias, c.slack
+    x.bias_column = job.rows.n_features
     return make_instance(call.work, x, &c.p, row, known, repeats)
 
 
-cdef inline int start(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
+cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
                       double y, const Instance* x) except -1 nogil:
     """The first row that is not 0 gives the direction to start from, where the rule has one."""
-    cdef Space* c = &task.space.c
+    cdef Space* c = &job.space.c
     cdef Step step
     cdef double norm
-    if not starts_from_first_row(&task.rule.rule) or c.labels[l].started:
+    if not starts_from_first_row(&job.rule.rule) or c.labels[l].started:
         return OK
     norm = ldexp(x.scale.norm, x.scale.exponent)
     step = Step(0.0, y / x.scale.norm, ONTO_SPHERE)
-    if move(task, call, at, l, x, &step, 1.0 / norm) != OK:
+    if move(job, call, at, l, x, &step, 1.0 / norm) != OK:
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
     return OK
 
 
-cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
+cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
     """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
-    cdef const Rule* rule = &task.rule.rule
-    cdef Space* c = &task.space.c
+    cdef const Rule* rule = &job.rule.rule
+    cdef Space* c = &job.space.c
     cdef double* of_row = NULL
-    cdef double mass, reach, norm = ldexp(x.scale.norm, x.scale.exponent)
+    cdef double mass, largest, norm = ldexp(x.scale.norm, x.scale.exponent)
     cdef double output = c.sigma[l] * score
     cdef bint kept = False
     cdef Step step
     cdef Trial trial
     # No output exceeds the product of the norms; where that leaves a double's range, none tells.
-    reach = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
-    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < reach < 1.0 / LEAST):
+    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
         return TOO_WIDE
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
@@ -203,30 +202,30 @@ cdef int correct(Trials task, Call call, const Coordinates[state_t]& at, Py_ssiz
     if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
         return OK
     step.size *= y
-    if move(task, call, at, l, x, &step, mass) != OK:
+    if move(job, call, at, l, x, &step, mass) != OK:
         return TOO_WIDE
     settle(rule, c, l, of_row, mass, call.trials + 1)
     return OK
 
 
-cdef int move(Trials task, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
+cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
               const Instance* x, const Step* step, double mass) except -1 nogil:
     """Let the space take the step, and log how it did."""
-    cdef Space* c = &task.space.c
+    cdef Space* c = &job.space.c
     cdef Move done
     cdef Correction entry
     if take_step(c, at, l, call.trials, x, step, mass, &done) != OK:
         return TOO_WIDE
-    if task.logged == NULL:
+    if job.logged == NULL:
         return OK
-    if task.logged[call.row] < 0:
-        task.logged[call.row] = task.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
-    entry.row = task.logged[call.row]
+    if job.logged[call.row] < 0:
+        job.logged[call.row] = job.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
+    entry.row = job.logged[call.row]
     entry.label = <int> l
     entry.start = call.trials - c.labels[l].idle
     entry.coefficient = done.coefficient
     entry.unit = unit(c, l)
     entry.norm = c.labels[l].norm
     entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
-    task.space.log.corrections.push_back(entry)
+    job.space.log.corrections.push_back(entry)
     return OK

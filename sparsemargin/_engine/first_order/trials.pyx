@@ -21,7 +21,7 @@ from sparsemargin._engine.first_order.instance cimport (
 )
 from sparsemargin._engine.first_order.linear cimport Coordinates, Move, take_step
 from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, ONTO_SPHERE, Rule, Step, Trial, keeps_multipliers, starts_from_first_row, threshold
+    BY_ROW, ONTO_SPHERE, Rule, Step, Trial, has_margin, starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
 from sparsemargin._engine.hypotheses.log cimport Correction
@@ -51,8 +51,8 @@ cdef enum Repeats:  # of columns in a row
     SOME
 
 
-cdef class Trials:
-    """What trials of a task need, as typed pointers.
+cdef class Job:
+    """What trials on the rows of a task need, as typed pointers.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ cdef class Trials:
             joint = space
             self.n_scores = self.width = joint.n_classes
             self.bias, self.stretch = joint.rho, pow(2.0, 1.0 / space.c.p.exponent)
-        self.normed = rule.rule.scaling == BY_ROW and threshold(&rule.rule, 1) > 0.0
+        self.normed = rule.rule.scaling == BY_ROW and has_margin(&rule.rule)
         self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
         if task.positives is not None:
             starts, labels = task.positives
@@ -186,7 +186,7 @@ cdef class Call:
     cdef vector[double] scores, signs, units
     cdef Workspace work
 
-    def __init__(self, Trials task, order, seed, span, n_passes, labels, trials, check):
+    def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
         self.start, self.stop = span
         self.first, self.last = labels
         self.n_passes, self.trials, self.check = n_passes, trials, check
@@ -195,83 +195,83 @@ cdef class Call:
             self.order = &self.by_trial[0]
         self.shuffles = seed is not None
         self.seed = seed or 0
-        self.counts = task.starts == NULL and self.last - self.first == task.space.c.n_labels
-        self.limited = task.space.c.labels[self.first].limit >= 0
-        self.scores.resize(task.width)
-        self.signs.assign(task.n_scores, -1.0)
-        self.units.resize(task.n_scores)
+        self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_labels
+        self.limited = job.space.c.labels[self.first].limit >= 0
+        self.scores.resize(job.width)
+        self.signs.assign(job.n_scores, -1.0)
+        self.units.resize(job.n_scores)
 
 
 # ----------------------------------------------------------------------------------- the passes
 
-cdef int learn_by_types(Trials task, Call call, const Coordinates[state_t]& at) except -1 nogil:
-    if task.rows.types == FLOAT_INT32:
-        call.status = make_passes(task, call, at, task.rows.float_int32)
-    elif task.rows.types == FLOAT_INT64:
-        call.status = make_passes(task, call, at, task.rows.float_int64[0])
-    elif task.rows.types == DOUBLE_INT32:
-        call.status = make_passes(task, call, at, task.rows.double_int32[0])
+cdef int learn_by_types(Job job, Call call, const Coordinates[state_t]& at) except -1 nogil:
+    if job.rows.types == FLOAT_INT32:
+        call.status = make_passes(job, call, at, job.rows.float_int32)
+    elif job.rows.types == FLOAT_INT64:
+        call.status = make_passes(job, call, at, job.rows.float_int64[0])
+    elif job.rows.types == DOUBLE_INT32:
+        call.status = make_passes(job, call, at, job.rows.double_int32[0])
     else:
-        call.status = make_passes(task, call, at, task.rows.double_int64[0])
+        call.status = make_passes(job, call, at, job.rows.double_int64[0])
     return 0
 
 
-cdef int make_passes(Trials task, Call call, const Coordinates[state_t]& at,
+cdef int make_passes(Job job, Call call, const Coordinates[state_t]& at,
                      const Rows[value_t, index_t]& rows) except -1 nogil:
     cdef int status = OK
     cdef int64_t before
     while call.passes < call.n_passes and not call.converged and status == OK:
         if call.passes > 0 and call.shuffles:
             shuffle_rows(call.order, call.by_trial.shape[0], call.seed + call.passes)
-        before = corrections_of(task, call)
-        status = make_pass(task, call, at, rows)
+        before = corrections_of(job, call)
+        status = make_pass(job, call, at, rows)
         if status == OK:
             call.passes += 1
-            call.converged = corrections_of(task, call) == before
+            call.converged = corrections_of(job, call) == before
     return status
 
 
-cdef int make_pass(Trials task, Call call, const Coordinates[state_t]& at,
+cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
                    const Rows[value_t, index_t]& rows) except -1 nogil:
     cdef Py_ssize_t i, next_row, later_row
     cdef int status = OK
     cdef Row[value_t, index_t] row
     for i in range(call.start, call.stop):
-        if call.limited and not is_learning(task, call):
+        if call.limited and not is_learning(job, call):
             return ALL_STOPPED
         call.row = call.order[i] if call.order != NULL else i
         next_row, later_row = min(i + 1, call.stop - 1), min(i + AHEAD, call.stop - 1)
         if call.order != NULL:
             prefetch(rows.indptr + call.order[min(i + 2 * AHEAD, call.stop - 1)])
             next_row, later_row = call.order[next_row], call.order[later_row]
-        send_for_labels(task, next_row, later_row)
+        send_for_labels(job, next_row, later_row)
         row = rows.at(call.row)
-        status = read_row(task, call, at, row, rows.at(next_row), rows.at(later_row))
+        status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
-        if task.weights != NULL and task.weights[call.row] == 0.0:
+        if job.weights != NULL and job.weights[call.row] == 0.0:
             continue
-        if task.is_joint:
-            status = try_classes(task, call, at, row)
+        if job.is_joint:
+            status = try_classes(job, call, at, row)
         else:
-            status = try_labels(task, call, at, row)
+            status = try_labels(job, call, at, row)
         if status != OK:
             return status
         call.trials += 1
     return OK
 
 
-cdef inline void send_for_labels(Trials task, Py_ssize_t next_row,
+cdef inline void send_for_labels(Job job, Py_ssize_t next_row,
                                  Py_ssize_t later_row) noexcept nogil:
     """Send for what rows to come have besides their entries."""
-    cdef const Space* c = &task.space.c
-    if task.starts != NULL:
-        prefetch(task.starts + later_row)
-        prefetch(task.labels + task.starts[next_row])
+    cdef const Space* c = &job.space.c
+    if job.starts != NULL:
+        prefetch(job.starts + later_row)
+        prefetch(job.labels + job.starts[next_row])
     else:
-        prefetch(task.codes + later_row)
-    if task.weights != NULL:
-        prefetch(task.weights + later_row)
+        prefetch(job.codes + later_row)
+    if job.weights != NULL:
+        prefetch(job.weights + later_row)
     if c.slack_t != NULL:
         prefetch(c.slack_t + later_row * c.n_labels)
     if c.multipliers != NULL:
@@ -279,21 +279,21 @@ cdef inline void send_for_labels(Trials task, Py_ssize_t next_row,
         prefetch(c.scales + later_row)
 
 
-cdef inline int read_row(Trials task, Call call, const Coordinates[state_t]& at,
+cdef inline int read_row(Job job, Call call, const Coordinates[state_t]& at,
                          const Row[value_t, index_t]& row, const Row[value_t, index_t]& next,
                          const Row[value_t, index_t]& later) noexcept nogil:
     """Check the row and score it, and send for a later one, and for the weights of the next."""
-    cdef Py_ssize_t l, n_features = task.rows.n_features
+    cdef Py_ssize_t l, n_features = job.rows.n_features
     cdef Py_ssize_t first = call.first, last = call.last
     cdef double* scores = call.scores.data()
     cdef int status
-    cdef const state_t* of_bias = at.g + n_features * task.width
+    cdef const state_t* of_bias = at.g + n_features * job.width
     cdef Weights[state_t] weights
-    if task.is_joint:
-        first, last = 0, task.n_scores
-    weights = weights_of(<const state_t*> at.g, task.width, n_features, first, last,
-                         last == task.n_scores)
-    if task.n_scores == 1:
+    if job.is_joint:
+        first, last = 0, job.n_scores
+    weights = weights_of(<const state_t*> at.g, job.width, n_features, first, last,
+                         last == job.n_scores)
+    if job.n_scores == 1:
         status = score_alone(scores, weights, n_features, call.check, row, later)
         if status != OK:
             return OUT_OF_RANGE if status == BAD_COLUMN else NOT_FINITE
@@ -304,24 +304,24 @@ cdef inline int read_row(Trials task, Call call, const Coordinates[state_t]& at,
             if status != OK:
                 return status
         score(scores + first, weights, row, next)
-    if task.bias:
+    if job.bias:
         for l in range(first, last):
-            scores[l] += task.bias * of_bias[l]
+            scores[l] += job.bias * of_bias[l]
     return OK
 
 
-cdef inline int64_t corrections_of(Trials task, Call call) noexcept nogil:
+cdef inline int64_t corrections_of(Job job, Call call) noexcept nogil:
     cdef Py_ssize_t l
     cdef int64_t total = 0
     for l in range(call.first, call.last):
-        total += task.space.c.labels[l].corrections
+        total += job.space.c.labels[l].corrections
     return total
 
 
-cdef inline bint is_learning(Trials task, Call call) noexcept nogil:
+cdef inline bint is_learning(Job job, Call call) noexcept nogil:
     cdef Py_ssize_t l
     for l in range(call.first, call.last):
-        if task.space.c.labels[l].stopped < 0:
+        if job.space.c.labels[l].stopped < 0:
             return True
     return False
 
