@@ -70,9 +70,7 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
         elif known != NULL:
             known[0] = x.scale
         work.reserve(n + 1)
-        for j in range(n):
-            work.values[j] = row.values[j] * x.scale.factor
-            work.columns[j] = row.columns[j]
+        copy_scaled(work.values.data(), work.columns.data(), row, x.scale.factor)
     if x.bias:
         work.values[n] = x.bias * x.scale.factor
         work.columns[n] = x.bias_column
@@ -80,6 +78,17 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
     x.slack *= x.scale.factor
     point(work, x, n)
     return True
+
+
+cdef inline void copy_scaled(double* values, int64_t* columns, const Row[value_t, index_t]& row,
+                             double factor) noexcept nogil:
+    cdef const value_t* of_values = row.values
+    cdef const index_t* of_columns = row.columns
+    cdef Py_ssize_t j
+    for j in range(row.nnz):
+        values[j] = of_values[j] * factor
+    for j in range(row.nnz):
+        columns[j] = of_columns[j]
 
 
 cdef inline void point(Workspace& work, Instance* x, Py_ssize_t n) noexcept nogil:

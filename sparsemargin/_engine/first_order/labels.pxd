@@ -114,17 +114,22 @@ cdef inline void tighten(Label* label) noexcept nogil:
 
 # --------------------------------------------------------------------------------- what guards them
 
-cdef enum:
-    BITS_TO_STALE_2 = 10  # for p = 2 the increments of S are rounded row by row,
-    BITS_TO_STALE_P = 90  # for p > 2 they telescope exactly
-    BITS_TO_FLUSH = 10
-    BITS_OF_TERMS = 20
+cdef extern from *:
+    """
+    // For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
+    static const double SM_STALE_2 = 0x1p-10, SM_STALE_P = 0x1p-90;
+    static const double SM_FLUSH = 0x1p-10, SM_MOST_TERMS = 0x1p20;
+    """
+    const double STALE_2 "SM_STALE_2"
+    const double STALE_P "SM_STALE_P"
+    const double FLUSH "SM_FLUSH"
+    const double MOST_TERMS "SM_MOST_TERMS"
 
 
 cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
     """Whether S has fallen so far that it is to be summed afresh."""
-    cdef int bits = BITS_TO_STALE_2 if space.p.exponent == 2.0 else BITS_TO_STALE_P
-    return label.S.high < ldexp(label.S_peak, -bits)
+    cdef double share = STALE_2 if space.p.exponent == 2.0 else STALE_P
+    return label.S.high < share * label.S_peak
 
 
 cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
@@ -142,8 +147,7 @@ cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
     """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
     where g grows far beyond what it was when Z was summed; or Z has so many terms that their
     rounding, which goes one way where they are equal, could add up."""
-    return 0.0 < least < max(ldexp(label.unit_peak, -BITS_TO_FLUSH),
-                             ldexp(label.Z, -BITS_OF_TERMS))
+    return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)
 
 
 # ------------------------------------------------------------------------- the rule's own scaling

@@ -33,7 +33,7 @@ from sparsemargin._engine.first_order.rules cimport FREE, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
-from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, state_t
+from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
 cdef int WIDEST_SHIFT = 500
@@ -193,18 +193,25 @@ cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssiz
 
 
 cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
-                        const Instance* x, double step) noexcept nogil:
-    """The new t of the row's coordinates, what they were being kept; and S."""
+                        const Instance* x, double step, bint averaged) noexcept nogil:
+    """The new t of the row's coordinates, what they were being kept; and S. An average is sent
+    for, as scores have brought nothing but t near."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
     cdef double old, increment = 0.0
     cdef state_t* t = at.t + l
+    cdef const double* values = x.values
+    cdef const int64_t* columns = x.columns
+    cdef double* numbers = x.numbers
+    cdef const state_t* acc = at.acc + l
     cdef Py_ssize_t width = at.width
     for j in range(x.n):
-        i = x.columns[j] * width
+        i = columns[j] * width
+        if averaged:
+            prefetch(acc + i)
         old = t[i]
-        x.numbers[j] = old
-        t[i] = <state_t> (t[i] + step * x.values[j])
+        numbers[j] = old
+        t[i] = <state_t> (t[i] + step * values[j])
         increment += (t[i] - old) * (t[i] + old)
         nonzero += (t[i] != 0) - (old != 0.0)
     add(&label.S, increment)
@@ -278,9 +285,26 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
     if must_flush(label, min(before, unit(space, l))):
         flush(space, at, l)
         catch_up(space, at, l, x)
+    cdef state_t* acc = at.acc + l
+    cdef const state_t* g = at.g + l
+    cdef const int64_t* columns = x.columns
+    cdef const double* numbers = x.numbers
+    cdef double Z = label.Z
+    cdef Py_ssize_t width = at.width
+    for j in range(x.n):
+        i = columns[j] * width
+        acc[i] -= <state_t> (Z * (g[i] - numbers[j]))
+
+
+cdef inline void send_for(const Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
+                          const Instance* x) noexcept nogil:
+    """Scores have brought the row's coordinates of g near, and nothing else."""
+    cdef Py_ssize_t i, j
     for j in range(x.n):
         i = x.columns[j] * at.width + l
-        at.acc[i] -= <state_t> (label.Z * (at.g[i] - x.numbers[j]))
+        prefetch(at.t + i)
+        if space.averaged:
+            prefetch(at.acc + i)
 
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
@@ -294,6 +318,8 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     cdef double size, before = count_current(space, l, trials)
     cdef bint restarts = step.keep == 0.0 and label.started
     cdef int64_t shift = label.shift
+    if space.p.exponent != 2.0:
+        send_for(space, at, l, x)
     if open_scale(space, at, l, x.scale.smallest, step, &size) != OK:
         return TOO_WIDE
     done.coefficient = size
@@ -301,7 +327,7 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     shift = label.shift
     label.mass += mass
     if space.p.exponent == 2.0:
-        move_2(label, at, l, x, size)
+        move_2(label, at, l, x, size, space.averaged)
     else:
         move_p(space, at, l, x, size)
     label.S_peak = max(label.S_peak, label.S.high)

@@ -129,9 +129,11 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     call.mistakes += lead < 0.0 or (lead == 0.0 and rival < code)
     if c.sigma[0] * lead > c.threshold[0] * norm_bound(job, call, row):
         return OK
+    if (find_repeats(job, call, row)
+            and c.sigma[0] * lead > c.threshold[0] * norm_bound(job, call, row)):
+        return OK
     if job.weights != NULL:
         share *= job.weights[call.row]
-    find_repeats(job, call, row)
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK

@@ -6,6 +6,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
+from itertools import product
+
 import numpy as np
 
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, make_power, raise_block, raised
@@ -209,12 +211,12 @@ cdef class Csr:
     """
 
     def __init__(self, data, indices, indptr, Py_ssize_t n_features):
-        types = data.dtype.str[1:], indices.dtype.str[1:]
-        if types not in TYPES or indptr.dtype != indices.dtype:
+        types = TYPES.get((data.dtype, indices.dtype))
+        if types is None or indptr.dtype != indices.dtype:
             raise TypeError(f"no rows are of {data.dtype}, {indices.dtype} and {indptr.dtype}")
         self.data, self.indices, self.indptr = data, indices, indptr
         self.n_features, self.n_rows = n_features, len(indptr) - 1
-        self.types = TYPES[types]
+        self.types = types
         cdef Rows[float, int32_t]* rows = &self.float_int32
         rows.data = <const float*> address(data)
         rows.indices = <const int32_t*> address(indices)
@@ -252,8 +254,8 @@ class BadRow(Exception):
 VALUE_TYPES = np.dtype(np.float32), np.dtype(np.float64)
 INDEX_TYPES = np.dtype(np.int32), np.dtype(np.int64)
 
-TYPES = {("f4", "i4"): FLOAT_INT32, ("f4", "i8"): FLOAT_INT64, ("f8", "i4"): DOUBLE_INT32,
-         ("f8", "i8"): DOUBLE_INT64}
+TYPES = dict(zip(product(VALUE_TYPES, INDEX_TYPES),
+                 (FLOAT_INT32, FLOAT_INT64, DOUBLE_INT32, DOUBLE_INT64), strict=True))
 
 
 def first_bad_row(Csr rows, bint repeats_allowed):
