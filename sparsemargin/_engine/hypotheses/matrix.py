@@ -20,7 +20,7 @@ from sparsemargin._engine.rows.csr import Csr
 
 # Bytes of the vectors that are made in one go, and how many these are at most; points scored at
 # once.
-_MADE = 1 << 24
+_BYTES = 1 << 24
 _VECTORS = 1024
 _POINTS = 2048
 
@@ -125,14 +125,14 @@ class SupportPoints:
 
 def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
     """The vectors of a label, as its corrections are made again."""
-    now, begins, largest = log.blank(), log.begins, np.zeros(len(used))
+    space, begins, largest = log.blank(), log.begins, np.zeros(len(used))
     ends = np.append(begins[1:], log.trials)
-    step = min(_VECTORS, max(1, _MADE // (8 * len(used) + 1)))
+    step = min(_VECTORS, max(1, _BYTES // (8 * len(used) + 1)))
     for start in range(0, len(begins), step):
         some, before = slice(start, start + step), largest.copy()
         n = len(begins[some])
         vectors, units = np.zeros((len(used), n)), np.zeros(n)
-        replay(log, now, start, used, vectors, units, largest)
+        replay(log, space, start, used, vectors, units, largest)
         peak = float(largest.max(initial=0.0))
         yield _Stretch(
             label, vectors, before, peak, units, begins[some], ends[some], log.rounding()

@@ -226,15 +226,15 @@ cdef class MatrixSpace:
         require_within("logged_begins", record.fields["logged_begins"], 0, MAX_TRIALS)
 
 
-def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, const int64_t[::1] used,
+def replay(MatrixSpace log, MatrixSpace space, Py_ssize_t first, const int64_t[::1] used,
            double[:, ::1] vectors, double[::1] units, double[::1] largest):
     """Make logged corrections again.
 
     Parameters
     ----------
     log : MatrixSpace
-    now : MatrixSpace
-        What it was like before them; brought up to date.
+    space : MatrixSpace
+        What that was before them; brought up to date.
     first : int
         The first of them.
     used : ndarray of shape (n_used,)
@@ -249,14 +249,14 @@ def replay(MatrixSpace log, MatrixSpace now, Py_ssize_t first, const int64_t[::1
         for e in range(units.shape[0]):
             with gil:
                 PyErr_CheckSignals()
-            now.take_logged(log, first + e)
-            now.correct(log.logged_steps[first + e], 0)
-            units[e] = now.unit
-            n_w = now.w.size()
+            space.take_logged(log, first + e)
+            space.correct(log.logged_steps[first + e], 0)
+            units[e] = space.unit
+            n_w = space.w.size()
             for j in range(used.shape[0]):
                 if used[j] >= n_w:
                     break
-                vectors[j, e] = now.w[used[j]]
+                vectors[j, e] = space.w[used[j]]
                 largest[j] = max(largest[j], fabs(vectors[j, e]))
 
 
