@@ -1,1 +1,2 @@
-"""CSR rows: checks, norms, sparse dot products."""
+"""CSR rows: ``csr`` has them as typed values, checks and measures them; ``scores`` are their dot
+products with the weights of labels, one or many side by side."""
