@@ -44,5 +44,6 @@ cdef inline int take(stored_vector& values, name, state, length) except -1:
 
     raw = np.ascontiguousarray(array_of(state, name, type_of(values), (length,))).tobytes()
     values.resize(len(state[name]))
-    memcpy(values.data(), <const char*> <bytes> raw, len(raw))
+    if raw:
+        memcpy(values.data(), <const char*> <bytes> raw, len(raw))
     return 0
