@@ -36,6 +36,23 @@ cdef struct Move:  # what a step came to
     int32_t shift_after
 
 
+cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
+                       Py_ssize_t i, Py_ssize_t n_labels, const double* a,
+                       const double* b) noexcept nogil:
+    """The weights of a coordinate whose first number is the i-th."""
+    cdef Py_ssize_t l
+    cdef double g, acc
+    for l in range(n_labels):
+        g = at.g[i + l]
+        if not c.averaged:
+            made[l] = <state_t> (g * a[l])
+            continue
+        acc = at.acc[i + l]
+        if at.synced[i + l] < c.labels[l].flushes:
+            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
+        made[l] = <state_t> (g * a[l] + acc * b[l])
+
+
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

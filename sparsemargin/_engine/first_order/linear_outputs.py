@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import Hypothesis
+from sparsemargin._engine.first_order.trials import Hypothesis
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
 
 

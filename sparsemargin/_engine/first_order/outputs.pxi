@@ -1,4 +1,4 @@
-# Outputs of the last and of the averaged hypothesis; a part of `spaces`.
+# Outputs of the last and of the averaged hypothesis; a part of `trials`.
 
 cdef class Hypothesis:
     """The hypothesis of a linear space, ready for rows.
@@ -84,44 +84,6 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
             out[l] = scores[l] if c.averaged else of.a[l] * scores[l]
         out += K
     return 0
-
-
-cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
-                       Py_ssize_t i, Py_ssize_t n_labels, const double* a,
-                       const double* b) noexcept nogil:
-    """The weights of a coordinate whose first number is the i-th."""
-    cdef Py_ssize_t l
-    cdef double g, acc
-    for l in range(n_labels):
-        g = at.g[i + l]
-        if not c.averaged:
-            made[l] = <state_t> (g * a[l])
-            continue
-        acc = at.acc[i + l]
-        if at.synced[i + l] < c.labels[l].flushes:
-            acc += c.pending[l * (FLUSHES + 1) + at.synced[i + l]] * g
-        made[l] = <state_t> (g * a[l] + acc * b[l])
-
-
-cdef weigh_all(LinearSpace space, const Coordinates[state_t]& at, state_t* made):
-    """The weights of all coordinates, 0 where there is padding."""
-    cdef Py_ssize_t i, l, width = at.width
-    a_array, b_array, pending = space.factors()
-    cdef const double[::1] a = a_array, b = b_array
-    cdef bint averaged = space.c.averaged, flushed = pending is not None
-    with nogil:
-        for i in range(0, space.c.n_coordinates):
-            if flushed:
-                weigh(made + i * width, &space.c, at, i * width, space.c.n_labels, &a[0], &b[0])
-                for l in range(space.c.n_labels, width):
-                    made[i * width + l] = 0
-            elif averaged:
-                for l in range(width):
-                    made[i * width + l] = <state_t> (
-                        at.g[i * width + l] * a[l] + at.acc[i * width + l] * b[l])
-            else:
-                for l in range(width):
-                    made[i * width + l] = <state_t> (at.g[i * width + l] * a[l])
 
 
 cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[state_t]& at,

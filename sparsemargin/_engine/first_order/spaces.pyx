@@ -6,27 +6,18 @@ change by in `trials`.
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
 from libc.stdint cimport int32_t, int64_t, uint16_t
-from libcpp.vector cimport vector
 
 import copyreg
 import sys
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderSpace, Label, Space, refit
-)
-from sparsemargin._engine.first_order.linear cimport (
-    FLUSHES, Coordinates, keep_in_window, sum_afresh
-)
+from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, Label, Space, refit
+from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates, sum_afresh, weigh
 from sparsemargin._engine.first_order.rules cimport FREE
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport link
-from sparsemargin._engine.rows.csr cimport (
-    DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale
-)
-from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
-from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
+from sparsemargin._engine.rows.csr cimport RowScale, state_t
 
 from sparsemargin._engine.state import (
     MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, integer, writable
@@ -331,15 +322,6 @@ cdef class LinearSpace(FirstOrderSpace):
         if self.row_slack is not None:
             self.row_slack[:, l] = 0.0
 
-    def add_rows(self, Csr rows, Py_ssize_t l, const double[::1] multipliers,
-                 double[::1] scores):
-        """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh;
-        and the rows' scores by it, soft-margin coordinates included."""
-        if self.is_single:
-            add_rows[float](self, self.singles, rows, l, multipliers, scores)
-        else:
-            add_rows[double](self, self.doubles, rows, l, multipliers, scores)
-
 
 cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
@@ -363,65 +345,25 @@ cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, :
         refit(c, l, FREE)
 
 
-cdef add_rows(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
-              const double[::1] multipliers, double[::1] scores):
-    cdef Space* c = &space.c
+cdef weigh_all(LinearSpace space, const Coordinates[state_t]& at, state_t* made):
+    """The weights of all coordinates, 0 where there is padding."""
+    cdef Py_ssize_t i, l, width = at.width
+    a_array, b_array, pending = space.factors()
+    cdef const double[::1] a = a_array, b = b_array
+    cdef bint averaged = space.c.averaged, flushed = pending is not None
     with nogil:
-        if rows.types == FLOAT_INT32:
-            add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
-        elif rows.types == FLOAT_INT64:
-            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
-        elif rows.types == DOUBLE_INT32:
-            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
-        else:
-            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
-
-
-cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
-                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
-                        const double* multipliers, double* scores) noexcept nogil:
-    cdef double before = slack_squares(space, l)
-    cdef Weights[state_t] weights = weights_of(
-        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
-    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
-    cdef Py_ssize_t i
-    add_multiples(space, at, rows, l, multipliers)
-    sum_afresh(space, at, l)
-    space.labels[l].S_slack += slack_squares(space, l) - before
-    refit(space, l, FREE)
-    keep_in_window(space, at, l)
-    for i in range(rows.n):
-        score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
-        if space.bias:
-            scores[i] += space.bias * of_bias[0]
-        if space.slack:
-            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
-
-
-cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
-                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
-                        const double* multipliers) noexcept nogil:
-    cdef Py_ssize_t i, a
-    cdef state_t* t = at.t + l
-    for i in range(rows.n):
-        if multipliers[i] == 0.0:
-            continue
-        for a in range(rows.indptr[i], rows.indptr[i + 1]):
-            t[rows.indices[a] * at.width] += <state_t> (multipliers[i] * rows.data[a])
-        if space.bias:
-            t[(space.n_coordinates - 1) * at.width] += <state_t> (multipliers[i] * space.bias)
-        if space.slack:
-            space.slack_t[i * space.n_labels + l] += multipliers[i] * space.slack
-
-
-cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef double of_row, total = 0.0
-    for j in range(space.n_slack):
-        of_row = space.slack_t[j * space.n_labels + l]
-        total += of_row * of_row
-    return total
+        for i in range(0, space.c.n_coordinates):
+            if flushed:
+                weigh(made + i * width, &space.c, at, i * width, space.c.n_labels, &a[0], &b[0])
+                for l in range(space.c.n_labels, width):
+                    made[i * width + l] = 0
+            elif averaged:
+                for l in range(width):
+                    made[i * width + l] = <state_t> (
+                        at.g[i * width + l] * a[l] + at.acc[i * width + l] * b[l])
+            else:
+                for l in range(width):
+                    made[i * width + l] = <state_t> (at.g[i * width + l] * a[l])
 
 
 include "joint.pxi"
-include "outputs.pxi"

@@ -13,30 +13,30 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, settle, trial_of, unit
-)
 from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
-from sparsemargin._engine.first_order.linear cimport Coordinates, Move, take_step
+from sparsemargin._engine.first_order.labels cimport (
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, refit, settle, trial_of,
+    unit
+)
+from sparsemargin._engine.first_order.linear cimport (
+    Coordinates, Move, keep_in_window, sum_afresh, take_step, weigh
+)
 from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, ONTO_SPHERE, Rule, Step, Trial, has_margin, starts_from_first_row
+    BY_ROW, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
 from sparsemargin._engine.hypotheses.log cimport Correction
-from sparsemargin._engine.numerics.arithmetic cimport link
-from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
+from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
-    AHEAD, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale,
-    bound_of_norm, check_row, has_repeats, measure, prefetch, send_for_row
+    AHEAD, ALL_STOPPED, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, NOT_FINITE, OK,
+    OUT_OF_RANGE, TOO_WIDE, Csr, Row, Rows, RowScale, bound_of_norm, check_row, has_repeats,
+    index_t, prefetch, send_for_row, state_t, value_t
 )
 from sparsemargin._engine.rows.scores cimport (
-    BAD_COLUMN, BAD_VALUE, Weights, score, score_alone, weights_of
-)
-from sparsemargin._engine.rows.csr cimport (
-    ALL_STOPPED, NOT_FINITE, OK, OUT_OF_RANGE, TOO_WIDE, index_t, state_t, value_t
+    BAD_COLUMN, Weights, score, score_alone, weights_of
 )
 
 cdef enum:
@@ -344,3 +344,76 @@ def shuffle(int64_t[::1] order, uint64_t seed):
     """A random permutation, in place."""
     with nogil:
         shuffle_rows(&order[0], order.shape[0], seed)
+
+
+def add_rows(LinearSpace space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
+             double[::1] scores):
+    """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh; and
+    the rows' scores by it, soft-margin coordinates included."""
+    if space.is_single:
+        add_rows_to(space, space.singles, rows, l, multipliers, scores)
+    else:
+        add_rows_to(space, space.doubles, rows, l, multipliers, scores)
+
+
+cdef add_rows_to(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
+                 const double[::1] multipliers, double[::1] scores):
+    cdef Space* c = &space.c
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
+        elif rows.types == FLOAT_INT64:
+            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
+        elif rows.types == DOUBLE_INT32:
+            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
+        else:
+            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
+
+
+cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers, double* scores) noexcept nogil:
+    cdef double before = slack_squares(space, l)
+    cdef Weights[state_t] weights = weights_of(
+        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
+    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
+    cdef Py_ssize_t i
+    add_multiples(space, at, rows, l, multipliers)
+    sum_afresh(space, at, l)
+    space.labels[l].S_slack += slack_squares(space, l) - before
+    refit(space, l, FREE)
+    keep_in_window(space, at, l)
+    for i in range(rows.n):
+        score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
+        if space.bias:
+            scores[i] += space.bias * of_bias[0]
+        if space.slack:
+            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
+
+
+cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
+                        const Rows[value_t, index_t]& rows, Py_ssize_t l,
+                        const double* multipliers) noexcept nogil:
+    cdef Py_ssize_t i, a
+    cdef state_t* t = at.t + l
+    for i in range(rows.n):
+        if multipliers[i] == 0.0:
+            continue
+        for a in range(rows.indptr[i], rows.indptr[i + 1]):
+            t[rows.indices[a] * at.width] += <state_t> (multipliers[i] * rows.data[a])
+        if space.bias:
+            t[(space.n_coordinates - 1) * at.width] += <state_t> (multipliers[i] * space.bias)
+        if space.slack:
+            space.slack_t[i * space.n_labels + l] += multipliers[i] * space.slack
+
+
+cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double of_row, total = 0.0
+    for j in range(space.n_slack):
+        of_row = space.slack_t[j * space.n_labels + l]
+        total += of_row * of_row
+    return total
+
+
+include "outputs.pxi"

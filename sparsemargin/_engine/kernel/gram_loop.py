@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.first_order.trials import add_rows
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.products import fill_gram, learn_label
 from sparsemargin._engine.rows.csr import OK, BadRow
@@ -170,7 +171,7 @@ class GramLoop(StoredProducts):
         space, sweeps = self.space, self.space.per_label("passes")
         if sweeps[label] > self.sweeps[label]:
             space.clear(label)
-        space.add_rows(self.task.rows, label, self.t[label], self.scores[label])
+        add_rows(space, self.task.rows, label, self.t[label], self.scores[label])
         self.t[label] = 0.0
         self.sweeps[label] = sweeps[label]
 
