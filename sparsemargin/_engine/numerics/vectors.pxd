@@ -33,10 +33,10 @@ cdef extern from *:
         }
     }
     // The next row whose test fires; the comparisons of 16 rows are made at once.
-    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= bar * measured[i])
+    #define SM_DUE(i) (signs[i] * sigma * scores[i] <= threshold * measured[i])
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_due(const double *scores, const double *signs,
-                                   const double *measured, double sigma, double bar,
+                                   const double *measured, double sigma, double threshold,
                                    Py_ssize_t i, Py_ssize_t n) {
         for (; i + 16 <= n; i += 16) {
             int64_t any = 0;  // as wide as a double: the compiler then uses vectors
@@ -48,25 +48,25 @@ cdef extern from *:
     }
     // Whether the test of a label fires, or its score may have lost terms.
     static inline bool sm_may_fire(const double *scores, const double *y, const double *sigma,
-                                   const double *bar, double measured, Py_ssize_t l) {
+                                   const double *threshold, double measured, Py_ssize_t l) {
         double size = scores[l] < 0 ? -scores[l] : scores[l];
-        return !(y[l] * sigma[l] * scores[l] > bar[l] * measured) | !(size > 1e-270) |
+        return !(y[l] * sigma[l] * scores[l] > threshold[l] * measured) | !(size > 1e-270) |
                !(size < 1e270);
     }
     // The next label for which that holds; the comparisons of 16 labels are made at once.
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_firing(const double *scores, const double *y, const double *sigma,
-                                      const double *bar, double measured, Py_ssize_t l,
+                                      const double *threshold, double measured, Py_ssize_t l,
                                       Py_ssize_t n) {
         for (; l + 16 <= n; l += 16) {
             int64_t any = 0;
             for (Py_ssize_t b = 0; b < 16; ++b) {
-                bool may_fire = sm_may_fire(scores, y, sigma, bar, measured, l + b);
+                bool may_fire = sm_may_fire(scores, y, sigma, threshold, measured, l + b);
                 any |= may_fire ? -1 : 0;
             }
             if (any) break;
         }
-        while (l < n && !sm_may_fire(scores, y, sigma, bar, measured, l)) ++l;
+        while (l < n && !sm_may_fire(scores, y, sigma, threshold, measured, l)) ++l;
         return l;
     }
     // Whether the largest score, of equal ones the first, is another label's.
@@ -86,13 +86,14 @@ cdef extern from *:
     void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
                             Py_ssize_t n) noexcept nogil
     Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
-                                        const double* measured, double sigma, double bar,
+                                        const double* measured, double sigma, double threshold,
                                         Py_ssize_t i, Py_ssize_t n) noexcept nogil
     bint is_outscored "sm_is_outscored"(const double* scores, const double* units, Py_ssize_t own,
                                         Py_ssize_t n) noexcept nogil
     bint may_fire "sm_may_fire"(const double* scores, const double* y, const double* sigma,
-                                const double* bar, double measured, Py_ssize_t l) noexcept nogil
+                                const double* threshold, double measured,
+                                Py_ssize_t l) noexcept nogil
     Py_ssize_t first_firing "sm_first_firing"(const double* scores, const double* y,
-                                              const double* sigma, const double* bar,
+                                              const double* sigma, const double* threshold,
                                               double measured, Py_ssize_t l,
                                               Py_ssize_t n) noexcept nogil
