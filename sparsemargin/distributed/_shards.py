@@ -122,7 +122,7 @@ class MatrixShard:
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
-        return cls(check_rows(X, open_rows(X)), labels)
+        return cls(check_rows(open_rows(X)), labels)
 
     def survey(self) -> Survey:
         from sparsemargin.estimators._validation import find_classes

@@ -164,7 +164,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         known = self._check_classes(wanted, y)
         targets = self._targets_among(y, known)
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = border.check_rows(X, border.open_rows(X))
+        rows = border.check_rows(border.open_rows(X))
         if first:
             slice_seed = self._random().randint(LARGEST_SEED)
             self._keep_form(y)
@@ -379,7 +379,7 @@ where rows may have several
             check_is_fitted(self)
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
-        return border.check_rows(X, border.open_rows(X), repeats_allowed=not self._has_pool)
+        return border.check_rows(border.open_rows(X), repeats_allowed=not self._has_pool)
 
     # ------------------------------------------------------------------------ fitted attributes
 

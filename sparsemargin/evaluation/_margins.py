@@ -188,4 +188,4 @@ def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
 def _rows_of(X: Any) -> border.Rows:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     X = X if issparse(X) else csr_matrix(X)
-    return border.check_rows(X, border.open_rows(X))
+    return border.check_rows(border.open_rows(X))

@@ -135,7 +135,7 @@ def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:
         with np.errstate(over="ignore"):
             parts = values.astype(np.float64, copy=False), arrays["indices"], arrays["indptr"]
         X = csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
-        check_rows(X, open_rows(X), repeats_allowed=True)
+        check_rows(open_rows(X), repeats_allowed=True)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name}: {error}") from None
     lost = inexact(values)

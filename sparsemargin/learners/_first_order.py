@@ -31,7 +31,7 @@ from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.loop import SupportFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.rows.csr import BadRow, row_norms
+from sparsemargin._engine.rows.csr import BadRow, any_repeats, row_norms, summed
 from sparsemargin.learners import _pools as pools
 from sparsemargin.learners import _rows as border
 from sparsemargin.learners._certified import CertifiedLearner
@@ -137,9 +137,9 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
         as_used = all_used and self._is_linear
         if not as_used:
-            rows = border.check_rows(X, rows)
-        elif self._measures_rows and border.has_repeats(border.part_of(rows, 0, ROWS_MEASURED)):
-            return self._learn_afresh(border.canonical(X), targets, weights, seed)
+            rows = border.check_rows(rows)
+        elif self._measures_rows and any_repeats(border.part_of(rows, 0, ROWS_MEASURED)):
+            rows = summed(rows)
         try:
             self._open_fit(rows, X, weights)
             return self._learn_rows(rows, targets, weights, seed, check=as_used)
@@ -161,7 +161,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
-        rows = border.check_rows(X, border.open_rows(X))
+        rows = border.check_rows(border.open_rows(X))
         try:
             kernel = getattr(self._space, "kernel", None)
             if isinstance(kernel, PrecomputedKernel):
@@ -295,7 +295,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         def largest_norm() -> float:
             if kernel is not None:
                 return pools.largest_length(kernel, rows, weights, float(self.soft_margin))
-            checked = border.check_rows(X, rows)
+            checked = border.check_rows(rows)
             norms = row_norms(checked, p, self._space.bias, float(self.soft_margin))
             norms *= self._stretch(p)
             return float(norms.max() if weights is None else norms[weights > 0].max())

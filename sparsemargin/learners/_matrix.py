@@ -147,7 +147,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         return matrix_loop(self._space, task, streams=False)
 
     def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        rows = border.check_rows(X, border.open_rows(X))
+        rows = border.check_rows(border.open_rows(X))
         with border.refusing(rows):
             self._open_space(rows, streams=False)
             self._structure = self._get_structure()
@@ -155,7 +155,7 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         return self
 
     def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        rows = border.check_rows(X, border.open_rows(X))
+        rows = border.check_rows(border.open_rows(X))
         with border.refusing(rows):
             self._learn_rows(rows, targets, weights, seed)
         return self

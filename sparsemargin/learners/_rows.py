@@ -18,6 +18,7 @@ from sparsemargin._engine.rows.csr import (
     BadRow,
     bad_pointer,
     first_bad_row,
+    summed,
 )
 from sparsemargin._engine.rows.csr import Csr as Rows
 from sparsemargin._engine.rows.csr import row_norms as norms_of_rows
@@ -69,16 +70,7 @@ def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def canonical(X: Any) -> Any:
-    """A copy of X, repeated columns summed."""
-    from scipy.sparse import csr_matrix
-
-    fresh = csr_matrix((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
-    fresh.sum_duplicates()
-    return fresh
-
-
-def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
+def check_rows(rows: Rows, *, repeats_allowed: bool = False) -> Rows:
     """Rows ready for the engine: finite, in range, and, unless allowed, without repeats.
 
     Raises
@@ -88,15 +80,10 @@ def check_rows(X: Any, rows: Rows, *, repeats_allowed: bool = False) -> Rows:
     """
     status, row = first_bad_row(rows, repeats_allowed)
     if status == NOT_CANONICAL:
-        return check_rows(X, open_rows(canonical(X)))
+        return check_rows(summed(rows))
     if status != OK:
         refuse_row(rows, status, row)
     return rows
-
-
-def has_repeats(rows: Rows) -> bool:
-    """Whether the first of the rows that can't be used as it stands has a column twice."""
-    return first_bad_row(rows, False)[0] == NOT_CANONICAL
 
 
 @contextmanager

@@ -70,7 +70,7 @@ cdef class Job:
     cdef LinearSpace space
     cdef FirstOrderRule rule
     cdef readonly Csr rows
-    cdef object arrays  # that pointers lead to
+    cdef list arrays  # that pointers lead to
     cdef bint is_joint
     cdef Py_ssize_t n_scores  # outputs of a row
     cdef Py_ssize_t width  # numbers from a coordinate's first to the next one's, to score
@@ -90,8 +90,8 @@ cdef class Job:
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
         cdef const double[:, ::1] class_weight = task.class_weight
-        cdef uint8_t[::1] repeats = np.full(len(codes), UNKNOWN, np.uint8)
-        cdef int64_t[::1] logged = np.full(len(codes), -1, np.int64)
+        cdef uint8_t[::1] repeats
+        cdef int64_t[::1] logged
         self.space, self.rule, self.rows = space, rule, rows
         self.is_joint = isinstance(space, JointSpace)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
@@ -108,11 +108,15 @@ cdef class Job:
         if task.weights is not None:
             weights = task.weights
             self.weights = &weights[0]
+        self.arrays = [task]
         if not distinct:
+            repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
+            self.arrays.append(repeats)
         if space.log is not None:
+            logged = np.full(len(codes), -1, np.int64)
             self.logged = &logged[0]
-        self.arrays = task, repeats, logged
+            self.arrays.append(logged)
 
     def run(self, order, seed, span, Py_ssize_t n_passes, labels, int64_t trials, bint check):
         """Make some passes.
