@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import sparsemargin
 from sparsemargin import datasets
-from sparsemargin.learners import find_algorithm
+from sparsemargin.models import find_algorithm
 
 ROWS = 2000  # of a problem, at the most
 INTERCEPTS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY
-from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, find_algorithm
+from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 
 
 def _n_rows(X: Any) -> int:

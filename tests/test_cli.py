@@ -8,7 +8,7 @@ from command_line import run, two_classes
 from sparsemargin.cli.errors import in_options
 from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
-from sparsemargin.learners import ALGORITHMS
+from sparsemargin.models import ALGORITHMS
 
 COMMANDS = ["train", "predict", "evaluate", "inspect", "convert", "info", "reproduce"]
 

@@ -24,7 +24,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.learners import _in_use
+from sparsemargin.models import _in_use
 
 N_THREADS = 6
 

@@ -13,7 +13,7 @@ from published_files import data_folder
 import sparsemargin
 from sparsemargin import estimators
 from sparsemargin.cli.app import main
-from sparsemargin.learners import ALGORITHMS
+from sparsemargin.models import ALGORITHMS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -38,7 +38,7 @@ PUBLIC_MODULES = [
 MODULES = [
     "sparsemargin.api",
     "sparsemargin.distributed._api",
-    "sparsemargin.learners._cramma_rate",
+    "sparsemargin.models._cramma_rate",
     "sparsemargin.estimators.alma",
     "sparsemargin.estimators.higher_order",
     "sparsemargin.estimators.pnorm_perceptron",

@@ -18,7 +18,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.hypotheses import matrix as replays
 from sparsemargin._engine.matrix import spaces
-from sparsemargin.learners import _duals
+from sparsemargin.models import _duals
 
 MODELS = {
     "HO": (HigherOrderPerceptron, {"c": 0.6}),

@@ -16,7 +16,7 @@ from sparsemargin import (
     fit_csr,
 )
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.learners import ALGORITHMS
+from sparsemargin.models import ALGORITHMS
 
 
 @pytest.fixture

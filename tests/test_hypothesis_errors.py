@@ -20,7 +20,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin.evaluation import hypothesis_errors
-from sparsemargin.learners._replays import outputs_by_moment
+from sparsemargin.models._replays import outputs_by_moment
 
 # Models of a few trials warn that they have not converged.
 pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
@@ -218,7 +218,7 @@ def test_points_beyond_one_replay(monkeypatch):
         model.fit(X, y)
         whole = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         with monkeypatch.context() as patched:
-            patched.setattr("sparsemargin.learners._replays._POINTS_WITH_MOMENTS", 7)
+            patched.setattr("sparsemargin.models._replays._POINTS_WITH_MOMENTS", 7)
             patched.setattr("sparsemargin._engine.kernel.outputs._POINTS", 7)
             parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         for name, errors in whole.errors.items():

@@ -29,7 +29,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.learners import _first_order, _many_labels
+from sparsemargin.models import _first_order, _many_labels
 
 N_ROWS, N_FEATURES = 120, 30
 

@@ -27,7 +27,7 @@ from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import Predictor
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import open_sources
-from sparsemargin.learners import _many_labels
+from sparsemargin.models import _many_labels
 
 N_LABELS = 6
 

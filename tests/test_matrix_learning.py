@@ -36,7 +36,7 @@ from strategies_higher_order import (
 from sparsemargin import HigherOrderPerceptron, fit_csr, fit_svmlight, load_svmlight
 from sparsemargin._engine.matrix.loop import FeatureLoop
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.learners import _matrix
+from sparsemargin.models import _matrix
 
 # -- streams --------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from test_max_margin import ascend, separable_problem
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
-from sparsemargin.learners import _rows
+from sparsemargin.models import _rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -23,7 +23,7 @@ from sparsemargin.evaluation._label_files import LabelEvaluation
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.reading import threads_for
 from sparsemargin.io.sources import Source
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 _EXAMPLES = """
 sparsemargin evaluate news.model test.svm

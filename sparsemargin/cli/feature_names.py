@@ -12,7 +12,7 @@ import click
 from sparsemargin.cli.options import PATH, Decorator, Option
 from sparsemargin.io.fit import columns_of
 from sparsemargin.io.readable import _entries, read_dictionary
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 
 def dictionary_option(section: str) -> Decorator:

@@ -17,8 +17,8 @@ from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, 
 from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import vectors_of
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import vectors_of
 
 _EXAMPLES = """
 sparsemargin inspect news.model

@@ -24,7 +24,7 @@ from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.reading import threads_for
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 _EXAMPLES = """
 sparsemargin predict news.model test.svm -o labels.txt

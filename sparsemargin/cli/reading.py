@@ -10,7 +10,7 @@ import click
 from sparsemargin.cli.options import Option, choice
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.sources import Source, open_sources
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 _SECTION = "Reading"
 

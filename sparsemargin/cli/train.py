@@ -40,7 +40,7 @@ from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.stream import Interruption, Moment
-from sparsemargin.learners import ALGORITHMS, DEFAULT_ALGORITHM, Learner
+from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM, Learner
 
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model

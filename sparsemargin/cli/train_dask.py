@@ -10,7 +10,7 @@ import click
 from sparsemargin.cli.options import Option
 from sparsemargin.cli.train_settings import settings_of
 from sparsemargin.io.stream import Moment
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 _SECTION = "Several machines"
 # What goes on where one process reads all files.

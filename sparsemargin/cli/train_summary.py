@@ -14,7 +14,7 @@ from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.report import bytes_read, speed
 from sparsemargin.io.stream import Moment
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 
 def figures_of(

@@ -13,7 +13,7 @@ from sparsemargin.distributed._rounds import Round
 from sparsemargin.distributed._vectors import Mixing
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY
-from sparsemargin.learners import Algorithm
+from sparsemargin.models import Algorithm
 
 if TYPE_CHECKING:
     from dask.distributed import Client

@@ -13,7 +13,7 @@ from sparsemargin.distributed._opening import Opened
 from sparsemargin.distributed._shards import FileShard, Survey
 from sparsemargin.io.files import check_replaceable
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 # Parameters that may change when a fit goes on.
 _MAY_CHANGE = {"max_iter", "n_jobs", "verbose"}

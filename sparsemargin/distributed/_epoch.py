@@ -8,8 +8,8 @@ from typing import Any
 
 from sparsemargin.distributed._shards import MatrixShard, Shard, Survey
 from sparsemargin.distributed._vectors import BASES, NoBase
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows, refusing
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows, refusing
 
 
 class Missing:

@@ -21,7 +21,7 @@ from sparsemargin.distributed._vectors import Mixing
 from sparsemargin.io.labels import told_coder
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
-from sparsemargin.learners import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
 
 # What is told of files only, and when it is not.
 _OF_FILES = {

@@ -17,8 +17,8 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin.distributed._differences import Difference
 from sparsemargin.distributed._trials import make_trials
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from sparsemargin.io.labels import (
     first_labels,
 )
 from sparsemargin.io.reading import Reading
-from sparsemargin.learners import Learner
-from sparsemargin.learners._first_order import FirstOrderLearner
-from sparsemargin.learners._learner import LARGEST_SEED, count_labels
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models import Learner
+from sparsemargin.models._first_order import FirstOrderLearner
+from sparsemargin.models._learner import LARGEST_SEED, count_labels
+from sparsemargin.models._rows import Rows
 
 # Those whose epochs on shards can be mixed, and why others can't.
 _NOT_MIXED = {

@@ -25,8 +25,8 @@ from sparsemargin.distributed._trials import added
 from sparsemargin.distributed._vectors import Mixing, VectorMixer
 from sparsemargin.distributed._whole import OneShard
 from sparsemargin.io.stream import Interruption, Moment
-from sparsemargin.learners import Learner
-from sparsemargin.learners._first_order import FirstOrderLearner
+from sparsemargin.models import Learner
+from sparsemargin.models._first_order import FirstOrderLearner
 
 
 @dataclass(frozen=True)

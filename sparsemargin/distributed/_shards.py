@@ -21,9 +21,9 @@ from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
 from sparsemargin.io.sources import open_sources
-from sparsemargin.learners._defaults import intercept_scale
-from sparsemargin.learners._learner import Targets
-from sparsemargin.learners._rows import Rows, check_rows, codes_of, open_rows
+from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models._learner import Targets
+from sparsemargin.models._rows import Rows, check_rows, codes_of, open_rows
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27

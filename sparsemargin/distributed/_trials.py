@@ -6,8 +6,8 @@ import numpy as np
 
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin.learners import Learner
-from sparsemargin.learners._matrix import MatrixLearner, check_steps
+from sparsemargin.models import Learner
+from sparsemargin.models._matrix import MatrixLearner, check_steps
 
 
 def make_trials(

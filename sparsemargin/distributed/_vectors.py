@@ -18,8 +18,8 @@ from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._differences import Difference, multiplied
 from sparsemargin.distributed._trials import added, make_trials
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows
 
 Mixing = Literal["uniform", "errors"]
 

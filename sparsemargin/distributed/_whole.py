@@ -11,8 +11,8 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._trials import added, make_trials
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows
 
 
 @dataclass(frozen=True)

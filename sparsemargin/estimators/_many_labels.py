@@ -13,7 +13,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.estimators._sparse import check_sparse
-from sparsemargin.learners._many_labels import Form
+from sparsemargin.models._many_labels import Form
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _NUMBERS = (int, float, np.number, np.bool_)

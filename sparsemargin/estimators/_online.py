@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
 from sparsemargin.estimators._sparse import check_sparse
-from sparsemargin.learners import _rows as border
-from sparsemargin.learners._in_use import asks, learns
-from sparsemargin.learners._learner import LARGEST_SEED, Learner, Targets
-from sparsemargin.learners._many_labels import Choice
+from sparsemargin.models import _rows as border
+from sparsemargin.models._in_use import asks, learns
+from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
+from sparsemargin.models._many_labels import Choice
 
 
 def _has_weights(model: OnlineClassifier) -> bool:

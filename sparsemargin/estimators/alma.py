@@ -6,7 +6,7 @@ from typing import Any
 
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.learners.alma import ALMALearner
+from sparsemargin.models.alma import ALMALearner
 
 
 @with_common_sections

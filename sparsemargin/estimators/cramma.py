@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.learners.cramma import CRAMMALearner
+from sparsemargin.models.cramma import CRAMMALearner
 
 
 @with_common_sections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.learners.max_margin import MaxMarginLearner
+from sparsemargin.models.max_margin import MaxMarginLearner
 
 
 @with_common_sections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.learners.pnorm_perceptron import PNormLearner
+from sparsemargin.models.pnorm_perceptron import PNormLearner
 
 
 @with_common_sections

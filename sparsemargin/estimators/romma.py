@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsemargin.estimators._common_sections import with_common_sections
 from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.learners.romma import ROMMALearner
+from sparsemargin.models.romma import ROMMALearner
 
 
 @with_common_sections

@@ -14,7 +14,7 @@ from sparsemargin.evaluation._unit_margins import UnitMargins
 from sparsemargin.io.labels import OneAgainstTheRest, first_labels
 from sparsemargin.io.predict import PredictedBlock
 from sparsemargin.io.sources import Source
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]

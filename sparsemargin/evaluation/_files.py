@@ -11,7 +11,7 @@ from sparsemargin.evaluation._label_counts import LabelCounts
 from sparsemargin.io.labels import LabelTable, first_labels
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 
 class Evaluation:

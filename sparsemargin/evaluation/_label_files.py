@@ -12,7 +12,7 @@ from sparsemargin.evaluation._label_counts import SetCounts
 from sparsemargin.io.labels import label_sets
 from sparsemargin.io.predict import PredictedBlock
 from sparsemargin.io.sources import Source
-from sparsemargin.learners import Learner
+from sparsemargin.models import Learner
 
 
 class LabelEvaluation(Evaluation):

@@ -15,9 +15,9 @@ from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation._unit_margins import divided, own_margins
-from sparsemargin.learners import Learner
-from sparsemargin.learners import _rows as border
-from sparsemargin.learners._rows import norm, row_norms
+from sparsemargin.models import Learner
+from sparsemargin.models import _rows as border
+from sparsemargin.models._rows import norm, row_norms
 
 
 class MarginDistribution(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.learners import Learner
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows
 
 
 def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:

@@ -12,10 +12,10 @@ from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._online import OnlineClassifier
 from sparsemargin.estimators._sparse import check_sparse
-from sparsemargin.learners._first_order import FirstOrderLearner
-from sparsemargin.learners._in_use import asks
-from sparsemargin.learners._replays import counts_by_moment, outputs_by_moment
-from sparsemargin.learners._rows import refusing
+from sparsemargin.models._first_order import FirstOrderLearner
+from sparsemargin.models._in_use import asks
+from sparsemargin.models._replays import counts_by_moment, outputs_by_moment
+from sparsemargin.models._rows import refusing
 
 _N_MOMENTS = 40
 

@@ -15,7 +15,7 @@ from sparsemargin.io.reading import Reading, threads_for
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source, open_sources
 from sparsemargin.io.stream import WEIGHT_MEMORY, MakeLearner, Moment, learn_from
-from sparsemargin.learners import (
+from sparsemargin.models import (
     DEFAULT_ALGORITHM,
     LEARNERS,
     Algorithm,

@@ -28,10 +28,10 @@ from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, requ
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.files import replacing
-from sparsemargin.learners import LEARNERS, Learner
-from sparsemargin.learners._in_use import asks
-from sparsemargin.learners._learner import count_labels
-from sparsemargin.learners._many_labels import FORMS
+from sparsemargin.models import LEARNERS, Learner
+from sparsemargin.models._in_use import asks
+from sparsemargin.models._learner import count_labels
+from sparsemargin.models._many_labels import FORMS
 
 if TYPE_CHECKING:
     from sparsemargin.estimators._online import OnlineClassifier

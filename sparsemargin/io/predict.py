@@ -16,10 +16,10 @@ from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.scan_errors import located_output
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
-from sparsemargin.learners import Learner
-from sparsemargin.learners._learner import Targets, first_infinite
-from sparsemargin.learners._many_labels import Choice, positives_of, rows_per_part
-from sparsemargin.learners._rows import Rows, refusing
+from sparsemargin.models import Learner
+from sparsemargin.models._learner import Targets, first_infinite
+from sparsemargin.models._many_labels import Choice, positives_of, rows_per_part
+from sparsemargin.models._rows import Rows, refusing
 
 
 class PredictedBlock(NamedTuple):

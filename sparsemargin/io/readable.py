@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
-from sparsemargin.learners._rows import vectors_of
+from sparsemargin.models._rows import vectors_of
 
 _INTERCEPT = "(intercept)"
 # A line of a dictionary, by whether it has a tab.

@@ -27,10 +27,10 @@ from sparsemargin.io.labels import (
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
-from sparsemargin.learners import Learner
-from sparsemargin.learners._defaults import ROWS_MEASURED
-from sparsemargin.learners._learner import LARGEST_SEED, Targets, count_labels
-from sparsemargin.learners._rows import Rows, refusing
+from sparsemargin.models import Learner
+from sparsemargin.models._defaults import ROWS_MEASURED
+from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
+from sparsemargin.models._rows import Rows, refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30

@@ -11,7 +11,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation.strongest import strongest_features
-from sparsemargin.learners._rows import vectors_of
+from sparsemargin.models._rows import vectors_of
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
 from sparsemargin.plotting._named import (
     check_feature_names,

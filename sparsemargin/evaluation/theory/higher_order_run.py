@@ -22,7 +22,7 @@ from sparsemargin.evaluation.theory.higher_order import (
     tightest_higher_order_bound,
 )
 from sparsemargin.evaluation.theory.perceptron import deviations
-from sparsemargin.learners import _rows as border
+from sparsemargin.models import _rows as border
 
 
 class HigherOrderBound(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import FLAG, Limit
+from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import FLAG, Limit
 
 
 class MaxMarginLearner(FirstOrderLearner):

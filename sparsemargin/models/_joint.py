@@ -8,10 +8,10 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
-from sparsemargin.learners import _rows as border
-from sparsemargin.learners._first_order import FirstOrderLearner
-from sparsemargin.learners._limits import Limit, one_of
-from sparsemargin.learners._rows import norm
+from sparsemargin.models import _rows as border
+from sparsemargin.models._first_order import FirstOrderLearner
+from sparsemargin.models._limits import Limit, one_of
+from sparsemargin.models._rows import norm
 
 MultiClass = Literal["ovr", "joint"]
 

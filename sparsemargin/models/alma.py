@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin.learners._first_order import Sample
-from sparsemargin.learners._joint import JointLearner, MultiClass
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real
-from sparsemargin.learners._weighted import WeightedLearner
+from sparsemargin.models._first_order import Sample
+from sparsemargin.models._joint import JointLearner, MultiClass
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import FLAG, NONE, Limit, one_of, real
+from sparsemargin.models._weighted import WeightedLearner
 
 
 class ALMALearner(WeightedLearner, JointLearner):

@@ -6,15 +6,15 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.learners._learner import Learner
-from sparsemargin.learners.alma import ALMALearner
-from sparsemargin.learners.cramma import CRAMMALearner
-from sparsemargin.learners.higher_order import HigherOrderLearner
-from sparsemargin.learners.margin_perceptron import MarginLearner
-from sparsemargin.learners.max_margin import MaxMarginLearner
-from sparsemargin.learners.pnorm_perceptron import PNormLearner
-from sparsemargin.learners.romma import ROMMALearner
-from sparsemargin.learners.second_order import SecondOrderLearner
+from sparsemargin.models._learner import Learner
+from sparsemargin.models.alma import ALMALearner
+from sparsemargin.models.cramma import CRAMMALearner
+from sparsemargin.models.higher_order import HigherOrderLearner
+from sparsemargin.models.margin_perceptron import MarginLearner
+from sparsemargin.models.max_margin import MaxMarginLearner
+from sparsemargin.models.pnorm_perceptron import PNormLearner
+from sparsemargin.models.romma import ROMMALearner
+from sparsemargin.models.second_order import SecondOrderLearner
 
 __all__ = [
     "ALGORITHMS",

@@ -11,7 +11,7 @@ from sparsemargin._engine.hypotheses.matrix import SupportPoints, random_outputs
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces
-from sparsemargin.learners._replays import draw
+from sparsemargin.models._replays import draw
 
 
 def open_space(learner: Any, kernel: Kernel, n_features: int) -> DualSpaces:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import Limit, real
-from sparsemargin.learners._matrix import MatrixLearner, Solver
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import Limit, real
+from sparsemargin.models._matrix import MatrixLearner, Solver
 
 
 class SecondOrderLearner(MatrixLearner):

@@ -32,14 +32,14 @@ from sparsemargin._engine.kernel.loop import SupportFull, kernel_loop
 from sparsemargin._engine.kernel.outputs import hypothesis_outputs
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin._engine.rows.csr import BadRow, any_repeats, row_norms, summed
-from sparsemargin.learners import _pools as pools
-from sparsemargin.learners import _rows as border
-from sparsemargin.learners._certified import CertifiedLearner
-from sparsemargin.learners._defaults import ROWS_MEASURED
-from sparsemargin.learners._kernels import BYTES_PER_FEATURE, KernelLearner
-from sparsemargin.learners._learner import Learner, Targets
-from sparsemargin.learners._limits import FLAG, NONE, Limit, one_of, real, whole
-from sparsemargin.learners._replays import random_outputs, votes
+from sparsemargin.models import _pools as pools
+from sparsemargin.models import _rows as border
+from sparsemargin.models._certified import CertifiedLearner
+from sparsemargin.models._defaults import ROWS_MEASURED
+from sparsemargin.models._kernels import BYTES_PER_FEATURE, KernelLearner
+from sparsemargin.models._learner import Learner, Targets
+from sparsemargin.models._limits import FLAG, NONE, Limit, one_of, real, whole
+from sparsemargin.models._replays import random_outputs, votes
 
 # Outputs that stay in a near cache until they have been looked at.
 _OUTPUTS_PER_PART = 1 << 17

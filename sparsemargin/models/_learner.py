@@ -23,9 +23,9 @@ from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.rows.csr import BadRow
-from sparsemargin.learners._defaults import intercept_scale
-from sparsemargin.learners._in_use import asks, refuse_while_learning
-from sparsemargin.learners._limits import (
+from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models._in_use import asks, refuse_while_learning
+from sparsemargin.models._limits import (
     FLAG,
     NONE,
     SEED,
@@ -36,8 +36,8 @@ from sparsemargin.learners._limits import (
     real,
     whole,
 )
-from sparsemargin.learners._many_labels import Choice, Form, joined, positives_of, rows_per_part
-from sparsemargin.learners._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
+from sparsemargin.models._many_labels import Choice, Form, joined, positives_of, rows_per_part
+from sparsemargin.models._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1

@@ -13,7 +13,7 @@ from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.loop import BLOCK, SupportFull
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin.learners._kernels import refuse_precomputed
+from sparsemargin.models._kernels import refuse_precomputed
 
 
 def open_space(learner: Any, kernel: Kernel, n_features: int) -> KernelSpace:

@@ -1,4 +1,4 @@
-"""Parameters and rule of ROMMA: see `ROMMAClassifier`."""
+"""Parameters and rule of the Perceptron with margin: see `MarginPerceptron`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import FLAG, Limit
+from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import FLAG, Limit, real
+from sparsemargin.models._weighted import WeightedLearner
 
 
-class ROMMALearner(FirstOrderLearner):
-    """What `ROMMAClassifier` learns by."""
+class MarginLearner(WeightedLearner, FirstOrderLearner):
+    """What `MarginPerceptron` learns by."""
 
-    classifier = "ROMMAClassifier"
+    classifier = "MarginPerceptron"
 
     _seeks_margin = True
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
         **FirstOrderLearner._limits,
-        "aggressive": (FLAG,),
+        **WeightedLearner._limits,
+        "margin": (real(0, closed="left"),),
+        "eta": (real(0),),
+        "normalize": (FLAG,),
     }
 
-    aggressive: bool
+    margin: float
+    eta: float
+    normalize: bool
 
     def __init__(
         self,
         *,
-        aggressive: bool = False,
+        margin: float = 1.0,
+        p: float | Literal["log"] = 2.0,
+        eta: float = 1.0,
+        normalize: bool = False,
         hypothesis: Hypothesis = "last",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 1000,
@@ -46,6 +55,7 @@ class ROMMALearner(FirstOrderLearner):
         coef0: float = 0.0,
         max_support: int | None = None,
         when_full: Literal["error", "skip"] = "error",
+        class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -54,9 +64,6 @@ class ROMMALearner(FirstOrderLearner):
         self._keep(locals())
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.romma(bool(self.aggressive))
-
-    @property
-    def n_infeasible_(self) -> Any:
-        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
-        return self._counts("unmoved")
+        return FirstOrderRule.perceptron(
+            p, bool(self.normalize), float(self.margin), float(self.eta)
+        )

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import FLAG, Limit, real
-from sparsemargin.learners._matrix import MatrixLearner, Solver
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import FLAG, Limit, real
+from sparsemargin.models._matrix import MatrixLearner, Solver
 
 
 class HigherOrderLearner(MatrixLearner):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.learners._learner import Learner, Targets
-from sparsemargin.learners._limits import MAPPING, NONE, Limit, one_of
+from sparsemargin.models._learner import Learner, Targets
+from sparsemargin.models._limits import MAPPING, NONE, Limit, one_of
 
 
 class WeightedLearner(Learner):

@@ -14,7 +14,7 @@ import numpy as np
 from sparsemargin._engine.hypotheses.replay import KernelReplay, LinearReplay, Replay, draw_slices
 from sparsemargin._engine.kernel.outputs import support_products
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin.learners._rows import Rows
+from sparsemargin.models._rows import Rows
 
 # Test points a vote is replayed over at once, and where averages and many moments go along.
 _POINTS_PER_REPLAY = 1 << 16

@@ -1,4 +1,4 @@
-"""Parameters and rule of the Perceptron with margin: see `MarginPerceptron`."""
+"""Parameters and rule of ROMMA: see `ROMMAClassifier`."""
 
 from __future__ import annotations
 
@@ -7,38 +7,29 @@ from typing import Any, ClassVar, Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import FLAG, Limit, real
-from sparsemargin.learners._weighted import WeightedLearner
+from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import FLAG, Limit
 
 
-class MarginLearner(WeightedLearner, FirstOrderLearner):
-    """What `MarginPerceptron` learns by."""
+class ROMMALearner(FirstOrderLearner):
+    """What `ROMMAClassifier` learns by."""
 
-    classifier = "MarginPerceptron"
+    classifier = "ROMMAClassifier"
 
     _seeks_margin = True
 
     _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
         **FirstOrderLearner._limits,
-        **WeightedLearner._limits,
-        "margin": (real(0, closed="left"),),
-        "eta": (real(0),),
-        "normalize": (FLAG,),
+        "aggressive": (FLAG,),
     }
 
-    margin: float
-    eta: float
-    normalize: bool
+    aggressive: bool
 
     def __init__(
         self,
         *,
-        margin: float = 1.0,
-        p: float | Literal["log"] = 2.0,
-        eta: float = 1.0,
-        normalize: bool = False,
+        aggressive: bool = False,
         hypothesis: Hypothesis = "last",
         normalize_hypotheses: bool = False,
         max_iter: float | None = 1000,
@@ -55,7 +46,6 @@ class MarginLearner(WeightedLearner, FirstOrderLearner):
         coef0: float = 0.0,
         max_support: int | None = None,
         when_full: Literal["error", "skip"] = "error",
-        class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -64,6 +54,9 @@ class MarginLearner(WeightedLearner, FirstOrderLearner):
         self._keep(locals())
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.perceptron(
-            p, bool(self.normalize), float(self.margin), float(self.eta)
-        )
+        return FirstOrderRule.romma(bool(self.aggressive))
+
+    @property
+    def n_infeasible_(self) -> Any:
+        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
+        return self._counts("unmoved")

@@ -18,9 +18,9 @@ from sparsemargin._engine.kernel.functions import (
 )
 from sparsemargin._engine.kernel.outputs import hypothesis_norms, row_lengths
 from sparsemargin._engine.matrix.spaces import DualSpaces
-from sparsemargin.learners._learner import Learner
-from sparsemargin.learners._limits import CALLABLE, Limit, one_of, real, whole
-from sparsemargin.learners._rows import refusing
+from sparsemargin.models._learner import Learner
+from sparsemargin.models._limits import CALLABLE, Limit, one_of, real, whole
+from sparsemargin.models._rows import refusing
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 BYTES_PER_FEATURE = 4

@@ -9,7 +9,7 @@ import numpy as np
 from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin.learners._learner import Learner
+from sparsemargin.models._learner import Learner
 
 
 class CertifiedLearner(Learner):

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.kernel.functions import KernelName
-from sparsemargin.learners._cramma_rate import automatic_rate
-from sparsemargin.learners._first_order import FirstOrderLearner, Sample
-from sparsemargin.learners._learner import Hypothesis
-from sparsemargin.learners._limits import NONE, Limit, real
+from sparsemargin.models._cramma_rate import automatic_rate
+from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._limits import NONE, Limit, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
 HARD_RATE = 0.001

@@ -15,13 +15,13 @@ from sparsemargin._engine.hypotheses import matrix as replays
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.loop import matrix_loop
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
-from sparsemargin.learners import _duals as duals
-from sparsemargin.learners import _rows as border
-from sparsemargin.learners._kernels import KernelLearner
-from sparsemargin.learners._learner import Learner, Targets
-from sparsemargin.learners._limits import NONE, Limit, one_of, whole
-from sparsemargin.learners._replays import draw
-from sparsemargin.learners._weighted import WeightedLearner
+from sparsemargin.models import _duals as duals
+from sparsemargin.models import _rows as border
+from sparsemargin.models._kernels import KernelLearner
+from sparsemargin.models._learner import Learner, Targets
+from sparsemargin.models._limits import NONE, Limit, one_of, whole
+from sparsemargin.models._replays import draw
+from sparsemargin.models._weighted import WeightedLearner
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
