@@ -16,6 +16,7 @@ from optimum import largest_margin
 from published_files import data_folder
 from reference import augment, p_norm
 
+from papers.theory import alma_corrections, alma_margin_estimate
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -26,7 +27,6 @@ from sparsemargin import (
 )
 from sparsemargin.datasets import load_sonar
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.evaluation.theory import alma_corrections, alma_margin_estimate
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
