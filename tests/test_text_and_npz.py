@@ -157,7 +157,7 @@ def to_text(path, target):
     """Convert an npz file; the error, or None once there is text."""
     target.unlink(missing_ok=True)
     try:
-        convert.npz_to_text(str(path), str(target), "auto")
+        convert._npz_to_text(str(path), str(target), "auto")
     except ValueError as refused:
         error = str(refused)
     else:
@@ -186,7 +186,7 @@ def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
     settings = {"multilabel": start is not None, "query_id": True, "zero_based": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        convert.text_to_npz(
+        convert._text_to_npz(
             open_sources(folder / "rows.svm"), str(folder / "again.npz"),
             Reading(n_features=4, **settings), None,
         )  # fmt: skip

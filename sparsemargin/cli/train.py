@@ -384,7 +384,7 @@ def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool
     mistakes = moment.mistakes
     support = {}
     if hasattr(learner, "n_passed_over_"):
-        support["support_rows"] = len(learner.support_)
+        support["support_rows"] = learner._space.n_support
         support["passed_over"] = int(np.sum(learner.n_passed_over_))
     return {
         "model": output,
