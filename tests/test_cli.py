@@ -59,7 +59,7 @@ def test_every_parameter_of_every_algorithm_is_an_option_or_said_otherwise():
 def test_defaults_in_the_help_are_the_constructors():
     text = re.sub(r"\s+", " ", run("train", "--help").stdout)
     assert re.search(r"--alpha X [^\[]*\[alma\] \[default: 0\.9\]", text)
-    assert re.search(r"--epochs N\|until [^\[]*\[default: 1\]", text)
+    assert re.search(r"--max-iter, --epochs N\|none [^\[]*\[default: 1\]", text)
     # MarginPerceptron and ALMAClassifier differ here.
     assert not re.search(r"--hypothesis [^\[]*\[default", text)
 
@@ -92,14 +92,14 @@ def test_wrong_usage_is_told(args, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--c", "0.5"], "--c is no option of --algo alma, which has --epochs, --p,"),
+        (["--c", "0.5"], "--c is no option of --algo alma, which has --max-iter, --p,"),
         (["--algo", "perceptron", "--p", "3"], "--p is no option of --algo perceptron"),
         (["--alpha", "3"], "--alpha: 3 is not X, a float in the range (0, 1]"),
         (["--alpha", "much"], "--alpha: much is not X"),
         (["--p", "1"], "--p: 1 is not X|log"),
         (["--normalize", "true"], "true is not yes|no|max|running"),
-        (["--epochs", "-1"], "--epochs: -1 is not N|until, a whole number from 1."),
-        (["--epochs", "0"], "--epochs: 0 is not N|until, a whole number from 1."),
+        (["--epochs", "-1"], "--max-iter: -1 is not N|none, a whole number from 1."),
+        (["--epochs", "0"], "--max-iter: 0 is not N|none, a whole number from 1."),
         (["--class-weight", "spam"], "spam is not LABEL=WEIGHT"),
         (["--cache", "c", "--cache-beside"], "two places for one cache"),
     ],
