@@ -16,6 +16,7 @@ from optimum import largest_margin
 from published_files import data_folder
 from reference import augment, p_norm
 
+from papers.data import load_sonar
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -24,7 +25,6 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin.datasets import load_sonar
 from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.evaluation.theory import alma_corrections, alma_margin_estimate
 
