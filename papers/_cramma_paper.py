@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin.datasets import load_sonar, load_wbc
+from papers.data import load_sonar, load_wbc
 
 PERCEPTRON, ALMA, CRAMMA = "Perceptron", "ALMA_2", "CRAMMA"
 SYMBOLS = {PERCEPTRON: "b/(η R²)", ALMA: "α", CRAMMA: "β/R"}

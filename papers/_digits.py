@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin.datasets import load_letter, load_mnist, load_usps
+from papers.data import load_letter, load_mnist, load_usps
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "mnist": load_mnist,

@@ -16,6 +16,7 @@ from optimum import largest_margin
 from published_files import data_folder
 from reference import augment, p_norm
 
+from papers.data import load_sonar
 from papers.theory import alma_corrections, alma_margin_estimate
 from sparsemargin import (
     ALMAClassifier,
@@ -25,7 +26,6 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin.datasets import load_sonar
 from sparsemargin.estimators._weighted import WeightedClassifier
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-
-from ._copies import LocalFile
-from ._local import DataHome, read_files
-from ._registry import data_sets
-from ._tables import read_blank_separated, to_digits, to_values
+from sparsemargin.datasets._copies import LocalFile
+from sparsemargin.datasets._local import DataHome, read_files
+from sparsemargin.datasets._registry import data_sets
+from sparsemargin.datasets._tables import read_blank_separated, to_digits, to_values
 
 USPSSubset = Literal["train", "test", "all"]
 
@@ -70,7 +69,7 @@ def load_usps(
 
     Examples
     --------
-    >>> from sparsemargin.datasets import load_usps
+    >>> from papers.data import load_usps
     >>> X, y = load_usps("test", return_X_y=True)
     >>> X.shape, int((y == 0).sum())
     ((2007, 256), 359)

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-
-from ._copies import LocalFile
-from ._local import DataHome, read_files
-from ._registry import data_sets
+from sparsemargin.datasets._copies import LocalFile
+from sparsemargin.datasets._local import DataHome, read_files
+from sparsemargin.datasets._registry import data_sets
 
 LetterSubset = Literal["train", "test", "all"]
 
@@ -83,7 +82,7 @@ def load_letter(
 
     Examples
     --------
-    >>> from sparsemargin.datasets import load_letter
+    >>> from papers.data import load_letter
     >>> X, y = load_letter(return_X_y=True)
     >>> X.shape, y[:4].tolist()
     ((16000, 16), ['T', 'I', 'D', 'N'])

@@ -1,5 +1,6 @@
 """MNIST: handwritten digits of 28 x 28 pixels, most of them white."""
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -8,17 +9,16 @@ from scipy import sparse as sp
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag, check_float_dtype
-
-from ._copies import LocalFile
-from ._idx import read_idx
-from ._local import DataHome, read_files
-from ._registry import data_sets
-from ._tables import to_digits
+from sparsemargin.datasets._copies import LocalFile
+from sparsemargin.datasets._local import DataHome, read_files
+from sparsemargin.datasets._registry import data_sets
+from sparsemargin.datasets._tables import to_digits
 
 MNISTSubset = Literal["train", "test", "all"]
 
 _FILES = {"train": slice(0, 2), "test": slice(2, 4), "all": slice(0, 4)}
 _IMAGE_SHAPE = (28, 28)
+_UNSIGNED_BYTES = 0x08
 
 
 def load_mnist(
@@ -76,7 +76,7 @@ def load_mnist(
 
     Examples
     --------
-    >>> from sparsemargin.datasets import load_mnist
+    >>> from papers.data import load_mnist
     >>> digits = load_mnist("test")
     >>> digits.data.shape, int((digits.target == 0).sum())
     ((10000, 784), 980)
@@ -105,11 +105,33 @@ def load_mnist(
 def _read_images(file: LocalFile) -> NDArray[np.uint8]:
     """One row of greys per image."""
     n_images, n_pixels = file.file.shape
-    return read_idx(file, (n_images, *_IMAGE_SHAPE)).reshape(n_images, n_pixels)
+    return _read_idx(file, (n_images, *_IMAGE_SHAPE)).reshape(n_images, n_pixels)
 
 
 def _read_labels(file: LocalFile) -> NDArray[np.int64]:
-    return to_digits(file.path, read_idx(file, file.file.shape))
+    return to_digits(file.path, _read_idx(file, file.file.shape))
+
+
+def _read_idx(file: LocalFile, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """The read-only array of an idx file; a ValueError tells how it is not one of this shape."""
+    content = file.unpacked()
+    magic = bytes([0, 0, _UNSIGNED_BYTES, len(shape)])
+    if content[:4] != magic:
+        raise ValueError(
+            f"{file.path}: expected the magic number {magic.hex()} of {len(shape)}-dimensional "
+            f"unsigned bytes in idx format, found {content[:4].hex()!r}"
+        )
+    start = 4 + 4 * len(shape)
+    sizes = content[4:start]
+    found = tuple(np.frombuffer(sizes, dtype=">u4", count=len(sizes) // 4).tolist())
+    if found != shape:
+        raise ValueError(f"{file.path}: expected the sizes {shape} in its header, found {found}")
+    if len(content) - start != math.prod(shape):
+        raise ValueError(
+            f"{file.path}: expected {math.prod(shape):,} values, as its header says, found "
+            f"{len(content) - start:,}"
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def _to_csr(greys: NDArray[np.uint8], dtype: np.dtype) -> sp.csr_matrix:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-
-from ._copies import LocalFile
-from ._local import DataHome, read_files
-from ._registry import data_sets
+from sparsemargin.datasets._copies import LocalFile
+from sparsemargin.datasets._local import DataHome, read_files
+from sparsemargin.datasets._registry import data_sets
 
 SonarSubset = Literal["aspect", "aspect_test", "all"]
 
@@ -70,7 +69,7 @@ def load_sonar(
 
     Examples
     --------
-    >>> from sparsemargin.datasets import load_sonar
+    >>> from papers.data import load_sonar
     >>> X, y = load_sonar(return_X_y=True)
     >>> X.shape, int((y == 1).sum())
     ((104, 60), 49)
