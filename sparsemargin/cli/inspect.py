@@ -14,7 +14,7 @@ import numpy as np
 from sparsemargin.cli.feature_names import dictionary_option, feature_names
 from sparsemargin.cli.options import JSON, MODEL, make_command
 from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
-from sparsemargin.evaluation.strongest import strongest_features
+from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner

@@ -78,7 +78,7 @@ def _runs(measured: Measured, noise: float, name: str, figure: str) -> np.ndarra
 
 
 def _draw(measured: Measured, noise: float) -> Figure:
-    from sparsemargin.evaluation.protocols import EpochCurve
+    from sparsemargin.evaluation import EpochCurve
     from sparsemargin.plotting import EpochCurvesDisplay
     from sparsemargin.reproduce._panels import panels
 
