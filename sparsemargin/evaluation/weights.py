@@ -1,23 +1,19 @@
-"""Margins of a model on given examples, and their distribution."""
+"""What the weights of a fitted model tell: the margins they leave, and which are the strongest.
+
+scikit-learn is imported on first use: the command line does without.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix, issparse
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._sparse import check_sparse
-from sparsemargin.evaluation._coef import coef_of
-from sparsemargin.evaluation._unit_margins import divided, own_margins
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
-from sparsemargin.models._rows import norm, row_norms
 
 
 class MarginDistribution(NamedTuple):
@@ -79,17 +75,35 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     >>> margins(model, X, y, normalize=False)
     array([3., 2., 0.])
     """
+    from sklearn.utils import check_consistent_length
+    from sklearn.utils.validation import check_is_fitted
+
+    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.estimators._validation import check_labels
+
     check_is_fitted(model)
+    hypothesis = getattr(model, "hypothesis", None)
     if getattr(model, "_has_many_labels", False):
         raise ValueError(
             "margins are those of rows with one class each; the rows of this model may have "
             "several labels. Divide its outputs by np.linalg.norm(model.coef_, ord=q, axis=1)."
         )
+    if hypothesis == "random":
+        raise ValueError(
+            "hypothesis='random' predicts each row by another weight vector, so it has no margins. "
+            "Fit with hypothesis='last', 'average' or 'vote'."
+        )
     check_sparse(X)
-    y = given.check_labels(y)
+    y = check_labels(y)
     check_consistent_length(X, y)
     codes = _codes_of(y, model.classes_)
-    return own_margins(_unit_outputs(model, X, normalize), codes)
+    if hypothesis == "vote":
+        return own_margins(_outputs(model, X), codes)
+    norms, lengths = _lengths_for(model)
+    outputs = divided(_outputs(model, X), norms)
+    if normalize:
+        outputs = divided(outputs, lengths(_rows_of(X))[:, np.newaxis])
+    return own_margins(outputs, codes)
 
 
 def margin_distribution(
@@ -133,6 +147,93 @@ def margin_distribution(
     return MarginDistribution(at, np.searchsorted(ordered, at, side="right") / len(ordered))
 
 
+def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
+    """Places of the features of largest absolute weight.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,)
+        A row of `coef_`.
+    top : int
+        How many, at most.
+
+    Returns
+    -------
+    ndarray of shape (n_strongest,), intp
+        The strongest first; of equal ones, those that come first. Features of weight 0 are none
+        of them.
+
+    Raises
+    ------
+    ValueError
+        If `weights` is no vector, or `top` is negative.
+
+    Examples
+    --------
+    >>> strongest_features([0.5, 0.0, -2.0, 0.5, 0.1], 3)
+    array([2, 0, 3])
+    """
+    strength = np.abs(np.asarray(weights, dtype=np.float64))
+    if strength.ndim != 1:
+        raise ValueError(f"weights must be a vector, got shape {strength.shape}. Pass coef_[i].")
+    if top < 0:
+        raise ValueError(f"top must be 0 or more, got {top}.")
+    places = np.flatnonzero(strength)
+    if 0 < top < len(places):
+        # A partition finds the last of them without sorting millions of others.
+        least = np.partition(strength, -top)[-top]
+        above, equal = np.flatnonzero(strength > least), np.flatnonzero(strength == least)
+        places = np.sort(np.concatenate([above, equal[: top - len(above)]]))
+    return places[np.argsort(-strength[places], kind="stable")][:top]
+
+
+def coef_of(model: Any) -> Any:
+    """Return `coef_`, array or CSR, where it has a vector for each class, or one for the second of
+    two; else a ValueError says what to pass."""
+    name, coef = type(model).__name__, getattr(model, "coef_", None)
+    if coef is None:
+        raise ValueError(
+            f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
+            "classifier whose hypothesis is 'last' or 'average'; of a pipeline its last step, "
+            "pipeline[-1], with X as pipeline[:-1].transform makes it."
+        )
+    if isinstance(coef, np.ndarray):
+        coef = np.atleast_2d(coef)
+    n_classes = len(model.classes_)
+    # Support vector machines over pairs of classes have as many vectors as classes when these are
+    # three, so the number alone does not give them away.
+    in_pairs = n_classes > 2 and hasattr(model, "decision_function_shape")
+    if in_pairs or not (coef.shape[0] == n_classes or coef.shape[0] == 1 == n_classes - 1):
+        raise ValueError(
+            f"{name} has no weight vector for each class (one for two classes). Pass a linear "
+            "classifier that learns one class versus the rest."
+        )
+    return coef
+
+
+def own_margins(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Each row's output for its own class, less the largest other one.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_rows, n_labels)
+        n_labels is 1 for two classes: the output for class 1, whose opposite is that for class 0.
+    codes : ndarray of shape (n_rows,), int
+        Place of each row's class.
+    """
+    if outputs.shape[1] == 1:
+        return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
+    places = np.arange(len(codes))
+    others = outputs.copy()
+    others[places, codes] = -np.inf
+    return outputs[places, codes] - others.max(axis=1)
+
+
+def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """Quotients, 0 where the divisor is."""
+    return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
+
+
 def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Each label's place among the classes."""
     unknown = ~np.isin(y, classes)
@@ -145,47 +246,29 @@ def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y)
 
 
-def _unit_outputs(model: Any, X: Any, normalize: bool) -> np.ndarray:
-    """Outputs of the weights scaled to unit q-norm, for rows as they are or scaled to unit p-norm;
-    shares of votes as they are; shape (n_samples, n_labels)."""
-    hypothesis = getattr(model, "hypothesis", None)
-    if hypothesis == "random":
-        raise ValueError(
-            "hypothesis='random' predicts each row by another weight vector, so it has no margins. "
-            "Fit with hypothesis='last', 'average' or 'vote'."
-        )
-    if hypothesis == "vote":
-        return _as_columns(model.decision_function(X))
-    if isinstance(model, Learner):
-        norms, lengths = model._hypothesis_norms(), model._row_lengths
-    else:
-        p, bias = float(getattr(model, "p_", 2.0)), _intercept_coordinate(model)
-        norms, lengths = _dual_norms(model, p / (p - 1.0), bias), partial(row_norms, p=p, bias=bias)
-    outputs = divided(_as_columns(model.decision_function(X)), norms)
-    return divided(outputs, lengths(_rows_of(X))[:, np.newaxis]) if normalize else outputs
-
-
-def _as_columns(outputs: Any) -> np.ndarray:
-    outputs = np.asarray(outputs, dtype=np.float64)
+def _outputs(model: Any, X: Any) -> np.ndarray:
+    outputs = np.asarray(model.decision_function(X), dtype=np.float64)
     return outputs.reshape(len(outputs), -1)
 
 
-def _intercept_coordinate(model: Any) -> float:
-    """Value of the coordinate the intercept belongs to; 0 for none."""
+def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.ndarray]]:
+    """q-norms of the weight vectors, shape (n_labels,), and what gives the p-norms of rows."""
+    if isinstance(model, Learner):
+        return model._hypothesis_norms(), model._row_lengths
+    p, coef = float(getattr(model, "p_", 2.0)), coef_of(model)
     fitted = getattr(model, "fit_intercept", True)
-    return float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
-
-
-def _dual_norms(model: Any, q: float, bias: float) -> np.ndarray:
-    """q-norm of every weight vector, shape (n_labels,)."""
-    coef = coef_of(model)
-    n_labels = coef.shape[0]
-    intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(n_labels)
-    vectors = [coef[k].data if issparse(coef) else coef[k] for k in range(n_labels)]
-    return np.array([norm(np.append(v, w), q) for v, w in zip(vectors, intercepts, strict=True)])
+    # Value of the coordinate that the intercept belongs to; 0 for none.
+    bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
+    intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
+    vectors = zip(border.vectors_of(coef), intercepts, strict=True)
+    norms = np.array([border.norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
+    return norms, partial(border.row_norms, p=p, bias=bias)
 
 
 def _rows_of(X: Any) -> border.Rows:
+    from scipy.sparse import csr_matrix, issparse
+    from sklearn.utils import check_array
+
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     X = X if issparse(X) else csr_matrix(X)
     return border.check_rows(border.open_rows(X))
