@@ -57,7 +57,7 @@ def curves(measured: Measured, degree: int, quick: bool) -> HypothesisErrors:
 
 def _draw(measured: Measured, quick: bool) -> Figure:
     from sparsemargin.plotting import HypothesisErrorsDisplay
-    from sparsemargin.plotting._axes import scale_log
+    from sparsemargin.plotting.display import scale_log
     from sparsemargin.reproduce._panels import panels
 
     drawing, axes = panels(len(DEGREES), n_columns=3)
