@@ -59,15 +59,12 @@ MODULES = [
     "sparsemargin.cli.display",
     "sparsemargin.io.labels",
     "sparsemargin.io.row_cache",
-    "sparsemargin.plotting._certificate",
-    "sparsemargin.plotting._epochs",
-    "sparsemargin.plotting._features",
-    "sparsemargin.plotting._growth",
-    "sparsemargin.plotting._hypotheses",
-    "sparsemargin.plotting._margins",
-    "sparsemargin.plotting._stability",
-    "sparsemargin.plotting._style",
-    "sparsemargin.plotting._trade_off",
+    "sparsemargin.plotting.epochs",
+    "sparsemargin.plotting.features",
+    "sparsemargin.plotting.growth",
+    "sparsemargin.plotting.margins",
+    "sparsemargin.plotting.style",
+    "sparsemargin.plotting.trade_off",
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {
