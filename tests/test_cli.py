@@ -54,8 +54,7 @@ def test_every_parameter_of_every_algorithm_is_an_option_or_said_otherwise():
     for algorithm in ALGORITHMS:
         for parameter in parameters_of(algorithm):
             assert parameter in ALL_PARAMETERS
-            hidden = parameter in {"max_corrections", "soft_margin", "tol"}
-            assert (f" {option_name(parameter)} " in text) != hidden, parameter
+            assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
 
 
 def test_defaults_in_the_help_are_the_constructors():
@@ -94,14 +93,14 @@ def test_wrong_usage_is_told(args, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--c", "0.5"], "--c is no option of --algo alma, which has --epochs, --p,"),
+        (["--c", "0.5"], "--c is no option of --algo alma, which has --max-iter, --p,"),
         (["--algo", "perceptron", "--p", "3"], "--p is no option of --algo perceptron"),
         (["--alpha", "3"], "--alpha: 3 is not X, a float in the range (0, 1]"),
         (["--alpha", "much"], "--alpha: much is not X"),
         (["--p", "1"], "--p: 1 is not X|log"),
         (["--normalize", "true"], "true is not yes|no|max|running"),
-        (["--epochs", "-1"], "--epochs: -1 is not N|until, a whole number from 1."),
-        (["--epochs", "0"], "--epochs: 0 is not N|until, a whole number from 1."),
+        (["--epochs", "-1"], "--max-iter: -1 is not N|until, a whole number from 1."),
+        (["--epochs", "0"], "--max-iter: 0 is not N|until, a whole number from 1."),
         (["--class-weight", "spam"], "spam is not LABEL=WEIGHT"),
         (["--cache", "c", "--cache-beside"], "two places for one cache"),
     ],
@@ -117,10 +116,7 @@ def test_options_of_algorithms_are_checked(files, tmp_path, options, words):
     [
         (["--hypothesis", "vote"], "--hypothesis vote keeps a log of all corrections"),
         (["--hypothesis", "random"], "Pass --hypothesis average, or load the file"),
-        (["--soft-margin", "1"], "--soft-margin 1 gives every row a coordinate of its own"),
-        (["--tol", "0.1", "--hypothesis", "last"], "--tol 0.1 needs passes over all rows"),
-        (["--max-corrections", "9"], "--max-corrections 9 ends a fit"),
-        (["--epochs", "1.5"], "--epochs 1.5 ends within rows"),
+        (["--epochs", "1.5"], "--max-iter 1.5 ends within rows"),
         (["--algo", "ho", "--max-updates", "none"], "Pass --max-updates 1000"),
         (["--algo", "so", "--max-updates", "none"], "Pass --max-updates 1000"),
         (["--algo", "maxmargin"], "keeps a number for every row"),
@@ -259,8 +255,8 @@ def test_an_error_inside_is_no_traceback_either(monkeypatch, files):
 @pytest.mark.parametrize(
     ("message", "told"),
     [
-        ("max_iter=2 epochs read. Pass cache=PATH.", "--epochs 2 epochs read. Pass --cache FILE."),
-        ("Pass max_iter=None.", "Pass --epochs until."),
+        ("max_iter=2 epochs. Pass cache=PATH.", "--max-iter 2 epochs. Pass --cache FILE."),
+        ("Pass max_iter=None.", "Pass --max-iter until."),
         ("pass n_features, or hash_bits.", "pass --n-features, or --hash-bits."),
         ("hypothesis='vote' keeps", "--hypothesis vote keeps"),
         ("Pass zero_based=True or 'auto'.", "Pass --zero-based yes or 'auto'."),

@@ -156,7 +156,8 @@ def test_going_on_from_a_model(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", ["--alpha 0.5", "--algo alma", "--seed 1", "--hash-bits 9", "--class-weight 1=2"]
+    "options",
+    ["--alpha 0.5", "--algo alma", "--random-state 1", "--hash-bits 9", "--class-weight 1=2"],
 )
 def test_going_on_keeps_the_settings(text, tmp_path, options):
     train(text, tmp_path / "a.model")

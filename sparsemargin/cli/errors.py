@@ -85,7 +85,7 @@ def in_options(message: str, command: str | None = None) -> str:
     Examples
     --------
     >>> in_options("max_iter=0.5 ends within rows. Pass max_iter=None, or hash_bits.")
-    '--epochs 0.5 ends within rows. Pass --epochs until, or --hash-bits.'
+    '--max-iter 0.5 ends within rows. Pass --max-iter until, or --hash-bits.'
     """
     # Only here, as a command that ends well has no use for it.
     from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, word_for

@@ -13,8 +13,6 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.rows.csr import row_norms
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation.theory._checks import check_least, check_vector
 from sparsemargin.evaluation.theory.higher_order import (
     check_rate,
@@ -23,6 +21,8 @@ from sparsemargin.evaluation.theory.higher_order import (
 )
 from sparsemargin.evaluation.theory.perceptron import deviations
 from sparsemargin.models import _rows as border
+from sparsemargin.models import validation as given
+from sparsemargin.models.validation import check_sparse
 
 
 class HigherOrderBound(NamedTuple):
