@@ -29,10 +29,10 @@ class JointLearner(FirstOrderLearner):
         "item 4): the instance is x at the place of the one and -x at that of the other, its "
         "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
         "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
-        "weighs the true class. For the average and the last vector, without kernel and soft margin; `n_jobs` has "
-        "no effect. Two classes are learned by the lone vector either way: w at one place and -w "
-        "at the other is the joint one, up to a factor, and for rows divided by their norms they "
-        "make the same corrections.",
+        "weighs the true class. For the average and the last vector, without kernel and soft "
+        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
+        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
+        "by their norms they make the same corrections.",
         structural=True,
     )
 
