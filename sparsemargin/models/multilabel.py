@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.models._many_labels import Form
+from sparsemargin.models.validation import check_sparse
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _NUMBERS = (int, float, np.number, np.bool_)
