@@ -17,6 +17,7 @@ from published_files import data_folder
 from reference import augment, p_norm
 
 from papers.data import load_sonar
+from papers.theory import alma_corrections, alma_margin_estimate
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -26,7 +27,6 @@ from sparsemargin import (
     ROMMAClassifier,
 )
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.evaluation.theory import alma_corrections, alma_margin_estimate
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -10,7 +10,7 @@ from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
 from sparsemargin.models import ALGORITHMS
 
-COMMANDS = ["train", "predict", "evaluate", "inspect", "convert", "info", "reproduce"]
+COMMANDS = ["train", "predict", "evaluate", "inspect", "convert", "info"]
 
 
 @pytest.fixture

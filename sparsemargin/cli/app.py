@@ -17,7 +17,7 @@ from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 from sparsemargin.io.shown import shown
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info", "reproduce")
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
 
 # What a shell reports of a process that the signal SIGPIPE has ended.
 _PIPE_CLOSED = 141
