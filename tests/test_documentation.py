@@ -70,12 +70,15 @@ MODULES = [
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {
-    "sparsemargin.datasets._breast_er": ["breast_er_west2001.csv.gz"],
-    "sparsemargin.datasets._colon": ["colon_alon1999.csv.gz"],
     "papers.data.letter": ["letter-recognition.data.gz"],
-    "sparsemargin.datasets._leukemia": ["leukemia_golub1999.csv.gz"],
-    "sparsemargin.datasets._lymphoma": ["Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"],
     "papers.data.mnist": ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
+    "sparsemargin.datasets._microarrays": [
+        "breast_er_west2001.csv.gz",
+        "colon_alon1999.csv.gz",
+        "leukemia_golub1999.csv.gz",
+        "Lymphoma96x4026.arff.gz",
+        "lymphoma_labels.csv",
+    ],
     "sparsemargin.datasets._rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
     "papers.data.sonar": ["sonar.mines", "sonar.rocks"],
     "papers.data.usps": ["zip.test.gz"],
