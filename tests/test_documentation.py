@@ -62,7 +62,7 @@ MODULES = [
     "sparsemargin.datasets._text",
     "sparsemargin.cli.errors",
     "sparsemargin.cli.tables",
-    "sparsemargin.io.labels",
+    "sparsemargin.models.labels",
     "sparsemargin.io.row_cache",
     "sparsemargin.plotting._certificate",
     "sparsemargin.plotting._epochs",

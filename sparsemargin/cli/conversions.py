@@ -9,7 +9,6 @@ import numpy as np
 
 from sparsemargin.cli.outputs import is_on_terminal, opened_output
 from sparsemargin.cli.progress import reading_progress
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.npz import read_npz, write_npz
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
@@ -17,6 +16,7 @@ from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import STANDARD_INPUT, Source
 from sparsemargin.io.svmlight import load_svmlight
 from sparsemargin.io.text import LabelledRows, as_text, part_of, readable_labels
+from sparsemargin.models.labels import LabelTable
 
 # Rows of an npz file that become text at a time.
 _ROWS_AT_ONCE = 1 << 14

@@ -8,7 +8,6 @@ import numpy as np
 
 from sparsemargin.cli.progress import reading_progress
 from sparsemargin.io.compression import HEAD_BYTES, packing_of
-from sparsemargin.io.labels import LabelTable, label_text
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.npz import read_npz
 from sparsemargin.io.passes import Corpus
@@ -16,6 +15,7 @@ from sparsemargin.io.predict import check_form
 from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
 from sparsemargin.io.sources import Source
+from sparsemargin.models.labels import LabelTable, label_text
 
 
 class _Tally:

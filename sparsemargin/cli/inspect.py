@@ -15,10 +15,10 @@ from sparsemargin.cli.feature_names import dictionary_option, feature_names
 from sparsemargin.cli.options import JSON, MODEL, make_command
 from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
 from sparsemargin.evaluation.strongest import strongest_features
-from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner
 from sparsemargin.models._rows import vectors_of
+from sparsemargin.models.labels import label_text
 
 _EXAMPLES = """
 sparsemargin inspect news.model

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import Option
-from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.models._limits import CALLABLE, FLAG, NONE, Limit
+from sparsemargin.models.labels import number_of
 
 # --init, --quiet and --threads see to these; of a history no command tells.
 _ELSEWHERE = {"warm_start", "verbose", "n_jobs", "keep_history"}

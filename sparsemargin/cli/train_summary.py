@@ -11,10 +11,10 @@ import click
 from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
-from sparsemargin.io.labels import label_text
 from sparsemargin.io.report import bytes_read, speed
 from sparsemargin.io.stream import Moment
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import label_text
 
 
 def figures_of(

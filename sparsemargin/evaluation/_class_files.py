@@ -11,10 +11,10 @@ from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._quantiles import Quantiles
 from sparsemargin.evaluation._unit_margins import UnitMargins
-from sparsemargin.io.labels import OneAgainstTheRest, first_labels
 from sparsemargin.io.predict import PredictedBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import LabelEncoder, first_labels
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
@@ -58,7 +58,7 @@ class ClassEvaluation(Evaluation):
             raise ValueError(
                 f"positive={positive!r} needs a model of two classes; this one has {len(classes)}."
             )
-        self.positive = None if positive is None else OneAgainstTheRest(positive)
+        self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         super().__init__(learner, sources, multilabel=positive is not None, **how)
         self.confusion = Confusion(len(classes))
         has_margins = _has_margins(learner)
@@ -102,7 +102,7 @@ class ClassEvaluation(Evaluation):
         if self.positive is None:
             return block.labels
         self._found.update(np.unique(block.labels).tolist())
-        return self.positive.of_rows(self.predictor.table, block.labels, block.label_start)
+        return self.positive.transform_ids(self.predictor.table, block.labels, block.label_start)
 
     def figures(self) -> dict[str, Any]:
         """All of it, as JSON can hold it; shares are None where there are no rows to share."""

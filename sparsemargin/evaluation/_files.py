@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sparsemargin.evaluation._label_counts import LabelCounts
-from sparsemargin.io.labels import LabelTable, first_labels
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import LabelTable, first_labels
 
 
 class Evaluation:

@@ -9,10 +9,10 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._label_counts import SetCounts
-from sparsemargin.io.labels import label_sets
 from sparsemargin.io.predict import PredictedBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import label_sets
 
 
 class LabelEvaluation(Evaluation):

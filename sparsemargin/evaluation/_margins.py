@@ -18,6 +18,7 @@ from sparsemargin.evaluation._unit_margins import divided, own_margins
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
 from sparsemargin.models._rows import norm, row_norms
+from sparsemargin.models.labels import LabelEncoder
 
 
 class MarginDistribution(NamedTuple):
@@ -88,7 +89,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     check_sparse(X)
     y = given.check_labels(y)
     check_consistent_length(X, y)
-    codes = _codes_of(y, model.classes_)
+    codes = LabelEncoder(model.classes_).transform(y)
     return own_margins(_unit_outputs(model, X, normalize), codes)
 
 
@@ -131,18 +132,6 @@ def margin_distribution(
         raise ValueError("margins contain NaN. Drop the rows they come from.")
     at = np.unique(ordered) if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     return MarginDistribution(at, np.searchsorted(ordered, at, side="right") / len(ordered))
-
-
-def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Each label's place among the classes."""
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's classes "
-            f"{classes.tolist()}. Leave such rows out."
-        )
-    return np.searchsorted(classes, y)
 
 
 def _unit_outputs(model: Any, X: Any, normalize: bool) -> np.ndarray:

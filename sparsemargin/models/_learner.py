@@ -36,8 +36,8 @@ from sparsemargin.models._limits import (
     real,
     whole,
 )
-from sparsemargin.models._many_labels import Choice, Form, joined, positives_of, rows_per_part
 from sparsemargin.models._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
+from sparsemargin.models.labels import Choice, Form, joined, positives_of, rows_per_part
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1

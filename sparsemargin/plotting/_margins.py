@@ -13,6 +13,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation._margins import MarginDistribution, margin_distribution, margins
 from sparsemargin.evaluation._unit_margins import own_margins
+from sparsemargin.models.labels import LabelEncoder
 from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._named import by_name, check_fitted, check_names
 from sparsemargin.plotting._style import line_style, neutral
@@ -172,7 +173,9 @@ class MarginDistributionDisplay(Display):
         """
         check_matplotlib_support(f"{cls.__name__}.from_predictions")
         scores = y_score if isinstance(y_score, Mapping) else {name or "Classifier": y_score}
-        classes, codes = given.find_classes(given.check_labels(y_true))
+        encoder = LabelEncoder()
+        codes = encoder.fit_transform(given.check_labels(y_true))
+        classes = encoder.classes
         distributions = {
             of: margin_distribution(_margins_of(of, outputs, codes, classes), thresholds)
             for of, outputs in check_names(scores, "y_score").items()
