@@ -22,7 +22,7 @@ def test_packages_are_there_without_an_import_of_their_own():
     code = (
         "import sparsemargin, sys; names = dir(sparsemargin); heavy = 'sklearn' in sys.modules;"
         "found = [sparsemargin.datasets.make_zipf_text, sparsemargin.evaluation.margins,"
-        "sparsemargin.plotting.theme, sparsemargin.reproduce.recipes];"
+        "sparsemargin.plotting.theme];"
         "print(heavy, 'plotting' in names, 'fit_csr' in names)"
     )
     printed = subprocess.run(
@@ -31,6 +31,8 @@ def test_packages_are_there_without_an_import_of_their_own():
     assert printed.split() == ["False", "True", "True"]
     with pytest.raises(AttributeError, match="no attribute 'fit_cvs'"):
         _ = sparsemargin.fit_cvs
+    with pytest.raises(AttributeError, match="is now python -m papers"):
+        _ = sparsemargin.reproduce
 
 
 @pytest.mark.parametrize(("settings", "meant"), [
@@ -59,7 +61,7 @@ def test_words_of_another_place_are_answered_by_those_meant(algo, settings, told
 
 def test_only_what_is_for_users_is_offered():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
-    parts = {"datasets", "distributed", "evaluation", "plotting", "reproduce"}
+    parts = {"datasets", "distributed", "evaluation", "plotting"}
     assert offered == {*sparsemargin.__all__, *parts}
 
 
@@ -181,7 +183,7 @@ def test_reprs_show_what_differs_from_the_defaults():
 
 
 def test_help_fits_and_ends_no_line_early():
-    for command in ([], ["train"], ["reproduce"]):
+    for command in ([], ["train"]):
         text = run(*command, "--help").stdout
         assert "..." not in text.partition("Commands:")[2].partition("Examples:")[0]
         assert max(map(len, text.splitlines())) <= 100
@@ -209,4 +211,3 @@ def test_the_shell_completes_commands_options_values_and_files():
     assert ("plain", ",", "romma") in complete("train", "--algo", "r")
     assert complete("train", "x") == [("file", ",", "x")]
     assert complete("train", "x", "-o", "m") == [("file", ",", "m")]
-    assert ("plain", ",", "alma-table6") in complete("reproduce", "alma")

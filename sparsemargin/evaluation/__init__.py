@@ -1,10 +1,9 @@
-"""How good a model is: its margins, how algorithms compare, and the bounds the papers prove."""
+"""How good a model is: its margins, and how algorithms compare."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparsemargin.evaluation import theory
     from sparsemargin.evaluation._margins import (
         MarginDistribution,
         margin_distribution,
@@ -47,7 +46,6 @@ __all__ = [
     "select_setting",
     "selection_stability",
     "strongest_features",
-    "theory",
     "trade_off_over_alpha",
     "weights_on_splits",
     "wilcoxon_signed_rank",
@@ -78,8 +76,6 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     # On first use: the command line evaluates without scikit-learn, which is slow to import.
-    if name == "theory":
-        return import_module("sparsemargin.evaluation.theory")
     if name in _MODULES:
         return getattr(import_module(f"sparsemargin.evaluation.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'sparsemargin.evaluation' has no attribute {name!r}")

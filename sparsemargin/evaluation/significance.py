@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wilcoxon
 
 from sparsemargin.evaluation.protocols import ERROR_DECIMALS
-from sparsemargin.evaluation.theory._checks import check_vector
 
 
 class PairedComparison(NamedTuple):
@@ -68,7 +67,7 @@ def wilcoxon_signed_rank(errors: ArrayLike, other_errors: ArrayLike) -> PairedCo
     >>> wilcoxon_signed_rank([0.1, 0.2], [0.1, 0.2])
     PairedComparison(mean_difference=0.0, p_value=1.0, n_different=0)
     """
-    first, second = check_vector("errors", errors), check_vector("other_errors", other_errors)
+    first, second = _vector("errors", errors), _vector("other_errors", other_errors)
     if len(first) != len(second):
         raise ValueError(
             f"errors and other_errors have {len(first)} and {len(second)} entries. Pass those of "
@@ -78,3 +77,18 @@ def wilcoxon_signed_rank(errors: ArrayLike, other_errors: ArrayLike) -> PairedCo
     nonzero = differences[differences != 0]
     p_value = float(wilcoxon(nonzero).pvalue) if len(nonzero) else 1.0
     return PairedComparison(float(np.mean(differences)), p_value, len(nonzero))
+
+
+def _vector(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers, got {values!r}.") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {values!r}. Drop what is NaN or infinite.")
+    if numbers.ndim != 1 or not numbers.size:
+        raise ValueError(
+            f"{name} must be a one-dimensional array with at least one entry, got shape "
+            f"{numbers.shape}."
+        )
+    return numbers
