@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.cli.feature_names import dictionary_option, feature_names
 from sparsemargin.cli.options import JSON, MODEL, make_command
 from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
@@ -18,7 +19,6 @@ from sparsemargin.evaluation.strongest import strongest_features
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import vectors_of
 
 _EXAMPLES = """
 sparsemargin inspect news.model

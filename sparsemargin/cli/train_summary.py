@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
 from sparsemargin.io.labels import label_text
@@ -44,7 +43,7 @@ def figures_of(
 def _pool_figures(learner: Learner) -> dict[str, int]:
     """Of a model with a kernel, what it keeps and what it had no room for."""
     space = learner._space
-    if not isinstance(space, KernelSpace):
+    if not learner._has_pool:
         return {}
     return {"support_rows": space.n_support, "passed_over": int(space.passed_over.sum())}
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.kernel.functions import PrecomputedKernel
 from sparsemargin.evaluation._confusion import Confusion
 from sparsemargin.evaluation._files import Evaluation
 from sparsemargin.evaluation._quantiles import Quantiles
@@ -22,8 +21,9 @@ SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
 
 def _has_margins(learner: Learner) -> bool:
     """Whether outputs can be divided by what lengths there are, or are shares of votes."""
-    precomputed = isinstance(getattr(learner._space, "kernel", None), PrecomputedKernel)
-    return learner.hypothesis != "random" and (learner.hypothesis == "vote" or not precomputed)
+    if learner.hypothesis in ("random", "vote"):
+        return learner.hypothesis == "vote"
+    return bool(learner._space.tells_lengths)
 
 
 class ClassEvaluation(Evaluation):

@@ -11,13 +11,14 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._engine.fitting.task import norm
 from sparsemargin.estimators import _validation as given
 from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation._unit_margins import divided, own_margins
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
-from sparsemargin.models._rows import norm, row_norms
+from sparsemargin.models._rows import row_norms
 
 
 class MarginDistribution(NamedTuple):

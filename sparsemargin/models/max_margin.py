@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin.models._first_order import FirstOrderLearner, Sample
 from sparsemargin.models._learner import Hypothesis
 from sparsemargin.models._limits import FLAG, Limit
@@ -14,6 +16,8 @@ class MaxMarginLearner(FirstOrderLearner):
     """What `MaxMarginClassifier` learns by."""
 
     classifier = "MaxMarginClassifier"
+
+    spaces = (LinearSpace, LabelBlocks)
 
     _seeks_margin = True
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.evaluation._coef import coef_of
 from sparsemargin.evaluation.strongest import strongest_features
-from sparsemargin.models._rows import vectors_of
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
 from sparsemargin.plotting._named import (
     check_feature_names,
