@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.options import Option
+from sparsemargin.cli.options import option
 from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.models.parameters import (
@@ -21,14 +21,15 @@ from sparsemargin.models.parameters import (
     declarations,
 )
 
-# --init, --quiet and --threads see to the first; streams can do without the others alone.
+# --init-model, --quiet and --n-jobs see to the first of these; streams can't do the others.
 _NO_OPTIONS = {
     "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol",
 }  # fmt: skip
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-_WORD_FOR_NONE = {"max_iter": "until"}
+# What --epochs was told where there is to be no end but the last correction.
+_OTHER_NONE = {"max_iter": "until"}
 
 # Narrower in streams, which can't end within an epoch.
 _RANGES = {"max_iter": "a whole number from 1"}
@@ -105,10 +106,9 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     return chosen
 
 
-def word_for(parameter: str, value: str) -> str:
+def word_for(value: str) -> str:
     """What the command line calls a value that the library writes as this."""
-    none = _WORD_FOR_NONE.get(parameter, "none")
-    return {"None": none, "True": "yes", "False": "no"}.get(value, value)
+    return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
 
 def _in_order(parameters: Any) -> list[str]:
@@ -128,9 +128,7 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
         settings = {"multiple": True, "metavar": "LABEL=WEIGHT"}
     elif list(limits.values()) == [FLAG]:
         names, settings = [f"{name}/--no-{name[2:]}"], {"is_flag": True, "default": None}
-    return click.option(
-        *names, parameter, cls=Option, section="Learning", help=_help(parameter, owners), **settings
-    )
+    return option("Learning", *names, parameter, help=_help(parameter, owners), **settings)
 
 
 def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
@@ -140,7 +138,7 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     assert sentence is not None
     named = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda name: option_name(name[1]), sentence[0])
     plain = named.replace("`", "")
-    plain = re.sub(r"\b(None|True|False)\b", lambda word: word_for(parameter, word[0]), plain)
+    plain = re.sub(r"\b(None|True|False)\b", lambda word: word_for(word[0]), plain)
     defaults = {_default(parameter, each.default) for each in owners.values()}
     notes = [
         *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
@@ -154,14 +152,14 @@ def _default(parameter: str, default: Any) -> str:
     """As the command line writes it."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
-    return word_for(parameter, f"{default:.6g}" if isinstance(default, float) else str(default))
+    return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
 def _metavars(parameter: str, limits: Any) -> Iterator[str]:
     """What limits let one write, in words."""
     for limit in limits:
         if limit is NONE:
-            yield word_for(parameter, "None")
+            yield word_for("None")
         elif limit is FLAG:
             yield from ("yes", "no")
         elif limit.choices:
@@ -187,7 +185,7 @@ def _readings(parameter: str, text: Any) -> Iterator[Any]:
     if isinstance(text, bool):
         yield text
         return
-    if text == word_for(parameter, "None"):
+    if text in ("none", _OTHER_NONE.get(parameter)):
         yield None
     if text in ("yes", "no"):
         yield text == "yes"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from sparsemargin.evaluation.passes import certificate_over_passes
+from sparsemargin.evaluation.curves import certificate_over_passes
 from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._named import chosen_classes
 from sparsemargin.plotting._style import line_style

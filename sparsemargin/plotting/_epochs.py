@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from sparsemargin.evaluation.protocols import EpochCurve, learning_curve_over_epochs
+from sparsemargin.evaluation.curves import EpochCurve, learning_curve_over_epochs
 from sparsemargin.plotting._axes import Display, scale_epochs
 from sparsemargin.plotting._named import by_name, check_names
 from sparsemargin.plotting._style import line_style

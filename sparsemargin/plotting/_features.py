@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from sparsemargin.evaluation._coef import coef_of
-from sparsemargin.evaluation.strongest import strongest_features
+from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models._rows import vectors_of
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
 from sparsemargin.plotting._named import (

@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from sparsemargin.evaluation._margins import MarginDistribution, margin_distribution, margins
-from sparsemargin.evaluation._unit_margins import own_margins
+from sparsemargin.evaluation.weights import (
+    MarginDistribution,
+    margin_distribution,
+    margins,
+    own_margins,
+)
 from sparsemargin.models import validation as given
 from sparsemargin.plotting._axes import Display
 from sparsemargin.plotting._named import by_name, check_fitted, check_names

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.stability import selection_stability
-from sparsemargin.evaluation.strongest import strongest_features
+from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.plotting._axes import Display, bar_panel_height, name_bars
 from sparsemargin.plotting._named import check_feature_names, listed_names, names_of
 from sparsemargin.plotting._style import colours_on

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from sparsemargin.evaluation.trade_off import Norm, TradeOffPoint, trade_off_over_alpha
+from sparsemargin.evaluation.curves import Norm, TradeOffPoint, trade_off_over_alpha
 from sparsemargin.plotting._axes import Display, scale_log
 from sparsemargin.plotting._style import ground_of, line_style, root_figure
 
