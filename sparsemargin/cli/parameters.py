@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option
-from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
+from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import (
     CALLABLE,
     FLAG,
@@ -21,14 +21,14 @@ from sparsemargin.models.parameters import (
     declarations,
 )
 
-# --init-model, --quiet and --n-jobs see to the first of these; streams can't do the others.
+# --init-model, --quiet and --n-jobs see to the first; streams can do without the others alone.
 _NO_OPTIONS = {
     "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol",
 }  # fmt: skip
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-# What --epochs was told where there is to be no end but the last correction.
+# What --epochs was told where only the last correction is to be the end.
 _OTHER_NONE = {"max_iter": "until"}
 
 # Narrower in streams, which can't end within an epoch.
@@ -106,7 +106,7 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     return chosen
 
 
-def word_for(value: str) -> str:
+def _word_for(value: str) -> str:
     """What the command line calls a value that the library writes as this."""
     return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
@@ -138,7 +138,7 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     assert sentence is not None
     named = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda name: option_name(name[1]), sentence[0])
     plain = named.replace("`", "")
-    plain = re.sub(r"\b(None|True|False)\b", lambda word: word_for(word[0]), plain)
+    plain = re.sub(r"\b(None|True|False)\b", lambda word: _word_for(word[0]), plain)
     defaults = {_default(parameter, each.default) for each in owners.values()}
     notes = [
         *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
@@ -152,14 +152,14 @@ def _default(parameter: str, default: Any) -> str:
     """As the command line writes it."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
-    return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
+    return _word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
 def _metavars(parameter: str, limits: Any) -> Iterator[str]:
     """What limits let one write, in words."""
     for limit in limits:
         if limit is NONE:
-            yield word_for("None")
+            yield "none"
         elif limit is FLAG:
             yield from ("yes", "no")
         elif limit.choices:
