@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hostile import loaded_or_refused
 from models import HYPOTHESES, MODELS, assert_same, fit, make_problem, outputs
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
@@ -30,7 +31,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin.io import files
-from sparsemargin.io._own_types import OWN_TYPES
+from sparsemargin.io._values import OWN_TYPES
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 
@@ -375,14 +376,13 @@ def test_a_file_cut_anywhere_is_refused(path):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=f"^{path}: This (is not a|model file was cut short)"):
             load_model(path)
-    path.write_bytes(whole + b"\0")
-    with pytest.raises(ValueError, match="cut short or has been changed"):
-        load_model(path)
 
 
-def test_a_file_with_a_changed_bit_is_refused(path):
-    save_model(PNormPerceptron(hypothesis="last").fit(*make_problem(n=5)), path)
-    whole = path.read_bytes()
+def test_a_file_with_a_changed_bit_is_refused_or_the_same(path):
+    """As where a member's date has changed, which nothing reads."""
+    model = PNormPerceptron(hypothesis="last").fit(*make_problem(n=5))
+    save_model(model, path)
+    n_refused, whole = 0, path.read_bytes()
     random = np.random.RandomState(0)
     # All bytes of the archive's ends, and some between.
     places = {
@@ -393,8 +393,13 @@ def test_a_file_with_a_changed_bit_is_refused(path):
     for at in places:
         bit = random.randint(8)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-        with pytest.raises(ValueError, match=f"^{path}: This (is not a|model file was cut short)"):
-            load_model(path)
+        loaded, refusal = loaded_or_refused(path)
+        if loaded is None:
+            assert refusal.startswith(f"{path}: ")
+            n_refused += 1
+        else:
+            assert_same(loaded, model)
+    assert n_refused > len(places) / 2
 
 
 # -- writes that fail -----------------------------------------------------------------------------
@@ -464,36 +469,6 @@ def test_reading_errors_are_no_damage(path, monkeypatch):
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(zipfile.ZipFile, "read", fail)
+    monkeypatch.setattr(zipfile, "ZipFile", fail)
     with pytest.raises(OSError, match="Input/output error"):
         load_model(path)
-
-
-def in_the_first_format(state):
-    """The state of a first-order space as files of the first format have it."""
-    labels, n = state["labels"], len(state["labels"]["scale"])
-    floats = [labels[name] for name in (
-        "scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "threshold", "largest",
-        "mass", "bound",
-    )]  # fmt: skip
-    counts = [labels[name] for name in (
-        "corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-        "started", "limit", "unmoved",
-    )]  # fmt: skip
-    state = {name: value for name, value in state.items() if name != "labels"}
-    if state.get("g", 0) is None:
-        del state["g"]
-    sums = labels["S"].reshape(n, 3)
-    return {**state, "floats": np.stack(floats), "sums": sums, "counts": np.stack(counts)}
-
-
-@pytest.mark.parametrize("params", [{"p": 2.0}, {"p": 32.0}, {"kernel": "rbf"}], ids=str)
-def test_spaces_of_the_first_format_are_read(params):
-    X, y = make_problem(200, n_classes=3)
-    model = PNormPerceptron(random_state=0, **params).fit(X, y)
-    state = in_the_first_format(model._space.__getstate__())
-    before = model.decision_function(X)
-    model._space = OWN_TYPES[type(model._space).__name__].restore(state)
-    assert_same(model.decision_function(X), before)
-    with pytest.raises(ValueError, match="in tiles, which this version"):
-        OWN_TYPES["LinearSpace"].restore({**state, "tiles": np.zeros(3, np.int32)})
