@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import pickle
 import resource
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hostile import loaded_or_refused
+from hostile import loaded_or_refused, opened, rewritten
 from models import HYPOTHESES, MODELS, assert_same, fit, make_problem, outputs
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
@@ -471,4 +472,59 @@ def test_reading_errors_are_no_damage(path, monkeypatch):
 
     monkeypatch.setattr(zipfile, "ZipFile", fail)
     with pytest.raises(OSError, match="Input/output error"):
+        load_model(path)
+
+
+# -- files of the format before -------------------------------------------------------------------
+
+
+def in_format_2(entry, arrays):
+    """An entry of the document as format 2 had it; arrays of text are taken to pieces."""
+    if isinstance(entry, float) and not np.isfinite(entry):
+        return {"float": repr(entry)}
+    if isinstance(entry, list):
+        return [in_format_2(each, arrays) for each in entry]
+    if not isinstance(entry, dict):
+        return entry
+    if entry.keys() == {"texts"}:
+        name = entry["texts"]
+        texts = [t.encode("utf-8", "surrogatepass") for t in json.loads(arrays.pop(name).tobytes())]
+        arrays[f"{name}.utf8"] = np.frombuffer(b"".join(texts), np.uint8)
+        arrays[f"{name}.ends"] = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        return {"strings": [f"{name}.utf8", f"{name}.ends"]}
+    if entry.keys() == {"array"} and arrays[entry["array"]].ndim == 0:
+        return {"scalar": entry["array"]}
+    return {name: in_format_2(each, arrays) for name, each in entry.items()}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CRAMMAClassifier(beta=1e200, radius=1e200, delta=0.0, eta0=1e150, hypothesis="vote"),
+        ALMAClassifier(alpha=np.float64(0.7), class_weight={"ham": 2.0, "a\tb": 1.0}),
+        HigherOrderPerceptron(p=3.0, random_state=np.random.RandomState(0)),
+    ],
+)
+def test_files_of_format_2_are_read(model, path):
+    X, y = make_problem()
+    model.fit(X, np.array(["ham", "\ud800 spam"], object)[y])
+    save_model(model, path)
+    document, arrays = opened(path)
+    document = in_format_2(document, arrays) | {"version": 2}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", json.dumps(document, allow_nan=False))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as stream:
+                np.save(stream, array)
+        archive.comment = b"sparsemargin model, sha256 " + b"0" * 64
+    loaded = load_model(path)
+    assert_same(loaded, model)
+    assert outputs(loaded, X) == outputs(model, X)
+
+
+def test_files_of_format_1_are_refused_with_what_to_do(path):
+    save_model(ALMAClassifier().fit(*make_problem()), path)
+    document, arrays = opened(path)
+    rewritten(path, document | {"version": 1}, arrays)
+    with pytest.raises(ValueError, match=f"^{path}: This model file has format 1.*Train it again"):
         load_model(path)
