@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from sparsemargin import distributed as distributed
     from sparsemargin import evaluation as evaluation
     from sparsemargin import plotting as plotting
-    from sparsemargin import reproduce as reproduce
     from sparsemargin.api import fit_csr, fit_svmlight
-    from sparsemargin.estimators import (
+    from sparsemargin.io.model_files import load_model, save_model
+    from sparsemargin.io.readable import write_readable
+    from sparsemargin.io.svmlight import load_svmlight
+    from sparsemargin.models.classifiers import (
         ALMAClassifier,
         CRAMMAClassifier,
         HigherOrderPerceptron,
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SecondOrderPerceptron,
     )
-    from sparsemargin.io.model_files import load_model, save_model
-    from sparsemargin.io.readable import write_readable
-    from sparsemargin.io.svmlight import load_svmlight
 
     __version__: str
 
@@ -53,7 +52,7 @@ _MODULES = {
 }
 
 # Packages with names of their own, imported when they are asked for.
-_PARTS = ("datasets", "distributed", "evaluation", "plotting", "reproduce")
+_PARTS = ("datasets", "distributed", "evaluation", "plotting")
 
 
 def __getattr__(name: str) -> Any:
@@ -63,11 +62,13 @@ def __getattr__(name: str) -> Any:
 
         return version("sparsemargin")
     if name in __all__:
-        value = getattr(import_module(_MODULES.get(name, "sparsemargin.estimators")), name)
+        value = getattr(import_module(_MODULES.get(name, "sparsemargin.models.classifiers")), name)
         globals()[name] = value
         return value
     if name in _PARTS:
         return import_module(f"sparsemargin.{name}")
+    if name == "reproduce":
+        raise AttributeError("sparsemargin.reproduce is now python -m papers, in a checkout.")
     raise AttributeError(f"module 'sparsemargin' has no attribute {name!r}")
 
 

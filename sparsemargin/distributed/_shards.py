@@ -21,7 +21,7 @@ from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
 from sparsemargin.io.sources import open_sources
-from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models import intercept_scale
 from sparsemargin.models._learner import Targets
 from sparsemargin.models._rows import Rows, check_rows, codes_of, open_rows
 
@@ -115,8 +115,8 @@ class MatrixShard:
         ValueError
             If they can't be used; says where, and what helps.
         """
-        from sparsemargin.estimators import _validation as given
-        from sparsemargin.estimators._many_labels import read_many_labels
+        from sparsemargin.models import validation as given
+        from sparsemargin.models.multilabel import read_many_labels
 
         X, many = _as_csr(X), read_many_labels(y)
         labels = given.check_labels(y) if many is None else many
@@ -125,7 +125,7 @@ class MatrixShard:
         return cls(check_rows(open_rows(X)), labels)
 
     def survey(self) -> Survey:
-        from sparsemargin.estimators._validation import find_classes
+        from sparsemargin.models.validation import find_classes
 
         rows, many = self.rows, hasattr(self.y, "form")
         classes, targets = self.y.find_classes() if many else find_classes(self.y)
@@ -179,8 +179,8 @@ def _as_csr(X: Any) -> Any:
     from scipy.sparse import csr_matrix, issparse
     from sklearn.utils import check_array
 
-    from sparsemargin.estimators import _validation as given
-    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.models import validation as given
+    from sparsemargin.models.validation import check_sparse
 
     given.refuse_text(X)
     if hasattr(X, "tocsr") and not issparse(X):

@@ -1,12 +1,10 @@
-"""How good a model is: its margins, how algorithms compare, and the bounds the papers prove."""
+"""How good a model is: its margins, and how algorithms compare."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sparsemargin._lazy import find
 
 if TYPE_CHECKING:
-    from sparsemargin.evaluation import theory
     from sparsemargin.evaluation.curves import (
         EpochCurve,
         certificate_over_passes,
@@ -44,7 +42,6 @@ __all__ = [
     "select_setting",
     "selection_stability",
     "strongest_features",
-    "theory",
     "trade_off_over_alpha",
     "wilcoxon_signed_rank",
 ]
@@ -53,8 +50,6 @@ _MODULES = ("weights", "growth", "protocols", "curves", "stability", "hypotheses
 
 
 def __getattr__(name: str) -> Any:
-    if name == "theory":
-        return import_module("sparsemargin.evaluation.theory")
     return find(__name__, _MODULES, __all__, name)
 
 

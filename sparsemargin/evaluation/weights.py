@@ -78,8 +78,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
-    from sparsemargin.estimators._sparse import check_sparse
-    from sparsemargin.estimators._validation import check_labels
+    from sparsemargin.models.validation import check_labels, check_sparse
 
     check_is_fitted(model)
     hypothesis = getattr(model, "hypothesis", None)

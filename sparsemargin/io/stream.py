@@ -27,8 +27,7 @@ from sparsemargin.io.labels import (
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
-from sparsemargin.models import Learner
-from sparsemargin.models._defaults import ROWS_MEASURED
+from sparsemargin.models import ROWS_MEASURED, Learner
 from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models._rows import Rows, refusing
 

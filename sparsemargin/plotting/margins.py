@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation.curves import certificate_over_passes
 from sparsemargin.evaluation.weights import (
     MarginDistribution,
@@ -18,6 +17,7 @@ from sparsemargin.evaluation.weights import (
     margins,
     own_margins,
 )
+from sparsemargin.models import validation as given
 from sparsemargin.plotting.display import (
     Display,
     by_name,
