@@ -30,10 +30,8 @@ class Evaluation:
 
     Parameters
     ----------
-    learner : Learner
-    sources : list of Source
-    multilabel, zero_based, n_threads, threshold, top_k
-        As for `Predictor`.
+    learner, sources, multilabel, zero_based, n_threads, threshold, top_k
+        As for `Predictor`, whose errors are raised.
 
     Attributes
     ----------
@@ -45,11 +43,6 @@ class Evaluation:
         Rows that count, and those of them that were told what they have, and nothing else.
     unknown : Counter
         Rows of each label that the model doesn't know.
-
-    Raises
-    ------
-    ValueError
-        If files can't tell the model's classes apart.
     """
 
     def __init__(
