@@ -23,8 +23,8 @@ from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._many_labels import Choice, Form, joined, positives_of, rows_per_part
 from sparsemargin.models._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
+from sparsemargin.models.labels import Choice, Form, joined, positives_of, rows_per_part
 from sparsemargin.models.parameters import (
     FLAG,
     MAPPING,
