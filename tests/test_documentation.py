@@ -32,7 +32,6 @@ PUBLIC_MODULES = [
     "sparsemargin.distributed",
     "sparsemargin.evaluation",
     "sparsemargin.plotting",
-    "papers",
     "papers.theory",
 ]
 MODULES = [
