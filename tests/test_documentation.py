@@ -55,7 +55,6 @@ MODULES = [
     "sparsemargin.evaluation.trade_off",
     "papers.theory.cramma",
     "papers.theory.higher_order",
-    "papers.theory.higher_order_run",
     "papers.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
