@@ -31,7 +31,6 @@ PUBLIC_MODULES = [
     "sparsemargin.distributed",
     "sparsemargin.evaluation",
     "sparsemargin.plotting",
-    "papers",
     "papers.theory",
 ]
 MODULES = [
@@ -54,7 +53,6 @@ MODULES = [
     "sparsemargin.evaluation.curves",
     "papers.theory.cramma",
     "papers.theory.higher_order",
-    "papers.theory.higher_order_run",
     "papers.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
