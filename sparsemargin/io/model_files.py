@@ -160,7 +160,7 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
 
 def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
     """The document and the arrays of a model file."""
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     encoder = Encoder()
     document = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -73,9 +73,6 @@ class Sample:
 @declared
 class FirstOrderLearner(CertifiedLearner, KernelLearner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
-
-    # Whether a fit is meant to reach a margin, and says so where it did not.
-    _seeks_margin: ClassVar[bool] = False
 
     hypothesis: Hypothesis = parameter(
         "average",
