@@ -148,7 +148,7 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
         if attribute not in parameters and attribute not in _CACHES
     }
     _check(model.classifier, state)
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     encoder = Encoder()
     document = {
