@@ -59,7 +59,7 @@ MODULES = [
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
     "sparsemargin.cli.display",
-    "sparsemargin.io.labels",
+    "sparsemargin.models.labels",
     "sparsemargin.io.row_cache",
     "sparsemargin.plotting.epochs",
     "sparsemargin.plotting.features",

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option
-from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
+from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import (
     CALLABLE,
     FLAG,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsemargin._engine.fitting.task import norm, vectors_of
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
+from sparsemargin.models.labels import LabelEncoder
 
 
 class MarginDistribution(NamedTuple):
@@ -96,7 +97,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     check_sparse(X)
     y = check_labels(y)
     check_consistent_length(X, y)
-    codes = _codes_of(y, model.classes_)
+    codes = LabelEncoder(model.classes_).transform(y)
     if hypothesis == "vote":
         return own_margins(_outputs(model, X), codes)
     norms, lengths = _lengths_for(model)
@@ -232,18 +233,6 @@ def own_margins(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
     """Quotients, 0 where the divisor is."""
     return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
-
-
-def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Each label's place among the classes."""
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's classes "
-            f"{classes.tolist()}. Leave such rows out."
-        )
-    return np.searchsorted(classes, y)
 
 
 def _outputs(model: Any, X: Any) -> np.ndarray:

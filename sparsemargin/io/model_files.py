@@ -27,7 +27,7 @@ from sparsemargin.io.files import replacing
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models._in_use import asks
 from sparsemargin.models._learner import count_labels
-from sparsemargin.models._many_labels import FORMS
+from sparsemargin.models.labels import FORMS
 
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier

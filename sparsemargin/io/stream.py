@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.io.labels import (
-    ClassCodes,
-    Coder,
-    LabelSets,
-    OneAgainstTheRest,
-    UnknownLabelError,
-    coder_of,
-    first_labels,
-    told_coder,
-)
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.models import ROWS_MEASURED, Learner
 from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    MultilabelEncoder,
+    UnknownLabelError,
+    encoder_of,
+    first_labels,
+    told_encoder,
+)
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -126,12 +124,12 @@ def learn_from(
         Says where, and what helps.
     """
     many = corpus.reading.multilabel
-    coder = told_coder(classes, positive, many)
+    coder = told_encoder(classes, positive, many)
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
         # What has been learned by then was for too few classes.
-        coder = coder_of(corpus.all_labels(), corpus.names, many)
+        coder = encoder_of(corpus.all_labels(), corpus.names, many)
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
 
 
@@ -139,14 +137,14 @@ class _Stream:
     """One run over the files."""
 
     learner: Learner
-    coder: Coder
+    coder: LabelEncoder
     seed: int | None
 
     def __init__(
         self,
         corpus: Corpus,
         make_learner: MakeLearner,
-        coder: Coder | None,
+        coder: LabelEncoder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
     ) -> None:
@@ -261,8 +259,8 @@ class _Stream:
         """Go on with the classes that a model has learned."""
         classes = learner.classes_
         if not self.told_classes:
-            coder = LabelSets if learner._has_many_labels else ClassCodes
-            self.coder, self.told_classes = coder(classes), True
+            encoder = MultilabelEncoder if learner._has_many_labels else LabelEncoder
+            self.coder, self.told_classes = encoder.of_text(classes), True
         elif not np.array_equal(self.coder.classes, classes):
             raise ValueError(
                 f"The model has learned the classes {classes.tolist()}, not "
@@ -284,7 +282,7 @@ class _Stream:
                     f"The first rows of {self.corpus.names} have {found}, and it can't be read "
                     "twice. Pass all labels there will be as classes=[...]."
                 )
-        self.coder = coder_of(table.values(), self.corpus.names, self.reading.multilabel)
+        self.coder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
 
     def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns
@@ -296,7 +294,7 @@ class _Stream:
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
             )
-        if isinstance(self.coder, LabelSets):
+        if isinstance(self.coder, MultilabelEncoder):
             learner._label_form = "lists"
         learner._open_stream(
             rows, self.coder.classes, slice_seed, grows=n_columns is None,
@@ -304,7 +302,7 @@ class _Stream:
         )  # fmt: skip
 
     def _bytes_per_feature(self, block: RowBlock, n_features: int) -> int:
-        n_labels = count_labels(self.coder.classes, isinstance(self.coder, LabelSets))
+        n_labels = count_labels(self.coder.classes, isinstance(self.coder, MultilabelEncoder))
         return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
 
     def _most_features(self, block: RowBlock) -> int:
@@ -317,7 +315,7 @@ class _Stream:
 
     def _targets(self, block: RowBlock) -> Targets:
         try:
-            return self.coder.of_rows(self.passes.table, block.labels, block.label_start)
+            return self.coder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
             if self.passes.labels_may_come and not self.told_classes:
                 raise _NewClass from None
@@ -386,7 +384,7 @@ class _Stream:
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
         table, coder = self.passes.table, self.coder
-        if isinstance(coder, OneAgainstTheRest) and table.find(coder.positive) < 0:
+        if coder.positive is not None and table.find(coder.positive) < 0:
             raise ValueError(
                 f"{self.corpus.names}: no row has the label positive={coder.positive!r}. There "
                 f"are: {first_labels(table.texts)}."

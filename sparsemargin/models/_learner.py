@@ -23,8 +23,8 @@ from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.rows.csr import any_repeats, summed
 from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._many_labels import Choice, Form, joined, positives_of
 from sparsemargin.models._rows import Rows, check_rows, open_rows, refusing
+from sparsemargin.models.labels import Choice, Form, joined, positives_of
 from sparsemargin.models.parameters import (
     FLAG,
     MAPPING,

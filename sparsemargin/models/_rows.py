@@ -124,27 +124,6 @@ def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoRetur
     )
 
 
-def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Each label's place among known classes.
-
-    Raises
-    ------
-    ValueError
-        Names the first label that is not among them.
-    """
-    places = np.searchsorted(classes, y)
-    places[places == len(classes)] = 0
-    unknown = classes[places] != y
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the classes "
-            f"{classes.tolist()}. partial_fit needs all classes in its first call; after a fit, a "
-            "new class needs a new fit."
-        )
-    return places.astype(np.int64, copy=False)
-
-
 def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
     return norms_of_rows(rows, p, bias)

@@ -23,13 +23,18 @@ from sparsemargin.models import validation as given
 from sparsemargin.models._in_use import asks, learns
 from sparsemargin.models._kernels import KernelLearner
 from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
-from sparsemargin.models._many_labels import Choice
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.labels import (
+    Choice,
+    LabelEncoder,
+    MultilabelEncoder,
+    MultilabelTargets,
+    multilabel_targets,
+)
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
-from sparsemargin.models.multilabel import Indicator, ManyLabels, in_form, read_many_labels
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
@@ -230,7 +235,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     # ------------------------------------------------------------------------------ validation
 
     def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
-        """What `read_many_labels` needs to know of the model, or of the classes it is to learn."""
+        """What `multilabel_targets` needs to know of the model, or of its classes to be."""
         if goes_on:
             return 0 if getattr(self, "_label_form", None) == "lists" else None
         if classes is None:
@@ -239,9 +244,10 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _check_input(
         self, X: Any, y: Any, n_columns: int | None, *, reset: bool
-    ) -> tuple[Any, np.ndarray | ManyLabels]:
+    ) -> tuple[Any, np.ndarray | MultilabelTargets]:
         X = self._check_X(X, reset=reset)
-        many = read_many_labels(y, n_columns)
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns)
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
@@ -249,33 +255,35 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             self._refuse_many_labels()
         return X, y
 
-    def _find_targets(self, y: np.ndarray | ManyLabels) -> Targets:
+    def _find_targets(self, y: np.ndarray | MultilabelTargets) -> Targets:
         """What a fit from scratch learns; the classes are those of y."""
         self._keep_form(y)
-        if isinstance(y, ManyLabels):
-            self.classes_, positives = y.find_classes()
-            return positives
-        classes, codes = given.find_classes(y)
-        if len(classes) < 2:
+        many = isinstance(y, MultilabelTargets)
+        encoder = MultilabelEncoder() if many else LabelEncoder()
+        targets: Targets = encoder.fit_transform(y)
+        classes = encoder.classes
+        if len(classes) < 2 and not many:
             raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
         self.classes_ = classes
-        return codes
+        return targets
 
-    def _keep_form(self, y: np.ndarray | ManyLabels) -> None:
+    def _keep_form(self, y: np.ndarray | MultilabelTargets) -> None:
         """Remember whether rows may have several labels, and how those are given."""
         self.__dict__.pop("_label_form", None)
-        if isinstance(y, ManyLabels):
+        if isinstance(y, MultilabelTargets):
             self._label_form = y.form
 
-    def _targets_among(self, y: np.ndarray | ManyLabels, classes: np.ndarray) -> Targets:
+    def _targets_among(self, y: np.ndarray | MultilabelTargets, classes: np.ndarray) -> Targets:
         """What is learned next, among known classes."""
-        many = isinstance(y, ManyLabels)
+        many = isinstance(y, MultilabelTargets)
         if hasattr(self, "classes_") and many != self._has_many_labels:
             form = "one class a row, but y may have several labels a row"
             if not many:
                 form = "any number of labels a row, but y has one class a row"
             raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-        return y.among(classes) if isinstance(y, ManyLabels) else border.codes_of(y, classes)
+        encoder = MultilabelEncoder(classes) if many else LabelEncoder(classes)
+        targets: Targets = encoder.transform(y)
+        return targets
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
@@ -295,20 +303,24 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         )  # fmt: skip
         return X if issparse(X) else csr_matrix(X)
 
-    def _check_classes(self, wanted: np.ndarray | None, y: np.ndarray | ManyLabels) -> np.ndarray:
+    def _check_classes(
+        self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
+    ) -> np.ndarray:
         fitted = getattr(self, "classes_", None)
+        many = isinstance(y, MultilabelTargets)
+        columns = y.columns if isinstance(y, MultilabelTargets) else None
         if wanted is None:
             if fitted is not None:
                 return fitted
-            if isinstance(y, Indicator):
-                return y.find_classes()[0]
+            if columns is not None:
+                return columns
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if isinstance(y, Indicator) and not np.array_equal(wanted, y.find_classes()[0]):
+        if columns is not None and not np.array_equal(wanted, columns):
             raise ValueError(
                 f"classes={wanted.tolist()} are not the columns of y, an indicator of "
                 f"{y.shape[1]} labels. Leave classes out."
             )
-        if len(wanted) < 2 and not isinstance(y, ManyLabels):
+        if len(wanted) < 2 and not many:
             raise ValueError(
                 f"classes has one class only, {wanted.tolist()}; at least 2 are needed."
             )
@@ -399,7 +411,7 @@ where rows may have several
                 "learned one class a row. Call predict."
             )
         chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
-        return in_form(chosen, self.classes_, self._label_form)
+        return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -418,13 +430,15 @@ where rows may have several
         float
         """
         n_columns = self._columns_of_lists(True, None)
-        many = read_many_labels(y, n_columns) if self._has_many_labels else None
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns) if self._has_many_labels else None
         if many is None:
             return float(super().score(X, y, sample_weight))
         rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
         told = self._choose_labels(rows, Choice(len(self.classes_)))
-        return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
+        matches = MultilabelEncoder(self.classes_).matches(many, told)
+        return float(np.average(matches, weights=sample_weight))
 
     def _check_test_rows(self, X: Any) -> border.Rows:
         """X as rows that a fitted model can be asked about."""

@@ -14,9 +14,6 @@ from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 
-# Integer labels are looked up in a table where they span no more than this.
-_WIDEST_TABLE = 1 << 20
-
 
 def is_plain_csr(X: Any) -> bool:
     """Whether X is CSR, with rows and columns, and of types the engine takes as they are."""
@@ -195,17 +192,3 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             "weights; 0 leaves a row out."
         )
     return weights
-
-
-def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes of y, and each label's place among them (int64)."""
-    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
-        low = y.min()
-        shifted = y.astype(np.int64) - low.astype(np.int64)
-        present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
-        present[shifted] = True
-        # In the labels' own type, in which the sums wrap back to labels of y.
-        classes = low + np.flatnonzero(present).astype(y.dtype)
-        return classes, (np.cumsum(present) - 1)[shifted]
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.int64, copy=False)
