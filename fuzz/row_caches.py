@@ -23,7 +23,8 @@ from harness import Given, main
 from hostile import VALUES, wrapped
 
 from sparsemargin import fit_svmlight
-from sparsemargin.io.row_cache import CachedRows, RowCache, shuffled
+from sparsemargin.io.row_cache import RowCache, shuffled
+from sparsemargin.io.rows import LabelledRows
 
 SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**60, 2**61, 2**62, 2**63 - 1]
 
@@ -41,9 +42,7 @@ class _Contents:
     def of(cls, path: Path) -> _Contents:
         """What a sound cache holds."""
         with RowCache.open(path) as cache:
-            blocks = [
-                [array.copy() for array in rows if array is not None] for rows in cache.blocks()
-            ]
+            blocks = [[array.copy() for array in rows.arrays] for rows in cache.blocks()]
             numbers = [None if n != n else n for n in cache.label_numbers]
             footer = {name: getattr(cache, name) for name in FOOTER if name != "byte_order"}
             footer |= {"dtype": cache.dtype.name, "label_numbers": numbers}
@@ -253,7 +252,7 @@ def _read(path: Path) -> str:
         return "refused"
 
 
-def _assert_sound(rows: CachedRows, cache: RowCache) -> None:
+def _assert_sound(rows: LabelledRows, cache: RowCache) -> None:
     """What the engine takes for granted."""
     data, indices, indptr, labels, starts = rows
     assert len(data) == len(indices) == indptr[-1]

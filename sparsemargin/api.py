@@ -11,9 +11,8 @@ import numpy as np
 from sparsemargin import estimators
 from sparsemargin.estimators._online import OnlineClassifier, as_classifier
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
-from sparsemargin.io.stream import WEIGHT_MEMORY
+from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 
 

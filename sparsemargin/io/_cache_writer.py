@@ -24,8 +24,9 @@ from sparsemargin.io._cache_format import (
     stored,
     wrong_field,
 )
-from sparsemargin.io._cache_rows import CachedRows, fault
+from sparsemargin.io._cache_rows import fault
 from sparsemargin.io.files import naming, replacing
+from sparsemargin.io.rows import LabelledRows
 
 _LABEL, _LABEL_START = np.dtype(np.int32), np.dtype(np.int64)
 
@@ -124,7 +125,7 @@ class RowCacheWriter:
         OSError
             If they can't be written; names the file.
         """
-        rows = CachedRows(data, indices, indptr, labels, label_start)
+        rows = LabelledRows(data, indices, indptr, labels, label_start)
         _check_types(rows, self.dtype, self.multilabel)
         n_columns = int(indices.max()) + 1 if len(indices) else 0
         n_labels = int(labels.max()) + 1 if len(labels) else 0
@@ -185,12 +186,11 @@ class RowCacheWriter:
         self._write(table + pack_end(table, offset, footer))
         self._finished = True
 
-    def _write_block(self, rows: CachedRows) -> None:
+    def _write_block(self, rows: LabelledRows) -> None:
         shape = (rows.n_rows, len(rows.data), len(rows.labels), rows.indices.itemsize, 0)
         record = np.array(shape, BLOCK)
-        arrays = [array for array in rows if array is not None]
         for array, n_bytes in zip(
-            arrays, array_bytes(self.dtype.itemsize, self.multilabel, record), strict=True
+            rows.arrays, array_bytes(self.dtype.itemsize, self.multilabel, record), strict=True
         ):
             gap = bytes(int(padded(n_bytes) - n_bytes))
             record["crc"] = zlib.crc32(gap, zlib.crc32(array.data, int(record["crc"])))
@@ -206,18 +206,18 @@ class RowCacheWriter:
         self._end += memoryview(content).nbytes
 
 
-def _check_types(rows: CachedRows, dtype: np.dtype, multilabel: bool) -> None:
+def _check_types(rows: LabelledRows, dtype: np.dtype, multilabel: bool) -> None:
     """Raise a ValueError where the arrays are no block, whatever is in them."""
-    arrays = [array for array in rows if array is not None]
-    if any(array.ndim != 1 or not array.flags.c_contiguous for array in arrays):
+    if any(array.ndim != 1 or not array.flags.c_contiguous for array in rows.arrays):
         raise ValueError("The arrays of a block must be one-dimensional and contiguous.")
     if (rows.label_start is not None) != multilabel:
         raise ValueError("label_start goes with multilabel=True, and only with it.")
     if rows.indices.dtype not in INDEX_TYPES:
         raise ValueError(f"indices is of type {rows.indices.dtype}, not int32 or int64.")
     expected = [dtype, rows.indices.dtype, rows.indices.dtype, _LABEL, _LABEL_START]
-    for name, array, wanted in zip(CachedRows._fields, rows, expected, strict=True):
-        if array is not None and array.dtype != wanted:
+    names = ["data", "indices", "indptr", "labels", "label_start"]
+    for name, array, wanted in zip(names, rows.arrays, expected, strict=False):
+        if array.dtype != wanted:
             raise ValueError(f"{name} is of type {array.dtype}, not {wanted}.")
     per_row = len(rows.labels) if rows.label_start is None else len(rows.label_start) - 1
     if len(rows.data) != len(rows.indices) or per_row != rows.n_rows or per_row < 0:

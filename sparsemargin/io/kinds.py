@@ -6,9 +6,8 @@ from typing import Literal
 
 from sparsemargin.io._archive import DOCUMENT
 from sparsemargin.io._cache_format import HEAD
-from sparsemargin.io.blocks import MARKS
-from sparsemargin.io.compression import packing_of
-from sparsemargin.io.sources import Source
+from sparsemargin.io.compression import codec_of
+from sparsemargin.io.sources import MARKS, Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
@@ -42,7 +41,7 @@ def kind_of(source: Source) -> Kind:
 
 def begins_as_text(head: bytes) -> bool:
     """Whether a file that begins so is read as text, from its first byte on."""
-    plain = packing_of(head) is None and not head.startswith(MARKS)
+    plain = codec_of(head) is None and not head.startswith(MARKS)
     return plain and _kind_of_head(head) == "svmlight"
 
 

@@ -33,11 +33,11 @@ from sparsemargin.io._cache_format import (
     stored,
     unpack,
 )
-from sparsemargin.io._cache_rows import CachedRows, fault
+from sparsemargin.io._cache_rows import fault
 from sparsemargin.io._cache_writer import RowCacheWriter
+from sparsemargin.io.rows import LabelledRows
 
 __all__ = [
-    "CachedRows",
     "RowCache",
     "RowCacheWriter",
     "block_order",
@@ -127,7 +127,7 @@ class RowCache:
         labels = zlib.crc32("\n".join(self.label_texts).encode("utf-8", "surrogateescape"))
         return zlib.crc32(self._table["crc"].tobytes(), labels)
 
-    def block(self, i: int) -> CachedRows:
+    def block(self, i: int) -> LabelledRows:
         """Block i, as read-only views of the file.
 
         Raises
@@ -142,7 +142,7 @@ class RowCache:
             self._verify(i, rows)
         return rows
 
-    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[CachedRows]:
+    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[LabelledRows]:
         """Block after block, the next ones being fetched and verified meanwhile.
 
         The memory map lets go of a block as the next one is asked for, so that a pass over any
@@ -157,7 +157,7 @@ class RowCache:
 
         Yields
         ------
-        CachedRows
+        LabelledRows
 
         Raises
         ------
@@ -166,7 +166,7 @@ class RowCache:
         """
         order = list(range(self.n_blocks) if order is None else map(int, order))
         not_sent_for = iter(order)
-        coming: deque[Future[CachedRows] | None] = deque()
+        coming: deque[Future[LabelledRows] | None] = deque()
         with ThreadPoolExecutor(ahead + 1) as pool:
             for i in order:
                 for j in islice(not_sent_for, ahead + 1 - len(coming)):
@@ -180,7 +180,7 @@ class RowCache:
             raise ValueError(f"The row cache {self.path} is closed.")
         return self._contents
 
-    def _rows(self, i: int) -> CachedRows:
+    def _rows(self, i: int) -> LabelledRows:
         if not 0 <= i < self.n_blocks:
             raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
         file = np.frombuffer(self._map(), np.uint8)
@@ -192,9 +192,10 @@ class RowCache:
         for kind, size in zip(types, map(int, sizes), strict=False):
             arrays.append(file[start : start + size].view(kind))
             start += padded(size)
-        return CachedRows._make(arrays if self.multilabel else [*arrays, None])
+        data, indices, indptr, labels, *starts = arrays
+        return LabelledRows(data, indices, indptr, labels, starts[0] if starts else None)
 
-    def _verify(self, i: int, rows: CachedRows) -> None:
+    def _verify(self, i: int, rows: LabelledRows) -> None:
         start, end = self._bounds[i : i + 2]
         if zlib.crc32(memoryview(self._map())[start:end]) != self._table[i]["crc"]:
             raise damaged(self.path, f"the checksum of block {i} is wrong")
@@ -203,7 +204,7 @@ class RowCache:
             raise damaged(self.path, f"block {i} has the right checksum, but {wrong}")
         self._verified[i] = True
 
-    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[CachedRows] | None:
+    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[LabelledRows] | None:
         if not self._verified[i]:
             return pool.submit(self.block, i)
         self._advise(i, mmap.MADV_WILLNEED)
@@ -266,7 +267,7 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
 
 def shuffled(
     cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, CachedRows, np.ndarray]]:
+) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
     """The blocks of a cache in random order, each with a random order of its rows.
 
     Both depend on `seed` and `epoch` alone.
@@ -275,7 +276,7 @@ def shuffled(
     ------
     i : int
         The block's place in the cache.
-    rows : CachedRows
+    rows : LabelledRows
     order : ndarray of shape (n_rows,), int64
         A permutation of the rows of this block.
     """
