@@ -79,7 +79,7 @@ def _runs(measured: Measured, noise: float, name: str, figure: str) -> np.ndarra
 
 def _draw(measured: Measured, noise: float) -> Figure:
     from papers._panels import panels
-    from sparsemargin.evaluation.protocols import EpochCurve
+    from sparsemargin.evaluation import EpochCurve
     from sparsemargin.plotting import EpochCurvesDisplay
 
     figure, axes = panels(len(FIGURES), n_columns=2)

@@ -58,7 +58,7 @@ def curves(measured: Measured, degree: int, quick: bool) -> HypothesisErrors:
 def _draw(measured: Measured, quick: bool) -> Figure:
     from papers._panels import panels
     from sparsemargin.plotting import HypothesisErrorsDisplay
-    from sparsemargin.plotting._axes import scale_log
+    from sparsemargin.plotting.display import scale_log
 
     drawing, axes = panels(len(DEGREES), n_columns=3)
     for ax, degree in zip(axes, DEGREES, strict=True):

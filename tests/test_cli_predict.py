@@ -15,7 +15,7 @@ from sklearn.metrics import (
 from sparsemargin import HigherOrderPerceptron, PNormPerceptron, load_model, load_svmlight
 from sparsemargin import save_model as save
 from sparsemargin.evaluation import margins
-from sparsemargin.evaluation._quantiles import Quantiles
+from sparsemargin.evaluation.files import Quantiles
 from sparsemargin.io import sources
 
 

@@ -20,9 +20,7 @@ from sparsemargin.cli.options import (
     ZERO_BASED_UNLESS_KNOWN,
     make_command,
 )
-from sparsemargin.evaluation._class_files import ClassEvaluation
-from sparsemargin.evaluation._files import Evaluation
-from sparsemargin.evaluation._label_files import LabelEvaluation
+from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.reading import threads_for
 from sparsemargin.io.sources import Source
@@ -94,10 +92,9 @@ def _open(learner: Learner, sources: list[Source], positive: str | None, **how: 
 
 def _show(figures: dict[str, Any]) -> None:
     click.echo(lines_of_facts({**_facts(figures), **_averages(figures), **_left_out(figures)}))
-    if figures["rows"]:
-        click.echo()
-        _show_classes(figures["classes"])
-    if figures["rows"] and "confusion" in figures:
+    click.echo()
+    _show_classes(figures["classes"])
+    if "confusion" in figures:
         click.echo()
         _show_confusion(figures)
     if figures.get("margins") is not None:

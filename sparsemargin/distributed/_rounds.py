@@ -62,7 +62,7 @@ class Round:
 
     def model(self) -> Any:
         """A classifier that is the mixture."""
-        from sparsemargin.estimators._online import as_classifier
+        from sparsemargin.models.classifiers import as_classifier
 
         return as_classifier(self._finished())
 

@@ -21,7 +21,7 @@ from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path, shuffled
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import open_sources
-from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models import intercept_scale
 from sparsemargin.models._learner import Targets
 from sparsemargin.models._rows import Rows, check_rows, open_rows
 from sparsemargin.models.labels import (
@@ -122,10 +122,9 @@ class MatrixShard:
         ValueError
             If they can't be used; says where, and what helps.
         """
-        from sparsemargin.estimators import _validation as given
-        from sparsemargin.estimators._sparse import check_sparse
+        from sparsemargin.models import validation as given
 
-        check_sparse(y, "y")
+        given.check_sparse(y, "y")
         X, many = _as_csr(X), multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
@@ -187,8 +186,8 @@ def _as_csr(X: Any) -> Any:
     from scipy.sparse import csr_matrix, issparse
     from sklearn.utils import check_array
 
-    from sparsemargin.estimators import _validation as given
-    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.models import validation as given
+    from sparsemargin.models.validation import check_sparse
 
     given.refuse_text(X)
     if hasattr(X, "tocsr") and not issparse(X):

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.estimators._sparse import check_sparse
+from sparsemargin.models import validation as given
 from sparsemargin.models._first_order import FirstOrderLearner
 from sparsemargin.models._in_use import asks
 from sparsemargin.models._replays import counts_by_moment, outputs_by_moment
 from sparsemargin.models._rows import refusing
+from sparsemargin.models.classifiers import Classifier
+from sparsemargin.models.validation import check_sparse
 
 _N_MOMENTS = 40
 
@@ -138,7 +138,7 @@ def _errors_at(
 def _check_log(model: Any) -> None:
     """Refuse what has no log of corrections to replay."""
     name = type(model).__name__
-    if not (isinstance(model, FirstOrderLearner) and isinstance(model, OnlineClassifier)):
+    if not (isinstance(model, FirstOrderLearner) and isinstance(model, Classifier)):
         raise ValueError(
             f"hypothesis_errors replays the log of a first-order classifier of sparsemargin, which "
             f"{name} is not. Pass a PNormPerceptron, an ALMAClassifier or their like."

@@ -34,7 +34,7 @@ from sparsemargin.models._learner import count_labels
 from sparsemargin.models.labels import FORMS
 
 if TYPE_CHECKING:
-    from sparsemargin.estimators._online import OnlineClassifier
+    from sparsemargin.models.classifiers import Classifier
 
 _FORMAT, _VERSION = "sparsemargin model", 2
 
@@ -82,9 +82,9 @@ def _is_ours(model: Any) -> bool:
     name = getattr(model, "classifier", "")
     if type(model) is LEARNERS.get(name):
         return True
-    from sparsemargin import estimators
+    from sparsemargin.models import classifiers
 
-    return name in _SPACES and type(model) is getattr(estimators, name)
+    return name in _SPACES and type(model) is getattr(classifiers, name)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -174,7 +174,7 @@ def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> An
     return document, encoder.arrays
 
 
-def load_model(path: str | os.PathLike[str]) -> OnlineClassifier:
+def load_model(path: str | os.PathLike[str]) -> Classifier:
     """Load a classifier that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
@@ -199,7 +199,7 @@ def load_model(path: str | os.PathLike[str]) -> OnlineClassifier:
         If the file can't be read.
     """
     learner = load_learner(path)
-    from sparsemargin.estimators._online import as_classifier
+    from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(learner)
     _check_names(path, type(model), set(vars(model)) - set(model.parameter_names()))

@@ -31,11 +31,11 @@ from sparsemargin.io.sources import PathLike, Source, open_sources
 from sparsemargin.models import (
     DEFAULT_ALGORITHM,
     LEARNERS,
+    ROWS_MEASURED,
     Algorithm,
     Learner,
     find_algorithm,
 )
-from sparsemargin.models._defaults import ROWS_MEASURED
 from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models._rows import refusing
 from sparsemargin.models.labels import (

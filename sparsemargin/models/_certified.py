@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.space import KernelSpace
@@ -17,6 +18,9 @@ class CertifiedLearner(Learner):
 
     _space: LinearSpace | KernelSpace
     _outcome: FitResult | None
+    _rule: FirstOrderRule
+    # Of the last fit.
+    _trials_per_epoch: int
 
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:

@@ -35,11 +35,18 @@ from sparsemargin._engine.rows.csr import BadRow, any_repeats, row_norms, summed
 from sparsemargin.models import _pools as pools
 from sparsemargin.models import _rows as border
 from sparsemargin.models._certified import CertifiedLearner
-from sparsemargin.models._defaults import ROWS_MEASURED
 from sparsemargin.models._kernels import BYTES_PER_FEATURE, KernelLearner
-from sparsemargin.models._learner import Learner, Targets
-from sparsemargin.models._limits import FLAG, NONE, Limit, one_of, real, whole
+from sparsemargin.models._learner import ROWS_MEASURED, Hypothesis, Targets
 from sparsemargin.models._replays import random_outputs, votes
+from sparsemargin.models.parameters import (
+    FLAG,
+    NONE,
+    declared,
+    integer,
+    one_of,
+    parameter,
+    real,
+)
 
 # Outputs that stay in a near cache until they have been looked at.
 _OUTPUTS_PER_PART = 1 << 17
@@ -63,39 +70,58 @@ class Sample:
     largest_norm: Callable[[], float]
 
 
+@declared
 class FirstOrderLearner(CertifiedLearner, KernelLearner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
     # Whether a fit is meant to reach a margin, and says so where it did not.
     _seeks_margin: ClassVar[bool] = False
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **Learner._limits,
-        **KernelLearner._limits,
-        "max_support": (whole(1), NONE),
-        "when_full": (one_of(["error", "skip"]),),
-        "tol": (real(0, 1), NONE),
-        "soft_margin": (real(0, closed="left"),),
-        "keep_history": (FLAG,),
-    }
-
-    _structural = (
-        *Learner._structural, *KernelLearner._structural, "normalize", "soft_margin", "max_support"
-    )  # fmt: skip
-
-    max_support: int | None
-    when_full: Literal["error", "skip"]
-    tol: float | None
-    soft_margin: float
-    keep_history: bool
-
-    _space: LinearSpace | KernelSpace
-    _rule: FirstOrderRule
-    _outcome: FitResult | None
-    # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
-    _learned: tuple[str, Any] | None
-    # Of the last fit.
-    _trials_per_epoch: int
+    hypothesis: Hypothesis = parameter(
+        "average",
+        more="The last two log the corrections (56 bytes each and, without a kernel, 16 bytes a "
+        "nonzero of every row that made one) and replay them to predict.",
+    )
+    warm_start: bool = parameter(
+        False,
+        more="With other rows than the last one had it knows no margin, and `tol` is refused: "
+        "there would be no proof.",
+    )
+    normalize: bool = parameter(
+        False,
+        FLAG,
+        "Whether instances are divided by their p-norm, intercept and soft-margin coordinates "
+        "included.",
+        structural=True,
+    )
+    soft_margin: float = parameter(
+        0.0,
+        real(0, closed="left"),
+        "Delta: every example gets a coordinate of its own of that value while learning, which "
+        "makes any data separable (Freund & Schapire 1999, section 3.2).",
+        structural=True,
+    )
+    tol: float | None = parameter(
+        None,
+        (real(0, 1), NONE),
+        "Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of "
+        'the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.',
+    )
+    max_support: int | None = parameter(
+        None, (integer(1), NONE), "Rows that the pool of a kernel may hold.", structural=True
+    )
+    when_full: Literal["error", "skip"] = parameter(
+        "error",
+        one_of(["error", "skip"]),
+        "What is done where a row would join a full pool: the fit ends in an error; or the trial "
+        "is passed over, and a warning at the end says how many were.",
+    )
+    keep_history: bool = parameter(
+        False,
+        FLAG,
+        "Whether `history_` tells the margin after every epoch, at the cost of a pass over the "
+        'rows each; needs ``hypothesis="last"``.',
+    )
 
     @property
     def _takes_many_labels(self) -> bool:

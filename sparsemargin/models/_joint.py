@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NoReturn, get_args
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -10,23 +10,31 @@ from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
 from sparsemargin.models import _rows as border
 from sparsemargin.models._first_order import FirstOrderLearner
-from sparsemargin.models._limits import Limit, one_of
 from sparsemargin.models._rows import norm
+from sparsemargin.models.parameters import declared, one_of, parameter
 
 MultiClass = Literal["ovr", "joint"]
 
 
+@declared
 class JointLearner(FirstOrderLearner):
     """Base of the learners with `multi_class`; not for use by itself."""
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **FirstOrderLearner._limits,
-        "multi_class": (one_of(get_args(MultiClass)),),
-    }
-
-    _structural = (*FirstOrderLearner._structural, "multi_class")
-
-    multi_class: MultiClass
+    multi_class: MultiClass = parameter(
+        "ovr",
+        one_of(get_args(MultiClass)),
+        'How more than two classes are learned; ``"ovr"``: a vector for each, that tells its rows '
+        'from the rest, ``"joint"``: one vector made of one for each class. There a correction '
+        "moves those of the true class and of its strongest rival alone (Gentile 2001, section 5, "
+        "item 4): the instance is x at the place of the one and -x at that of the other, its "
+        "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
+        "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
+        "weighs the true class. For the average and the last vector, without kernel and soft "
+        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
+        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
+        "by their norms they make the same corrections.",
+        structural=True,
+    )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from sparsemargin._engine.kernel.functions import (
 from sparsemargin._engine.kernel.outputs import hypothesis_norms, row_lengths
 from sparsemargin._engine.matrix.spaces import DualSpaces
 from sparsemargin.models._learner import Learner
-from sparsemargin.models._limits import CALLABLE, Limit, one_of, real, whole
 from sparsemargin.models._rows import refusing
+from sparsemargin.models.parameters import CALLABLE, declared, integer, one_of, parameter, real
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 BYTES_PER_FEATURE = 4
@@ -34,27 +34,39 @@ def refuse_precomputed() -> NoReturn:
     )
 
 
+@declared
 class KernelLearner(Learner):
     """Base of the learners whose dot products a kernel can take the place of."""
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        "kernel": (one_of(get_args(KernelName)), CALLABLE),
-        "degree": (whole(1, 1000),),
-        "gamma": (one_of(["scale", "auto"]), real(0)),
-        "coef0": (real(0, closed="left"),),
-    }
-
-    _structural: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0")
-
-    # Of those without the parameter.
-    kernel: KernelName | Callable[[Any, Any], Any] = "linear"
-    degree: int
-    gamma: float | Literal["scale", "auto"]
-    coef0: float
-
-    gamma_: float
-    # Whether the rows of the fit were sparse, as a callable kernel then gets them.
-    _sparse_rows: bool
+    kernel: KernelName | Callable[[Any, Any], Any] = parameter(
+        "linear",
+        (one_of(get_args(KernelName)), CALLABLE),
+        'What takes the place of the dot products, for p = 2. ``"linear"``: nothing does; '
+        '``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``; '
+        '``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3); '
+        '``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to '
+        "predict with those in `predict`; or a function of two matrices, ndarrays, or `csr_array` "
+        "where X was sparse, to the ndarray of shape (n_rows, n_other_rows). An intercept adds the "
+        "square of `intercept_scaling` to it, and norms of rows are those in feature space. All "
+        "labels share one pool of rows; a trial costs one kernel row, and the pool takes for each "
+        "row its entries (zeros too, where every fourth is not 0 or features are few) and, for "
+        "algorithms of first order, 16 bytes a label.",
+        structural=True,
+    )
+    degree: int = parameter(
+        3, integer(1, 1000), 'Of ``"poly"`` and ``"polyrbf"``.', structural=True
+    )
+    gamma: float | Literal["scale", "auto"] = parameter(
+        "scale",
+        (one_of(["scale", "auto"]), real(0)),
+        'Of ``"poly"``, ``"rbf"`` and ``"polyrbf"``; ``"scale"``: ``1 / (n_features * X.var())``, '
+        '``"auto"``: ``1 / n_features``. In the papers\' terms ``1 / (2 sigma**2)`` for a Gaussian '
+        "of width sigma, ``1 / s`` for greys divided by the scale s.",
+        structural=True,
+    )
+    coef0: float = parameter(
+        0.0, real(0, closed="left"), 'Added to ``gamma x.z``, of ``"poly"``.', structural=True
+    )
 
     @property
     def _is_linear(self) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from sparsemargin.evaluation.growth import GrowthExponent, growth_exponent
-from sparsemargin.plotting._axes import MOST_TICKS, Display
-from sparsemargin.plotting._named import check_names
-from sparsemargin.plotting._style import line_style
+from sparsemargin.plotting.display import MOST_TICKS, Display, by_name, check_vectors
+from sparsemargin.plotting.style import line_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 
 class GrowthCurve(NamedTuple):
@@ -26,8 +28,8 @@ class GrowthCurve(NamedTuple):
 class GrowthDisplay(Display):
     """Time against size, both axes logarithmic, with fitted exponents and their standard errors.
 
-    Marks are measured times, lines the fitted power laws; an exponent of 1 is time in proportion
-    to size, as the updates in O(nnz) promise.
+    Marks are measured times, lines the fitted power laws, drawn by matplotlib's `Axes.loglog`; an
+    exponent of 1 is time in proportion to size, as the updates in O(nnz) promise.
 
     Parameters
     ----------
@@ -63,28 +65,18 @@ class GrowthDisplay(Display):
         self, curves: Mapping[str, GrowthCurve], *, size_name: str = "size",
         time_name: str = "time (s)",
     ) -> None:  # fmt: skip
-        self.curves = {
-            name: _check_curve(name, curve) for name, curve in check_names(curves, "curves").items()
-        }
         self.size_name = size_name
         self.time_name = time_name
+        self.curves = {}
+        for name, (sizes, seconds, exponent) in by_name(curves, "curves").items():
+            measured = {"sizes": sizes, "seconds": seconds}
+            x, y = check_vectors(f"curves[{name!r}]", measured, "vectors of one length")
+            self.curves[name] = GrowthCurve(x, y, exponent)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the points and the fitted lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-        **kwargs
-            For matplotlib's `Axes.loglog`, for all points and lines.
-
-        Returns
-        -------
-        self : object
-        """
-        axes = self._open(ax)
-        self.points_, self.lines_ = [], []
+        (axes,) = self._open(ax)
+        self.points_: list[Line2D] = []
+        self.lines_: list[Line2D] = []
         for name, curve in self.curves.items():
             style = line_style(axes, len(curve.sizes), {"markevery": None, **kwargs})
             # Spaces that do not break keep a number and its error on one line.
@@ -94,7 +86,7 @@ class GrowthDisplay(Display):
             self.lines_ += axes.loglog(*_line(curve), **{**style, "marker": "", "label": None})
         axes.set_xlabel(self.size_name)
         axes.set_ylabel(self.time_name)
-        _tick_sizes(axes, [curve.sizes for curve in self.curves.values()])
+        _tick_sizes(axes, [set(curve.sizes.tolist()) for curve in self.curves.values()])
         self._add_legend(axes, title="exponent ± standard error")
         return self
 
@@ -108,38 +100,23 @@ class GrowthDisplay(Display):
         Parameters
         ----------
         measurements : dict of str to (sizes, seconds)
-            By the names in the legend; pairs of array-likes of one length.
+            By the names in the legend; as for `sparsemargin.evaluation.growth_exponent`, whose
+            errors are raised.
         size_name, time_name
             As for `GrowthDisplay`.
-        ax : matplotlib Axes, default=None
-        **kwargs
+        ax, **kwargs
             As for `plot`.
 
         Returns
         -------
         display : GrowthDisplay
-
-        Raises
-        ------
-        ValueError
-            As `sparsemargin.evaluation.growth_exponent` does.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_measurements")
-        curves = {}
-        for name, (sizes, seconds) in check_names(measurements, "measurements").items():
-            exponent = growth_exponent(sizes, seconds)
-            curves[name] = GrowthCurve(np.asarray(sizes), np.asarray(seconds), exponent)
+        cls._measuring("from_measurements")
+        curves = {
+            name: GrowthCurve(np.asarray(x), np.asarray(y), growth_exponent(x, y))
+            for name, (x, y) in by_name(measurements, "measurements").items()
+        }
         return cls(curves, size_name=size_name, time_name=time_name).plot(ax, **kwargs)
-
-
-def _check_curve(name: str, curve: GrowthCurve) -> GrowthCurve:
-    sizes, seconds = (np.asarray(each, dtype=np.float64) for each in curve[:2])
-    if sizes.ndim != 1 or not len(sizes) or sizes.shape != seconds.shape:
-        raise ValueError(
-            f"curves[{name!r}] has sizes of shape {sizes.shape} and seconds of shape "
-            f"{seconds.shape}. Pass vectors of one length."
-        )
-    return GrowthCurve(sizes, seconds, curve.exponent)
 
 
 def _line(curve: GrowthCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -152,19 +129,11 @@ def _line(curve: GrowthCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return ends, factor * ends**slope
 
 
-def _tick_sizes(axes: Any, all_sizes: list[NDArray[np.float64]]) -> None:
+def _tick_sizes(axes: Axes, sizes: list[set[float]]) -> None:
     """Name the sizes that were measured, where all lines have the same few."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
+    from matplotlib.ticker import EngFormatter, NullLocator
 
-    sizes = set(all_sizes[0].tolist())
-    if len(sizes) <= MOST_TICKS and all(set(each.tolist()) == sizes for each in all_sizes):
-        axes.set_xticks(sorted(sizes))
-        axes.xaxis.set_major_formatter(FuncFormatter(_in_thousands))
+    if len(sizes[0]) <= MOST_TICKS and all(each == sizes[0] for each in sizes):
+        axes.set_xticks(sorted(sizes[0]))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _in_thousands(size: float, _: int) -> str:
-    for unit, name in ((1e6, "M"), (1e3, "k")):
-        if size >= unit:
-            return f"{size / unit:,.4g}{name}"
-    return f"{size:g}"

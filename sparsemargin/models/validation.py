@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, issparse
+from scipy.sparse import coo_array, csr_array, csr_matrix, dia_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -30,6 +31,63 @@ def is_plain_csr(X: Any) -> bool:
         and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
     )
+
+
+def check_sparse(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix whose arrays don't go together; anything else passes.
+
+    scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
+    which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        Says what is wrong.
+    """
+    if not issparse(X):
+        return
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
+    try:
+        _check_arrays(X)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is corrupted: {error}. Rebuild the matrix from its source."
+        ) from None
+
+
+def _check_arrays(X: Any) -> None:
+    """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
+    integers = {"csr": ("indices", "indptr"), "coo": ("coords",), "dia": ("offsets",)}
+    integers["csc"] = integers["bsr"] = integers["csr"]
+    for name in integers.get(X.format, ()):
+        array = np.asarray(getattr(X, name))
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"its {name} are of type {array.dtype}, not integers")
+    if X.format in ("csr", "csc", "bsr"):
+        copy(X).check_format(full_check=True)
+    elif X.format == "coo":
+        coo_array((X.data, X.coords), shape=X.shape)
+    elif X.format == "dia":
+        dia_array((X.data, X.offsets), shape=X.shape)
+    elif X.format == "lil":
+        _check_lists(X)
+
+
+def _check_lists(X: Any) -> None:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        raise ValueError(f"it has {len(X.rows)} lists of columns and {len(X.data)} of values")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            raise TypeError(f"its row {i} is no list")
+        if len(columns) != len(values):
+            raise ValueError(f"its row {i} has {len(columns)} columns and {len(values)} values")
 
 
 def refuse_text(X: Any) -> None:

@@ -10,9 +10,6 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Theme = Literal["light", "dark"]
 
 # Okabe & Ito's colours, moved as little as serves two ends: a contrast of 3 or more to the ground,
 # and distances that the colour-blind see, as tests/test_plotting.py measures both. Grey stands for
@@ -37,7 +34,7 @@ _MOST_MARKED = 25
 
 
 @contextmanager
-def theme(name: Theme) -> Iterator[None]:
+def theme(name: Literal["light", "dark"]) -> Iterator[None]:
     """Draw on light ground or on dark within a ``with`` block.
 
     The Displays follow whatever style is set, and take the colours that are legible on its ground;
@@ -68,40 +65,29 @@ def theme(name: Theme) -> Iterator[None]:
     if name not in _GROUNDS:
         raise ValueError(f"The theme {name!r} is unknown. Choose 'light' or 'dark'.")
     import matplotlib
-
-    with matplotlib.rc_context(_settings(name)):
-        yield
-
-
-def _settings(name: str) -> Any:
     from cycler import cycler
 
     ground, text, grid = _GROUNDS[name]
-    grounds = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
-    texts = (
-        "text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color",
-        "ytick.color",
-    )  # fmt: skip
-    return {
-        **dict.fromkeys(grounds, ground),
-        **dict.fromkeys(texts, text),
-        "legend.edgecolor": grid,
-        "legend.fontsize": 9.5,
-        "grid.color": grid,
-        "grid.linewidth": 0.7,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
+    style: Any = {
         "axes.prop_cycle": cycler(color=PALETTES[name]),
-        "font.size": 10.5,
-        "svg.fonttype": "path",
-    }
+        "axes.grid": True, "axes.axisbelow": True, "grid.color": grid, "grid.linewidth": 0.7,
+        "axes.spines.top": False, "axes.spines.right": False,
+        "legend.edgecolor": grid, "legend.fontsize": 9.5, "font.size": 10.5, "svg.fonttype": "path",
+    }  # fmt: skip
+    for part in ("figure", "axes", "savefig", "legend"):
+        style[f"{part}.facecolor"] = ground
+    for part in ("text.", "axes.label", "axes.title", "axes.edge", "xtick.", "ytick."):
+        style[f"{part}color"] = text
+    with matplotlib.rc_context(style):
+        yield
 
 
 def colours_on(ax: Axes) -> tuple[str, ...]:
     """The palette that is legible on the ground of the axes."""
-    return PALETTES["dark" if luminance(ground_of(ax)) < 0.18 else "light"]
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(ground_of(ax))
+    return PALETTES["dark" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "light"]
 
 
 def ground_of(ax: Axes) -> Any:
@@ -110,20 +96,7 @@ def ground_of(ax: Axes) -> Any:
     from matplotlib.colors import to_rgba
 
     own = ax.get_facecolor()
-    return own if to_rgba(own)[3] else root_figure(ax).get_facecolor()
-
-
-def root_figure(ax: Axes) -> Figure:
-    """The figure that axes are part of, by way of subfigures or not."""
-    return ax.figure.figure  # type: ignore[return-value]
-
-
-def luminance(colour: Any) -> float:
-    """Relative luminance as WCAG 2 defines it, from 0 to 1; of a colour as matplotlib takes it."""
-    from matplotlib.colors import to_rgb
-
-    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return own if to_rgba(own)[3] else ax.figure.figure.get_facecolor()
 
 
 def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -136,23 +109,16 @@ def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any
     from matplotlib.lines import Line2D
 
     i = len(ax.get_legend_handles_labels()[1])
-    colours = colours_on(ax)
+    colours, stride = colours_on(ax), n_points // 10
     return {
         "color": colours[i % len(colours)],
         "marker": MARKS[i % len(MARKS)],
         "linestyle": DASHES[(i + i // len(colours)) % len(DASHES)],
         "markersize": 5,
         "linewidth": 1.6,
-        "markevery": _marked(i, n_points),
+        "markevery": (i % 4 * stride // 4, stride) if n_points > _MOST_MARKED else None,
         **normalize_kwargs(wanted, Line2D),
     }
-
-
-def _marked(i: int, n_points: int) -> tuple[int, int] | None:
-    if n_points <= _MOST_MARKED:
-        return None
-    stride = n_points // 10
-    return i % 4 * stride // 4, stride
 
 
 def neutral(ax: Axes) -> dict[str, Any]:
