@@ -61,12 +61,7 @@ MODULES = [
     "sparsemargin.cli.display",
     "sparsemargin.models.labels",
     "sparsemargin.io.row_cache",
-    "sparsemargin.plotting.epochs",
-    "sparsemargin.plotting.features",
-    "sparsemargin.plotting.growth",
-    "sparsemargin.plotting.margins",
     "sparsemargin.plotting.style",
-    "sparsemargin.plotting.trade_off",
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {
