@@ -142,7 +142,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
 def test_what_was_pickled_under_the_old_names_is_read():
     X, y = make_problem()
     model = ALMAClassifier(random_state=0).fit(X, y)
-    pickled = pickle.dumps(model, protocol=0)
+    pickled = pickle.dumps(model, protocol=2)  # names as text, ended by a line
     old = pickled.replace(b"sparsemargin.models.classifiers", b"sparsemargin.estimators.alma")
     sys.modules.pop("sparsemargin.estimators", None)
     with pytest.warns(FutureWarning, match=r"is now called sparsemargin\.models\.classifiers"):
