@@ -126,12 +126,14 @@ class FeatureLoop(MatrixLoop):
 
     def _learn(self, which: np.ndarray) -> float:
         numbers = which + self.space.first_row_of(self.task)
-        calls = [
-            partial(learn_rows, space, self.task.rows, which, self.steps(label, which), numbers)
-            for label, space in enumerate(self.space.spaces)
-        ]
-        if len(calls) == 1:
-            return calls[0]()  # Ctrl-C is heard within
+
+        def learn_label(label: int) -> float:
+            space, steps = self.space.spaces[label], self.steps(label, which)
+            return learn_rows(space, self.task.rows, which, steps, numbers)
+
+        if self.space.n_labels == 1:
+            return learn_label(0)  # Ctrl-C is heard within
+        calls = [partial(learn_label, label) for label in range(self.space.n_labels)]
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))
 
