@@ -31,7 +31,6 @@ PUBLIC_MODULES = [
     "sparsemargin.distributed",
     "sparsemargin.evaluation",
     "sparsemargin.plotting",
-    "papers",
     "papers.theory",
 ]
 MODULES = [
@@ -54,19 +53,13 @@ MODULES = [
     "sparsemargin.evaluation.curves",
     "papers.theory.cramma",
     "papers.theory.higher_order",
-    "papers.theory.higher_order_run",
     "papers.theory.perceptron",
     "sparsemargin.datasets._targets",
     "sparsemargin.datasets._text",
     "sparsemargin.cli.display",
     "sparsemargin.models.labels",
     "sparsemargin.io.row_cache",
-    "sparsemargin.plotting.epochs",
-    "sparsemargin.plotting.features",
-    "sparsemargin.plotting.growth",
-    "sparsemargin.plotting.margins",
     "sparsemargin.plotting.style",
-    "sparsemargin.plotting.trade_off",
 ]
 # The loaders' examples read these files.
 LOADER_MODULES = {

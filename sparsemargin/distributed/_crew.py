@@ -363,7 +363,7 @@ def _wait_for_workers(client: Client) -> None:
 
 
 def _version() -> str:
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     return __version__
 

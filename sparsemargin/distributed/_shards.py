@@ -14,11 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
-from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
+from sparsemargin.io.row_cache import (
+    CACHE_SUFFIX,
+    CachedRows,
+    RowCache,
+    default_cache_path,
+    shuffled,
+)
 from sparsemargin.io.sources import open_sources
 from sparsemargin.models import intercept_scale
 from sparsemargin.models._learner import Targets

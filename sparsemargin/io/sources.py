@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.blocks import Buffers, TextBlock, cut_into_blocks
 from sparsemargin.io.compression import HEAD_BYTES, Readable, Unpacked, packing_of
+from sparsemargin.io.row_cache import CACHE_SUFFIX
 from sparsemargin.io.tape import Tape
 
 STANDARD_INPUT = "-"

@@ -58,9 +58,6 @@ class FirstOrderLearner(Learner):
 
     spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, JointSpace, KernelSpace)
 
-    # Whether a fit is meant to reach a margin, and says so where it did not.
-    _seeks_margin: ClassVar[bool] = False
-
     hypothesis: Hypothesis = parameter(
         "average",
         more="The last two log the corrections (56 bytes each and, without a kernel, 16 bytes a "

@@ -41,8 +41,7 @@ from sparsemargin.models.parameters import (
     FLAG,
     MAPPING,
     NONE,
-    SEED,
-    VERBOSITY,
+    RANDOM_STATE,
     declarations,
     declared,
     integer,
@@ -126,7 +125,9 @@ class SharedParameters:
         "Whether rows come in a new random order every epoch; False: in the given order.",
     )
     random_state: Any = parameter(
-        None, SEED, 'Seed of the shuffling and of ``hypothesis="random"``.'
+        None,
+        (integer(0, 2**32 - 1), RANDOM_STATE, NONE),
+        'Seed of the shuffling and of ``hypothesis="random"``.',
     )
     fit_intercept: bool = parameter(
         True,
@@ -161,7 +162,7 @@ class SharedParameters:
     )
     verbose: int = parameter(
         0,
-        VERBOSITY,
+        (FLAG, integer(0)),
         "Whether a line is printed for every epoch of the first ten, and every half second after.",
     )
     kernel: KernelName | Callable[[Any, Any], Any] = parameter(
@@ -203,6 +204,9 @@ class Learner(SharedParameters):
 
     #: What it learns in.
     spaces: ClassVar[tuple[type[Space], ...]]
+
+    # Whether a fit is meant to reach a margin, and says so where it did not.
+    _seeks_margin: ClassVar[bool] = False
 
     classes_: np.ndarray
     n_iter_: float

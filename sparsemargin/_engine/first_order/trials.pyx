@@ -24,7 +24,8 @@ from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, starts_from_first_row
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin,
+    starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
 from sparsemargin._engine.hypotheses.log cimport Correction
