@@ -416,9 +416,9 @@ class Learner(SharedParameters):
         variance = _variance(rows)
         return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
 
+    @abstractmethod
     def _loop(self, task: Task) -> AbstractContextManager:
         """The loop over a task."""
-        return self._space.loop(task)  # type: ignore[no-any-return]
 
     # Whether a fit checks rows as they are first used, as all of them will be.
     _checks_on_the_way = False

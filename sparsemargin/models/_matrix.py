@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ PRIMAL_MEMORY = 1 << 26
 _SMALLEST_STEP, _LARGEST_STEP = 1e-150, 1e150
 
 
-def check_steps(task: Task) -> None:
+def _check_steps(task: Task) -> None:
     """Refuse weights that lead to steps too large or too small to be added up."""
     shares = task.class_weight[task.class_weight > 0]
     weights = np.ones(1) if task.weights is None else task.weights
@@ -155,8 +156,11 @@ class MatrixLearner(Learner):
     def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         return 4 * n_labels
 
+    def _loop(self, task: Task) -> AbstractContextManager:
+        _check_steps(task)
+        return self._space.loop(task)  # type: ignore[no-any-return]
+
     def _begin(self, task: Task) -> StoppingRule:
-        check_steps(task)
         self._recall_rows(task)
         return StoppingRule(self.max_iter)
 
@@ -177,10 +181,6 @@ class MatrixLearner(Learner):
             f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
             "stop it sooner, which is faster too."
         )
-
-    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        check_steps(task)
-        return super()._learn_stream(task, order)
 
     # ------------------------------------------------------------------------ fitted attributes
 
