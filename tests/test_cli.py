@@ -120,7 +120,6 @@ def test_options_of_algorithms_are_checked(files, tmp_path, options, words):
         (["--algo", "so", "--max-updates", "none"], "Pass max_updates=1000"),
         (["--algo", "maxmargin"], "keeps a number for every row"),
         (["--p", "log"], "pass n_features, or hash_bits"),
-        (["--algo", "cramma"], "pass it as radius"),
     ],
 )
 def test_what_cannot_stream_is_refused_with_the_reason(files, tmp_path, options, words):

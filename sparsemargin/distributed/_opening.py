@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.distributed._shards import Survey
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
@@ -115,7 +114,7 @@ class Opened:
         learner._coef = None
         if isinstance(learner, FirstOrderLearner):
             learner._outcome = learner._learned = None
-        if len(self.surveys) > 1 and isinstance(learner._space, LabelBlocks):
+        if len(self.surveys) > 1 and learner._space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {self.n_columns:,} features would be held "
                 "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "

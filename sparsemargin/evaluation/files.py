@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.kernel.functions import PrecomputedKernel
 from sparsemargin.evaluation.weights import divided, own_margins
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
@@ -174,8 +173,7 @@ class ClassEvaluation(Evaluation):
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
         # The outputs are shares of votes, or can be divided by what lengths there are.
-        precomputed = isinstance(getattr(learner._space, "kernel", None), PrecomputedKernel)
-        has_margins = votes or not (learner.hypothesis == "random" or precomputed)
+        has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
         self.margins = Quantiles() if has_margins else None
         self._norms = learner._hypothesis_norms() if has_margins and not votes else None
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsemargin._engine.fitting.task import norm, vectors_of
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
 from sparsemargin.models.labels import LabelEncoder
@@ -248,8 +249,8 @@ def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.nda
     # Value of the coordinate that the intercept belongs to; 0 for none.
     bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
-    vectors = zip(border.vectors_of(coef), intercepts, strict=True)
-    norms = np.array([border.norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
+    vectors = zip(vectors_of(coef), intercepts, strict=True)
+    norms = np.array([norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
     return norms, partial(border.row_norms, p=p, bias=bias)
 
 

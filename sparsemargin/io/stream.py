@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin._engine.kernel.space import KernelSpace
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
@@ -135,13 +133,6 @@ def learn_from(
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
 
 
-def _first_new_row(space: Any) -> int:
-    """A number from which on no row has been learned from."""
-    if not isinstance(space, KernelSpace):
-        return 0
-    return max(space.rows_taken, int(space.origin.max(initial=-1)) + 1)
-
-
 class _Stream:
     """One run over the files."""
 
@@ -261,7 +252,7 @@ class _Stream:
         learner._coef = None
         if not goes_on:
             self._open_stream(block, random.randint(LARGEST_SEED))
-        self.first_row = _first_new_row(learner._space)
+        self.first_row = learner._space.first_new_row
         self.opened = True
 
     def _keep_classes(self, learner: Learner) -> None:
@@ -346,13 +337,8 @@ class _Stream:
     def _check_memory(self) -> None:
         """Refuse to let what corrections make take more memory than there is for it."""
         space = self.learner._space
-        if isinstance(space, KernelSpace):
-            what, smaller = f"The pool's {space.n_support:,} rows take", "max_support"
-        elif isinstance(space, LabelBlocks):
-            what, smaller = "The weights that are not 0 take", "hash_bits"
-        else:
-            return
-        if space.nbytes > self.memory_limit:
+        if space.growth is not None and space.nbytes > self.memory_limit:
+            what, smaller = space.growth
             raise ValueError(
                 f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
                 f"Raise it, or pass a smaller {smaller}."

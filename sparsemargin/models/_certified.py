@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.kernel.space import KernelSpace
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models._learner import Learner
 
 

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 import numpy as np
 
 from sparsemargin._engine.first_order.spaces import MAX_P
-from sparsemargin._engine.fitting.epochs import learn_once
-from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
+from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.rows.csr import BadRow
+from sparsemargin._engine.rows.csr import any_repeats, summed
 from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._rows import Rows, norm, part_of, refusing, row_norms, vectors_of
-from sparsemargin.models.labels import Choice, Form, joined, positives_of, rows_per_part
+from sparsemargin.models._rows import Rows, check_rows, open_rows, refusing
+from sparsemargin.models.labels import Choice, Form, joined, positives_of
 from sparsemargin.models.parameters import (
     FLAG,
     MAPPING,
@@ -159,6 +159,9 @@ class Learner(SharedParameters):
 
     #: Name of the scikit-learn class over it.
     classifier: ClassVar[str]
+
+    #: What it learns in.
+    spaces: ClassVar[tuple[type[Space], ...]]
 
     classes_: np.ndarray
     n_iter_: float
@@ -311,20 +314,74 @@ class Learner(SharedParameters):
     _beginning: Sequence[Any] = ()
 
     @abstractmethod
+    def _new_space(self, rows: Rows) -> Space:
+        """An empty one, for rows like these."""
+
     def _open(self, rows: Rows) -> None:
         """Make what a stream that begins with these rows is learned in."""
+        self._space = self._new_space(rows)
 
-    @abstractmethod
     def _loop(self, task: Task) -> AbstractContextManager:
         """The loop over a task."""
+        return self._space.loop(task)  # type: ignore[no-any-return]
 
-    @abstractmethod
+    @property
+    def _checks_on_the_way(self) -> bool:
+        """Whether a fit checks rows as they are first used, as all of them will be."""
+        return False
+
     def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Open a space and learn."""
+        rows, check = open_rows(X), self._checks_on_the_way
+        if not check:
+            rows = check_rows(rows)
+        elif self._measures_rows and any_repeats(part_of(rows, 0, ROWS_MEASURED)):
+            rows = summed(rows)
+        with refusing(rows):
+            self._space = self._new_space(rows)
+            self._structure = self._get_structure()
+            return self._learn_task(self._task(rows, targets, weights, check=check), seed)
 
-    @abstractmethod
     def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
         """Go on with the space there is; all rows are checked before the first is used."""
+        rows = check_rows(open_rows(X))
+        with refusing(rows):
+            return self._learn_task(self._task(rows, targets, weights), seed)
+
+    def _learn_task(self, task: Task, seed: int | None) -> Self:
+        stopping = self._begin(task)
+        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+        self._space.number_on(task)
+        if self._learned is not None:
+            self._learned = self._learned[0], task.row_state
+        self.n_iter_ = result.n_iter
+        self._conclude(result)
+        return self
+
+    @abstractmethod
+    def _begin(self, task: Task) -> StoppingRule:
+        """Get ready for a fit; when it is done."""
+
+    @abstractmethod
+    def _conclude(self, result: FitResult) -> None:
+        """Take what came of a fit, and warn of what it did not come to."""
+
+    def _recall_rows(self, task: Task, *others: Any) -> bool:
+        """Let rows that the last fit learned from, with all that was to be learned of them, go on
+        where they were, under warm_start; whether they are those."""
+        earlier: Any = getattr(self, "_learned", None)
+        self._learned = None
+        if self.warm_start:
+            import joblib
+
+            rows = task.rows
+            what = rows.data, rows.indices, rows.indptr, *others
+            self._learned = joblib.hash(what), None
+        same = earlier is not None and self._learned is not None and earlier[0] == self._learned[0]
+        if same:
+            task.row_state = earlier[1]
+        self._space.number(task, same)
+        return same
 
     def _check_streams(self, *, grows: bool) -> None:
         """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
@@ -380,7 +437,17 @@ class Learner(SharedParameters):
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted
         wrongly before they were learned from, where known."""
-        return learn_once(self._loop(task), order)
+        self._learned, was_full = None, self._space.full
+        try:
+            mistakes = learn_once(self._loop(task), order)
+        finally:
+            self._space.number_on(task)
+        if self._space.full and not was_full:
+            self._warn_of_full()
+        return mistakes
+
+    def _warn_of_full(self) -> None:
+        """Say in a stream what a bound on memory costs from now on."""
 
     def _task(self, rows: Rows, targets: Targets, weights: Any, *, check: bool = False) -> Task:
         """What a fit learns from."""
@@ -399,21 +466,12 @@ class Learner(SharedParameters):
 
     # ------------------------------------------------------------------------------ prediction
 
-    @abstractmethod
     def _outputs_of_rows(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
-
-    def _output_parts(self, rows: Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
-        """What gives the outputs of the rows from one to before another, and how many to ask for
-        at once."""
-
-        def of_part(start: int, stop: int) -> np.ndarray:
-            try:
-                return self._outputs_of_rows(part_of(rows, start, stop))
-            except BadRow as bad:
-                raise BadRow(bad.status, start + bad.row) from None
-
-        return of_part, rows_per_part(self._n_labels())
+        outputs: np.ndarray = self._space.outputs_by(
+            self._structure["hypothesis"], rows, self._slice_seed, self._n_threads()
+        )
+        return outputs
 
     def _finite_outputs(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
@@ -426,7 +484,9 @@ class Learner(SharedParameters):
         """What the outputs of checked rows tell, part by part: there are never many of them."""
         n_rows = len(rows.indptr) - 1
         with refusing(rows):
-            of_part, step = self._output_parts(rows)
+            of_part, step = self._space.outputs_in_parts(
+                self._structure["hypothesis"], rows, self._slice_seed, self._n_threads()
+            )
 
             def tell(start: int) -> Any:
                 outputs = of_part(start, min(start + step, n_rows))
@@ -450,23 +510,6 @@ class Learner(SharedParameters):
             return positives_of(choice.of(outputs))
 
         return joined(self._predicted(rows, chosen))
-
-    def _points(self, rows: Rows) -> tuple[Any, np.ndarray]:
-        """The rows as test points: float64, with the intercept's column, repeats summed, divided
-        by powers of two that bring them near 1, shape (n_points, n_coordinates); and the
-        exponents, shape (n_points, 1). So a row's slice is drawn alike whatever its scale."""
-        from scipy.sparse import csr_array, hstack
-
-        n_rows = len(rows.indptr) - 1
-        X = csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, rows.n_features))
-        X = X.astype(np.float64)
-        X.sum_duplicates()
-        if self._space.bias:
-            X = hstack([X, csr_array(np.full((X.shape[0], 1), self._space.bias))], format="csr")
-        # Powers of two change no digit.
-        exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
-        X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))
-        return X, exponent[:, np.newaxis]
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -500,13 +543,24 @@ class Learner(SharedParameters):
         return coef
 
     def _hypothesis_norms(self) -> np.ndarray:
-        """Dual norm of each label's hypothesis, shape (n_labels,)."""
-        q = self._space.p / (self._space.p - 1.0)
-        return np.array([norm(weights, q) for weights in vectors_of(self._weights())])
+        """Dual norm of each label's hypothesis, in feature space if it is there, shape
+        (n_labels,)."""
+        self._check_fitted()
+        self._check_has_weights()
+        norms: np.ndarray = self._space.norms(self._n_threads())
+        return norms
 
     def _row_lengths(self, rows: Rows) -> np.ndarray:
-        """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
-        return row_norms(rows, self._space.p, self._space.bias)
+        """Norm of checked rows there, the intercept's coordinate included, shape (n_rows,).
+
+        Raises
+        ------
+        ValueError
+            With a precomputed kernel, which does not tell them.
+        """
+        with refusing(rows):
+            lengths: np.ndarray = self._space.row_lengths(rows)
+        return lengths
 
     @property
     def intercept_(self) -> np.ndarray:

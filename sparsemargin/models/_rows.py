@@ -57,13 +57,6 @@ def _laid_out(array: np.ndarray) -> np.ndarray:
     return array if array.flags.aligned else array.copy()
 
 
-def part_of(rows: Rows, start: int, stop: int) -> Rows:
-    """The rows from `start` to before `stop`."""
-    indptr = rows.indptr[start : stop + 1]
-    entries = slice(indptr[0], indptr[-1])
-    return Rows(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
-
-
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
@@ -134,15 +127,3 @@ def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoRetur
 def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
     return norms_of_rows(rows, p, bias)
-
-
-def vectors_of(weights: Any) -> Iterator[np.ndarray]:
-    """The rows of an array, or of a CSR array of which one at a time is made dense."""
-    for i in range(weights.shape[0]):
-        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
-
-
-def norm(v: np.ndarray, q: float) -> float:
-    """The q-norm of a vector, whatever its magnitude."""
-    largest = float(np.abs(v).max())
-    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0

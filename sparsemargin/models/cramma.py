@@ -45,7 +45,7 @@ class CRAMMA(FirstOrderLearner):
 
     {attributes}
     radius_ : float
-        R.
+        R, where it is one number.
     eta_eff_ : float
         The effective rate.
 
@@ -97,14 +97,17 @@ class CRAMMA(FirstOrderLearner):
         None,
         (real(0), NONE),
         "R, the largest 2-norm of a row with its intercept and soft-margin coordinates; Theorem 1 "
-        "holds for no smaller one. None: that of the data, which `partial_fit` can't know.",
+        "holds for no smaller one. None: that of the data; a stream, and `partial_fit` where no "
+        "`fit` came before, take the largest among the start and the corrections so far.",
     )
     hypothesis: Hypothesis = "last"
     max_iter: float | None = 1000
     shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        self.radius_ = self._find_radius(sample)
+        radius = self._find_radius(sample)
+        if radius is not None:
+            self.radius_ = radius
         with np.errstate(over="ignore", under="ignore"):
             falling = float(np.float64(self.beta) ** -self.delta)
         self.eta_eff_ = self._find_rate(sample) * falling
@@ -113,17 +116,14 @@ class CRAMMA(FirstOrderLearner):
                 f"eta0 * beta**-delta = {self.eta_eff_:g} is no rate to learn at, with "
                 f"beta={self.beta} and delta={self.delta}. Pass a smaller delta."
             )
-        return FirstOrderRule.cramma(
-            float(self.beta), self.eta_eff_, float(self.epsilon), self.radius_
-        )
+        return FirstOrderRule.cramma(float(self.beta), self.eta_eff_, float(self.epsilon), radius)
 
-    def _find_radius(self, sample: Sample | None) -> float:
+    def _find_radius(self, sample: Sample | None) -> float | None:
+        """None: the running one, of a stream."""
         if self.radius is not None:
             return float(self.radius)
         if sample is None:
-            raise ValueError(
-                "partial_fit can't know the largest norm of all the data: pass it as radius."
-            )
+            return None
         # Any length will do for rows that are all zero, which never correct.
         return sample.largest_norm() or 1.0
 

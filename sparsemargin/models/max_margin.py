@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin.models._first_order import FirstOrderLearner, Sample
 from sparsemargin.models._learner import Hypothesis
 from sparsemargin.models.parameters import declared
@@ -72,6 +74,8 @@ class MaxMargin(FirstOrderLearner):
     """
 
     classifier = "MaxMarginClassifier"
+
+    spaces = (LinearSpace, LabelBlocks)
 
     _seeks_margin = True
 
