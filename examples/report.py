@@ -1,8 +1,10 @@
 """What notebooks and scripts share: how much they run, and their tables."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +12,9 @@ from scipy.stats import sem
 
 from sparsemargin.evaluation.protocols import SplitResults
 from sparsemargin.plotting import theme
+
+# There papers.data is, which an installed package lacks.
+sys.path.append(str(Path(__file__).parents[1]))
 
 QUICK_VARIABLE = "SPARSEMARGIN_QUICK"
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from papers.data import load_sonar, load_wbc
 from papers.recipe import CRAMMA as PAPER
 from papers.recipe import (
     Allowed,
@@ -41,7 +42,6 @@ from sparsemargin import (
     MarginPerceptron,
     MaxMarginClassifier,
 )
-from sparsemargin.datasets import load_sonar, load_wbc
 
 # -- What is printed -----------------------------------------------------------------------------
 

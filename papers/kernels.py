@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from papers import recipe
+from papers.data import load_letter, load_mnist, load_usps
 from papers.recipe import (
     Allowed,
     Cell,
@@ -30,7 +31,6 @@ from papers.recipe import (
 )
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.datasets import load_letter, load_mnist, load_usps
 from sparsemargin.evaluation import hypothesis_errors
 
 PERCEPTRON, ALMA, ROMMA, AGGRESSIVE = "Perceptron", "ALMA_2", "ROMMA", "agg-ROMMA"

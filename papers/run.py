@@ -14,7 +14,7 @@ import sparsemargin
 from papers.recipe import PAPERS, Measured, Recipe, Record, Work
 from papers.report import Outcome
 from sparsemargin._checks import did_you_mean
-from sparsemargin.datasets._local import find_files
+from sparsemargin.datasets.files import find_files
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c
 
 #: Modules with a tuple `RECIPES`; of each paper they are listed in this order.

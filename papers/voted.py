@@ -46,7 +46,7 @@ from papers.recipe import (
 )
 from sparsemargin.evaluation.hypotheses import HypothesisErrors
 from sparsemargin.plotting import HypothesisErrorsDisplay
-from sparsemargin.plotting._axes import scale_log
+from sparsemargin.plotting.display import scale_log
 
 # -- What is printed ------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from optimum import largest_margin
 from published_files import data_folder
 from reference import augment, p_norm
 
+from papers.data import load_sonar
 from papers.theory import alma_corrections, alma_margin_estimate
 from sparsemargin import (
     ALMAClassifier,
@@ -25,8 +26,6 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin.datasets import load_sonar
-from sparsemargin.estimators._weighted import WeightedClassifier
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -337,7 +336,7 @@ def test_all_that_touches_outputs_has_its_bracket(make, p):
         keep_history=True, normalize_hypotheses=True,
     )  # fmt: skip
     weights, counts = {}, np.ones(len(problem.y), dtype=bool)
-    if isinstance(model, WeightedClassifier):
+    if model.weighs_steps():
         rng = np.random.RandomState(0)
         weights["sample_weight"] = rng.choice([0.0, 0.2, 1.0, 3.0], len(counts))
         counts = weights["sample_weight"] > 0

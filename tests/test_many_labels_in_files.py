@@ -27,7 +27,7 @@ from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import Predictor
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import open_sources
-from sparsemargin.models import _many_labels
+from sparsemargin.models import labels as many_labels
 
 N_LABELS = 6
 
@@ -256,7 +256,7 @@ def test_figures_are_those_of_scikit_learn(text, model, options):
 
 
 def in_parts(monkeypatch):
-    monkeypatch.setattr(_many_labels, "_OUTPUTS_PER_PART", 3 * N_LABELS)
+    monkeypatch.setattr(many_labels, "_OUTPUTS_PER_PART", 3 * N_LABELS)
 
 
 def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, monkeypatch):
@@ -310,9 +310,9 @@ def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
     run("train", text, "-o", one, "-q", "--positive", "1")
     for command in ("predict", "evaluate"):
         result = run(command, one, text, "--top-k", 2, code=1)
-        assert "--threshold and --top-k are for models of many labels" in result.stderr
+        assert "threshold and top_k are for models of many labels" in result.stderr
     refused = run(
         "train", text, "-o", one, "--multilabel", "--algo", "ho", "--max-updates", 9, code=1
     )
-    assert "Train a model for each with --positive LABEL." in refused.stderr
+    assert "Fit a model for each:" in refused.stderr
     assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr

@@ -18,7 +18,7 @@ from sparsemargin.models import Algorithm
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-    from sparsemargin.estimators._online import OnlineClassifier
+    from sparsemargin.models.classifiers import Classifier
 
 
 def fit_distributed(
@@ -43,7 +43,7 @@ def fit_distributed(
     on_round: Callable[[Round], None] | None = None,
     verbose: int = 0,
     **params: Any,
-) -> OnlineClassifier:
+) -> Classifier:
     """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
 
     An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
@@ -106,7 +106,7 @@ def fit_distributed(
 
     Returns
     -------
-    estimator : OnlineClassifier
+    estimator : Classifier
         The fitted estimator.
 
     Raises
@@ -146,7 +146,7 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
-    from sparsemargin.estimators._online import as_classifier
+    from sparsemargin.models.classifiers import as_classifier
 
     learner = learn_distributed(
         shards, y, client=client, algo=algo, max_iter=max_iter, mixing=mixing, classes=classes,

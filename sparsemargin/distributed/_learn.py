@@ -18,10 +18,10 @@ from sparsemargin.distributed._opening import Opened
 from sparsemargin.distributed._rounds import Round, Rounds
 from sparsemargin.distributed._shards import FileShard, Survey
 from sparsemargin.distributed._vectors import Mixing
-from sparsemargin.io.labels import told_coder
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
 from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+from sparsemargin.models.labels import told_encoder
 
 # What is told of files only, and when it is not.
 _OF_FILES = {
@@ -113,7 +113,7 @@ def _open_files(crew: Crew, opened: Opened, classes: Any, positive: Any, memory_
     surveys = opened.surveys
     opened.reading = opening.common_reading(surveys)
     # Rows of a cache have as many labels as it was made with.
-    told = told_coder(classes, positive, opened.reading.multilabel)
+    told = told_encoder(classes, positive, opened.reading.multilabel)
     coder = opening.classes_of_files(surveys, told, opened.reading.multilabel)
     opened.open(coder.classes, opening.form_of(coder), memory_limit)
     crew.replace(_epoch.with_classes, [(coder, opened.n_columns, each) for each in surveys])

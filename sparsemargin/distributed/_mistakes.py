@@ -96,8 +96,7 @@ class MistakesEpoch:
 
     def take(self, task: Task, order: np.ndarray | None, streams: bool) -> None:
         before = self.space.per_label("corrections")
-        # The numbers that the space gives rows count those it has been told of.
-        first = self.space.rows_taken if streams else 0
+        first = self.space.first_row_of(task)
         make_trials(self.learner, task, order, streams)
         found = [
             space.mistaken_rows[done:] - first

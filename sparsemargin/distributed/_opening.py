@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.distributed._shards import Survey
-from sparsemargin.io.labels import (
-    Coder,
-    LabelSets,
-    LabelTable,
-    OneAgainstTheRest,
-    coder_of,
-    first_labels,
-)
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
 from sparsemargin.models._first_order import FirstOrderLearner
 from sparsemargin.models._learner import LARGEST_SEED, count_labels
 from sparsemargin.models._rows import Rows
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    encoder_of,
+    first_labels,
+)
 
 # Those whose epochs on shards can be mixed, and why others can't.
 _NOT_MIXED = {
@@ -116,7 +114,7 @@ class Opened:
         learner._coef = None
         if isinstance(learner, FirstOrderLearner):
             learner._outcome = learner._learned = None
-        if len(self.surveys) > 1 and isinstance(learner._space, LabelBlocks):
+        if len(self.surveys) > 1 and learner._space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {self.n_columns:,} features would be held "
                 "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
@@ -201,7 +199,9 @@ class Opened:
         self.seed = seed
 
 
-def classes_of_files(surveys: Sequence[Survey], told: Coder | None, many: bool) -> Coder:
+def classes_of_files(
+    surveys: Sequence[Survey], told: LabelEncoder | None, many: bool
+) -> LabelEncoder:
     """What tells the classes of rows: as the caller has said, or by the labels of all shards.
 
     Raises
@@ -213,16 +213,16 @@ def classes_of_files(surveys: Sequence[Survey], told: Coder | None, many: bool) 
     for survey in surveys:
         table.take(survey.labels.texts, survey.labels.numbers)
     if told is None:
-        return coder_of(table.values(), "The data", many)
-    if isinstance(told, OneAgainstTheRest) and table.find(told.positive) < 0:
+        return encoder_of(table.values(), "The data", many)
+    if told.positive is not None and table.find(told.positive) < 0:
         known = first_labels(table.texts)
         raise ValueError(f"No row has the label positive={told.positive!r}. There are: {known}.")
     return told
 
 
-def form_of(coder: Coder) -> str | None:
+def form_of(coder: LabelEncoder) -> str | None:
     """How a model of such rows gives their labels."""
-    return "lists" if isinstance(coder, LabelSets) else None
+    return "lists" if isinstance(coder, MultilabelEncoder) else None
 
 
 def classes_of_matrices(surveys: Sequence[Survey]) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.distributed import _epoch
 from sparsemargin.distributed._checkpoints import Checkpoint
@@ -62,7 +62,7 @@ class Round:
 
     def model(self) -> Any:
         """A classifier that is the mixture."""
-        from sparsemargin.estimators._online import as_classifier
+        from sparsemargin.models.classifiers import as_classifier
 
         return as_classifier(self._finished())
 

@@ -16,14 +16,20 @@ import numpy as np
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.labels import Coder, LabelTable, UnknownLabelError
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
 from sparsemargin.io.sources import open_sources
-from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models import intercept_scale
 from sparsemargin.models._learner import Targets
-from sparsemargin.models._rows import Rows, check_rows, codes_of, open_rows
+from sparsemargin.models._rows import Rows, check_rows, open_rows
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    UnknownLabelError,
+    multilabel_targets,
+)
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27
@@ -93,7 +99,7 @@ class MatrixShard:
     ----------
     rows : Rows
         Checked.
-    y : ndarray or ManyLabels
+    y : ndarray or MultilabelTargets
     targets : ndarray, Positives or None
         None: not yet known.
     shuffled : tuple or None
@@ -115,20 +121,21 @@ class MatrixShard:
         ValueError
             If they can't be used; says where, and what helps.
         """
-        from sparsemargin.estimators import _validation as given
-        from sparsemargin.estimators._many_labels import read_many_labels
+        from sparsemargin.models import validation as given
+        from sparsemargin.models.validation import check_sparse
 
-        X, many = _as_csr(X), read_many_labels(y)
+        check_sparse(y, "y")
+        X, many = _as_csr(X), multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels)
 
     def survey(self) -> Survey:
-        from sparsemargin.estimators._validation import find_classes
-
         rows, many = self.rows, hasattr(self.y, "form")
-        classes, targets = self.y.find_classes() if many else find_classes(self.y)
+        encoder = MultilabelEncoder() if many else LabelEncoder()
+        targets = encoder.fit_transform(self.y)
+        classes = encoder.classes
         # A code tells of a label only by what this shard's classes are.
         checksum = zlib.crc32(_names(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
@@ -144,7 +151,7 @@ class MatrixShard:
     def coded(self, classes: np.ndarray, dtype: str) -> MatrixShard:
         """The shard, its labels as places among all classes, and its values of that type."""
         many = hasattr(self.y, "form")
-        targets = self.y.among(classes) if many else codes_of(self.y, classes)
+        targets = (MultilabelEncoder if many else LabelEncoder)(classes).transform(self.y)
         rows = self.rows.with_data(self.rows.data.astype(dtype, copy=False))
         return MatrixShard(rows, self.y, targets)
 
@@ -179,8 +186,8 @@ def _as_csr(X: Any) -> Any:
     from scipy.sparse import csr_matrix, issparse
     from sklearn.utils import check_array
 
-    from sparsemargin.estimators import _validation as given
-    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.models import validation as given
+    from sparsemargin.models.validation import check_sparse
 
     given.refuse_text(X)
     if hasattr(X, "tocsr") and not issparse(X):
@@ -210,7 +217,7 @@ class FileShard:
         Where the row cache is kept on the worker; None: beside the first file.
     max_index : int
         Larger indices have no room in memory.
-    coder : Coder or None
+    coder : LabelEncoder or None
         What tells the classes of rows; None: not yet known.
     n_columns : int
         Of all shards.
@@ -222,7 +229,7 @@ class FileShard:
     reading: Reading
     cache_dir: str | None
     max_index: int
-    coder: Coder | None = None
+    coder: LabelEncoder | None = None
     n_columns: int = 0
     checksum: int = 0
     streams = True
@@ -276,7 +283,7 @@ class FileShard:
                 Reading(**cache.identity["reading"]), scale, n_bytes, cache.checksum,
             )  # fmt: skip
 
-    def coded(self, coder: Coder, n_columns: int, survey: Survey) -> FileShard:
+    def coded(self, coder: LabelEncoder, n_columns: int, survey: Survey) -> FileShard:
         """The shard, with what tells the classes of its rows, as all shards have them."""
         return FileShard(
             self.paths, self.reading, self.cache_dir, self.max_index, coder, n_columns,
@@ -316,7 +323,7 @@ class FileShard:
 
         def targets_of(block: CachedRows, first_row: int) -> Targets:
             try:
-                return coder.of_rows(table, block.labels, block.label_start)
+                return coder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:
                 raise ValueError(
                     f"{', '.join(self.paths)}, row {first_row + error.row}: the label "

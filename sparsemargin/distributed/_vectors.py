@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.spaces import counted_of
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._differences import Difference, multiplied
 from sparsemargin.distributed._trials import added, make_trials

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sparsemargin.io._archive import DOCUMENT
 from sparsemargin.io._cache_format import HEAD
+from sparsemargin.io.archive import HEAD_BYTES, MODEL_DOCUMENT, begins_with
 from sparsemargin.io.blocks import MARKS
 from sparsemargin.io.compression import packing_of
 from sparsemargin.io.sources import Source
@@ -22,8 +22,6 @@ KIND_NAMES: dict[Kind, str] = {
 
 _ARCHIVE = b"PK\x03\x04"
 _CACHE = HEAD[:8]
-# Where an archive has the name of its first member.
-_NAME = slice(30, 30 + len(DOCUMENT))
 
 
 def kind_of(source: Source) -> Kind:
@@ -37,7 +35,7 @@ def kind_of(source: Source) -> Kind:
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:
-        return _kind_of_head(file.read(_NAME.stop))
+        return _kind_of_head(file.read(HEAD_BYTES))
 
 
 def begins_as_text(head: bytes) -> bool:
@@ -50,5 +48,5 @@ def _kind_of_head(head: bytes) -> Kind:
     if head.startswith(_CACHE):
         return "cache"
     if head.startswith(_ARCHIVE):
-        return "model" if head[_NAME] == DOCUMENT.encode() else "npz"
+        return "model" if begins_with(head, MODEL_DOCUMENT) else "npz"
     return "svmlight"

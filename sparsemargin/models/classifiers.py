@@ -1,0 +1,559 @@
+"""scikit-learn classifiers: the contract they share, and each made of its algorithm.
+
+Importing this imports scikit-learn, so nothing that starts without it does so at its top.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Never, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from sparsemargin.models import _rows as border
+from sparsemargin.models import validation as given
+from sparsemargin.models._in_use import asks, learns
+from sparsemargin.models._kernels import KernelLearner
+from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
+from sparsemargin.models.alma import ALMA
+from sparsemargin.models.cramma import CRAMMA
+from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.labels import (
+    Choice,
+    LabelEncoder,
+    MultilabelEncoder,
+    MultilabelTargets,
+    multilabel_targets,
+)
+from sparsemargin.models.margin_perceptron import Margin
+from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.parameters import declarations, indented
+from sparsemargin.models.pnorm_perceptron import PNorm
+from sparsemargin.models.romma import ROMMA
+from sparsemargin.models.second_order import SecondOrder
+from sparsemargin.models.validation import check_sparse
+
+__all__ = [
+    "ALMAClassifier",
+    "CRAMMAClassifier",
+    "Classifier",
+    "HigherOrderPerceptron",
+    "MarginPerceptron",
+    "MaxMarginClassifier",
+    "PNormPerceptron",
+    "ROMMAClassifier",
+    "SecondOrderPerceptron",
+    "as_classifier",
+]
+
+_WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
+"""
+
+
+def _has_weights(model: Classifier) -> bool:
+    """Whether a model has, or will have, `coef_`."""
+    return bool(getattr(model, "kernel", "linear") == "linear")
+
+
+def _takes_many_labels(model: Classifier) -> bool:
+    return model._takes_many_labels
+
+
+def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a classifier that can't weight its steps: without `sample_weight`."""
+    signature = inspect.signature(method)
+    kept = [each for name, each in signature.parameters.items() if name != "sample_weight"]
+    shown = signature.replace(parameters=kept)
+
+    @wraps(method)
+    def unweighted(*args: Any, **kwargs: Any) -> Any:
+        return method(*shown.bind(*args, **kwargs).args)
+
+    unweighted.__signature__ = shown  # type: ignore[attr-defined]
+    doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
+    unweighted.__doc__ = doc.replace("X, y or sample_weight can't", "X or y can't")
+    return unweighted
+
+
+class Classifier(ClassifierMixin, BaseEstimator, Learner):
+    """Base of the classifiers that learn row by row; not for use by itself."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if not cls.weighs_steps():
+            cls.fit = _without_weights(cls.fit)  # type: ignore[method-assign]
+            cls.partial_fit = _without_weights(cls.partial_fit)  # type: ignore[method-assign]
+        super().__init_subclass__(**kwargs)
+
+    # ------------------------------------------------------------------------------- learning
+
+    @learns
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from X and y, from scratch unless `warm_start`.
+
+        Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+            CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
+            and memory-mapped included; anything else is converted to it. Nothing else may write
+            to its arrays, or to the file they are mapped from, until the call returns: they are
+            looked at once and then relied on, and changed indices lead out of the model's memory.
+        y : array-like of shape (n_samples,), or of labels a row
+            Class labels, numbers or strings; or, for classifiers of first order without a kernel,
+            any number of labels a row, each a problem of its own: an indicator, dense or sparse,
+            of shape (n_samples, n_labels) with entries 0 and 1, or a list of labels for each row.
+            Lists of 0 and 1, two or more and all of one length, are the rows of an indicator,
+            unless a model of lists goes on under `warm_start`; a dense column is one class a row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or sample_weight can't be used; says where, and what helps. The
+            model is then as it was, unless under `warm_start` a row's magnitudes are to blame: the
+            rows before it have been learned.
+        RuntimeError
+            If another thread is at the model, fitting it or asking it for predictions, or a
+            callable kernel calls the model that calls it. Models of their own learn side by side.
+        """
+        self._check_parameters()
+        self._coef = None
+        with self._all_or_nothing():
+            resumed = self.warm_start and hasattr(self, "classes_")
+            X, y = self._check_input(X, y, self._columns_of_lists(resumed, None), reset=not resumed)
+            weights = given.check_weights(sample_weight, X.shape[0])
+            if weights is not None and not weights.any():
+                raise ValueError("sample_weight is zero for every row: nothing to learn from.")
+            random = self._random()
+            seed = random.randint(LARGEST_SEED) if self.shuffle else None
+            if resumed:
+                self._check_structure("warm_start")
+                targets = self._targets_among(y, self.classes_)
+                return self._learn_on(X, targets, weights, seed)
+            targets = self._find_targets(y)
+            # What was learned from files is gone, and with it what their columns were.
+            self.__dict__.pop("_reading", None)
+            self._slice_seed = random.randint(LARGEST_SEED)
+            return self._learn_afresh(X, targets, weights, seed)
+
+    @property
+    def predict_proba(self) -> Never:
+        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
+            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
+            "decision_function serves for ranking and thresholds."
+        )
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Take back all attributes set on the way to an error."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    @learns
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Take the rows of X as the next trials, once, in the given order.
+
+        Any split of the same rows into batches gives the same model to the bit, and the one of
+        a single epoch of `fit` with ``shuffle=False``, if the first batch has the 100 rows that
+        ``intercept_scaling="auto"`` measures, or that is a number. With `soft_margin`, every row of
+        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol` and
+        `shuffle` do not apply; parameters changed since the first call take effect with the next
+        `fit`.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+            As for `fit`.
+        y : array-like of shape (n_samples,), or of labels a row
+            Labels, all among `classes`; or, as for `fit`, any number of labels a row. A model of
+            lists takes no lists for rows of an indicator, and the first call takes them for such
+            only if `classes` are left out or are its columns, 0, 1, ...
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will ever be; needed in the first call, optional later, and for an
+            indicator, whose columns they are.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As for `fit`, or if a label is not among the classes. The model is then as it was,
+            unless a row's magnitudes or a full pool are to blame: the rows before have been
+            learned.
+        RuntimeError
+            As for `fit`.
+        """
+        self._coef = None
+        if hasattr(self, "classes_"):
+            return self._take(X, y, classes, sample_weight)
+        with self._all_or_nothing():
+            self._check_parameters()
+            return self._take(X, y, classes, sample_weight)
+
+    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        first = not hasattr(self, "classes_")
+        wanted = None if classes is None else np.unique(given.check_labels(classes))
+        X, y = self._check_input(X, y, self._columns_of_lists(not first, wanted), reset=first)
+        known = self._check_classes(wanted, y)
+        targets = self._targets_among(y, known)
+        weights = given.check_weights(sample_weight, X.shape[0])
+        rows = border.check_rows(border.open_rows(X))
+        if first:
+            slice_seed = self._random().randint(LARGEST_SEED)
+            self._keep_form(y)
+            self._open_stream(rows, known, slice_seed)
+        task = self._stream_task(rows, targets, weights, n_threads=self._n_threads())
+        with border.refusing(rows):
+            self._learn_stream(task)
+        return self
+
+    # ------------------------------------------------------------------------------ validation
+
+    def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
+        """What `multilabel_targets` needs to know of the model, or of its classes to be."""
+        if goes_on:
+            return 0 if getattr(self, "_label_form", None) == "lists" else None
+        if classes is None:
+            return None
+        return len(classes) if np.array_equal(classes, np.arange(len(classes))) else 0
+
+    def _check_input(
+        self, X: Any, y: Any, n_columns: int | None, *, reset: bool
+    ) -> tuple[Any, np.ndarray | MultilabelTargets]:
+        X = self._check_X(X, reset=reset)
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns)
+        y = given.check_labels(y) if many is None else many
+        if y.shape[0] != X.shape[0]:
+            check_consistent_length(X, y)
+        if many is not None and not self._takes_many_labels:
+            self._refuse_many_labels()
+        return X, y
+
+    def _find_targets(self, y: np.ndarray | MultilabelTargets) -> Targets:
+        """What a fit from scratch learns; the classes are those of y."""
+        self._keep_form(y)
+        many = isinstance(y, MultilabelTargets)
+        encoder = MultilabelEncoder() if many else LabelEncoder()
+        targets: Targets = encoder.fit_transform(y)
+        classes = encoder.classes
+        if len(classes) < 2 and not many:
+            raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
+        self.classes_ = classes
+        return targets
+
+    def _keep_form(self, y: np.ndarray | MultilabelTargets) -> None:
+        """Remember whether rows may have several labels, and how those are given."""
+        self.__dict__.pop("_label_form", None)
+        if isinstance(y, MultilabelTargets):
+            self._label_form = y.form
+
+    def _targets_among(self, y: np.ndarray | MultilabelTargets, classes: np.ndarray) -> Targets:
+        """What is learned next, among known classes."""
+        many = isinstance(y, MultilabelTargets)
+        if hasattr(self, "classes_") and many != self._has_many_labels:
+            form = "one class a row, but y may have several labels a row"
+            if not many:
+                form = "any number of labels a row, but y has one class a row"
+            raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
+        encoder = MultilabelEncoder(classes) if many else LabelEncoder(classes)
+        targets: Targets = encoder.transform(y)
+        return targets
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """X as CSR of types the engine takes; the rows themselves are checked later."""
+        if reset:
+            self._sparse_rows = issparse(X)
+        if given.is_plain_csr(X):
+            if reset:
+                validate_data(self, X, skip_check_array=True)
+            elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        given.refuse_text(X)
+        check_sparse(X)
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )  # fmt: skip
+        return X if issparse(X) else csr_matrix(X)
+
+    def _check_classes(
+        self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
+    ) -> np.ndarray:
+        fitted = getattr(self, "classes_", None)
+        many = isinstance(y, MultilabelTargets)
+        columns = y.columns if isinstance(y, MultilabelTargets) else None
+        if wanted is None:
+            if fitted is not None:
+                return fitted
+            if columns is not None:
+                return columns
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if columns is not None and not np.array_equal(wanted, columns):
+            raise ValueError(
+                f"classes={wanted.tolist()} are not the columns of y, an indicator of "
+                f"{y.shape[1]} labels. Leave classes out."
+            )
+        if len(wanted) < 2 and not many:
+            raise ValueError(
+                f"classes has one class only, {wanted.tolist()}; at least 2 are needed."
+            )
+        if fitted is not None and not np.array_equal(wanted, fitted):
+            raise ValueError(
+                f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
+                f"which was {fitted.tolist()}."
+            )
+        return wanted
+
+    # ------------------------------------------------------------------------------ prediction
+
+    @asks
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Output of the hypothesis for every row.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, and \
+where rows may have several
+            ``w.x``, intercept included, x as it is (not normalised). ``hypothesis="average"``:
+            divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
+            [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
+            `random_state` and the row's content, one for all classes.
+
+        Raises
+        ------
+        ValueError
+            If X can't be used; says where, and what helps.
+        RuntimeError
+            If another thread is fitting the model, or a callable kernel asks the one that learns
+            by it. Any number of threads may ask at once, each of which is answered as if it were
+            alone.
+        """
+        scores = self._finite_outputs(self._check_test_rows(X))
+        return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
+
+    @asks
+    def predict(self, X: Any) -> Any:
+        """Class of every row: the sign of the output, 0 being positive, or the largest one; where
+        rows may have several labels, those whose outputs are not negative.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or labels in the form in which y was given to `fit`
+            An indicator, dense or CSR, or a list of tuples.
+        """
+        if self._has_many_labels:
+            return self.predict_labels(X)
+        codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs)
+        return self.classes_[np.concatenate(codes)]
+
+    @available_if(_takes_many_labels)
+    @asks
+    def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
+        """Labels of every row, by a model whose rows may have several.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        threshold : float or array-like of shape (n_labels,), default=None
+            What the output of a label must reach. None: 0, or anything where `top_k` is given.
+        top_k : int, default=None
+            Only so many labels, of largest output; of equal ones those that come first.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
+            In the form in which y was given to `fit`.
+
+        Raises
+        ------
+        ValueError
+            If rows have one class each, or an argument can't be used.
+        """
+        rows = self._check_test_rows(X)
+        if not self._has_many_labels:
+            raise ValueError(
+                "predict_labels is of models fitted to any number of labels a row; this one has "
+                "learned one class a row. Call predict."
+            )
+        chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
+        return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
+
+    @asks
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose class is predicted, or, where rows may have several, whose very
+        set of labels is.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or of labels a row
+            As for `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        n_columns = self._columns_of_lists(True, None)
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns) if self._has_many_labels else None
+        if many is None:
+            return float(super().score(X, y, sample_weight))
+        rows = self._check_test_rows(X)
+        check_consistent_length(X, many, sample_weight)
+        told = self._choose_labels(rows, Choice(len(self.classes_)))
+        matches = MultilabelEncoder(self.classes_).matches(many, told)
+        return float(np.average(matches, weights=sample_weight))
+
+    def _check_test_rows(self, X: Any) -> border.Rows:
+        """X as rows that a fitted model can be asked about."""
+        if not hasattr(self, "classes_"):
+            check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        # A dot product may meet a column twice, the length that a kernel measures may not.
+        return border.check_rows(border.open_rows(X), repeats_allowed=not self._has_pool)
+
+    # ------------------------------------------------------------------------ fitted attributes
+
+    @property
+    def coef_(self) -> np.ndarray | csr_matrix:
+        """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
+
+        Built when asked for; the average is divided by the trials. CSR after `sparsify`, and
+        where the weights of so many labels and features are held sparsely from the first: where
+        they would take more than half a gigabyte.
+        """
+        coef = self._weights()[:, : self.n_features_in_]
+        sparse = getattr(self, "_sparse_coef", False) or issparse(coef)
+        return csr_matrix(coef) if sparse else coef
+
+    @available_if(_has_weights)
+    def sparsify(self) -> Self:
+        """Give `coef_` as a CSR matrix from now on."""
+        check_is_fitted(self)
+        self._sparse_coef = True
+        return self
+
+    @available_if(_has_weights)
+    def densify(self) -> Self:
+        """Give `coef_` as a dense array again, unless the weights are held sparsely."""
+        check_is_fitted(self)
+        self._sparse_coef = False
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self._takes_many_labels
+        # Cross-validation then takes the columns of the rows it takes.
+        tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
+        # A hyperplane through the origin can't favour one class of blobs that lie around it, and
+        # of those that seek a margin which blobs don't have the last vector is any.
+        seeks_margin = getattr(self, "_seeks_margin", False)
+        # ALMA's projection forgets all but the last of steps far longer than 1, such as class
+        # weights of 1000 against 0.0001 make them.
+        forgets = isinstance(self, ALMA)
+        tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin or forgets
+        return tags
+
+
+def _documented(model: type[Learner]) -> str:
+    """The docstring of a model, with the sections on its parameters and attributes."""
+    known, shared = declarations(model), declarations(model.__mro__[1])
+    own_first = sorted(known.values(), key=lambda each: each.name in shared)
+    entries = "\n".join(each.described() for each in own_first)
+    doc = inspect.getdoc(model) or ""
+    parameters = f"Parameters\n----------\n{entries}"
+    return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
+
+
+def _attributes(model: type[Learner]) -> str:
+    """The first sentences of the attributes that a fitted model has."""
+    found = {
+        "classes_": "classes_ : ndarray of shape (n_classes,)",
+        "n_iter_": "n_iter_ : float\n    Epochs swept.",
+        "n_features_in_": "n_features_in_ : int",
+    }
+    without = KernelLearner if "kernel" not in declarations(model) else None
+    for kind in (Classifier, *reversed(model.__mro__)):
+        for name, each in vars(kind).items():
+            if isinstance(each, property) and name.endswith("_") and kind is not without:
+                kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
+                head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
+                told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
+                found.setdefault(name, f"{head}\n{indented(told[0] if told else '')}")
+    return "Attributes\n----------\n" + "\n".join(found.values())
+
+
+class ALMAClassifier(Classifier, ALMA):
+    __doc__ = _documented(ALMA)
+
+
+class CRAMMAClassifier(Classifier, CRAMMA):
+    __doc__ = _documented(CRAMMA)
+
+
+class HigherOrderPerceptron(Classifier, HigherOrder):
+    __doc__ = _documented(HigherOrder)
+
+
+class MarginPerceptron(Classifier, Margin):
+    __doc__ = _documented(Margin)
+
+
+class MaxMarginClassifier(Classifier, MaxMargin):
+    __doc__ = _documented(MaxMargin)
+
+
+class PNormPerceptron(Classifier, PNorm):
+    __doc__ = _documented(PNorm)
+
+
+class ROMMAClassifier(Classifier, ROMMA):
+    __doc__ = _documented(ROMMA)
+
+
+class SecondOrderPerceptron(Classifier, SecondOrder):
+    __doc__ = _documented(SecondOrder)
+
+
+def as_classifier(learner: Learner) -> Classifier:
+    """The classifier over a learner, with all that it has learned."""
+    model = object.__new__(globals()[learner.classifier])
+    model.__dict__.update(learner.__dict__)
+    return model

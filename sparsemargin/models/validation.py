@@ -1,0 +1,194 @@
+"""What comes in from the user: matrices, labels and weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, csr_matrix, dia_array, issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+
+
+def is_plain_csr(X: Any) -> bool:
+    """Whether X is CSR, with rows and columns, and of types the engine takes as they are."""
+    if type(X) not in (csr_matrix, csr_array) or len(X.shape) != 2:
+        return False
+    (n_rows, n_columns), data, indices, indptr = X.shape, X.data, X.indices, X.indptr
+    return (
+        n_rows > 0
+        and 0 < n_columns <= sys.maxsize
+        and isinstance(data, np.ndarray)
+        and isinstance(indices, np.ndarray)
+        and isinstance(indptr, np.ndarray)
+        and data.ndim == indices.ndim == indptr.ndim == 1
+        and data.dtype in VALUE_TYPES
+        and indices.dtype in INDEX_TYPES
+        and indices.dtype == indptr.dtype
+    )
+
+
+def check_sparse(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix whose arrays don't go together; anything else passes.
+
+    scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
+    which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        Says what is wrong.
+    """
+    if not issparse(X):
+        return
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
+    try:
+        _check_arrays(X)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is corrupted: {error}. Rebuild the matrix from its source."
+        ) from None
+
+
+def _check_arrays(X: Any) -> None:
+    """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
+    integers = {"csr": ("indices", "indptr"), "coo": ("coords",), "dia": ("offsets",)}
+    integers["csc"] = integers["bsr"] = integers["csr"]
+    for name in integers.get(X.format, ()):
+        array = np.asarray(getattr(X, name))
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"its {name} are of type {array.dtype}, not integers")
+    if X.format in ("csr", "csc", "bsr"):
+        copy(X).check_format(full_check=True)
+    elif X.format == "coo":
+        coo_array((X.data, X.coords), shape=X.shape)
+    elif X.format == "dia":
+        dia_array((X.data, X.offsets), shape=X.shape)
+    elif X.format == "lil":
+        _check_lists(X)
+
+
+def _check_lists(X: Any) -> None:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        raise ValueError(f"it has {len(X.rows)} lists of columns and {len(X.data)} of values")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            raise TypeError(f"its row {i} is no list")
+        if len(columns) != len(values):
+            raise ValueError(f"its row {i} has {len(columns)} columns and {len(values)} values")
+
+
+def refuse_text(X: Any) -> None:
+    """Say what to do with texts and dicts, which scikit-learn would call no numbers.
+
+    Raises
+    ------
+    ValueError
+        If X is a text, or a sequence of texts or of dicts.
+    """
+    texts = [X] if isinstance(X, str | bytes) else X
+    if issparse(X):
+        return
+    # An array, a list, a column of a table: whatever can be counted and gone through.
+    if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):
+        first = next(iter(texts))
+        if isinstance(first, str | bytes):
+            raise ValueError(
+                f"X holds text, such as {first[:40]!r}, not numbers. Turn it into features first: "
+                "TfidfVectorizer of scikit-learn does, in front of the classifier in make_pipeline."
+            )
+        if isinstance(first, Mapping):
+            raise ValueError(
+                "X holds dicts, not rows of numbers. Turn them into features first: DictVectorizer "
+                "of scikit-learn does, in front of the classifier in make_pipeline."
+            )
+
+
+def check_labels(y: Any) -> np.ndarray:
+    """Labels as a one-dimensional array.
+
+    Raises
+    ------
+    ValueError
+        If y is None, has the wrong shape, mixes types, or is continuous.
+    """
+    if y is None:
+        raise ValueError(
+            "Learning requires y to be passed, but the target y is None. Give a label for each row "
+            "of X."
+        )
+    # A column of a table has a dtype too.
+    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
+        _refuse_lists(y)
+        _refuse_mixed(y)
+    if type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(y, warn=True)
+    if y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+    return y
+
+
+def _refuse_lists(y: Any) -> None:
+    """Those of one length are rows of an array, of which scikit-learn tells more."""
+    length = None
+    for i, label in enumerate(y):
+        if not isinstance(label, list | tuple | set | frozenset):
+            continue
+        length = len(label) if length is None else length
+        if len(label) != length:
+            raise ValueError(
+                f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
+                "each row."
+            )
+
+
+def _refuse_mixed(y: Any) -> None:
+    seen: dict[type, int] = {}
+    for i, label in enumerate(y):
+        kind = str if isinstance(label, str) else type(label)
+        seen.setdefault(kind, i)
+    words = [i for kind, i in seen.items() if kind is str]
+    others = [(i, kind) for kind, i in seen.items() if kind is not str]
+    if words and others:
+        i, kind = others[0]
+        raise ValueError(
+            f"y mixes types: y[{words[0]}] is a str, y[{i}] is of type {kind.__name__}. "
+            "Give labels of one type."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights as float64 of shape (n_rows,); None for none.
+
+    Raises
+    ------
+    ValueError
+        If there are not n_rows of them, or one is negative, NaN or infinite.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one for each row of X."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"sample_weight[{row}] = {weights[row]} is negative, NaN or infinite. Pass finite "
+            "weights; 0 leaves a row out."
+        )
+    return weights
