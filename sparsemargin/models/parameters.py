@@ -61,6 +61,12 @@ class Limit:
         return above and below
 
 
+class _RandomStates(Limit):
+    def allows(self, value: Any) -> bool:
+        # numpy imports this on first use, for a tenth of the time in which a command starts.
+        return isinstance(value, np.random.RandomState)
+
+
 def real(
     low: float = -inf,
     high: float = inf,
@@ -92,7 +98,7 @@ NONE = Limit("None", type(None))
 FLAG = Limit("a bool", bool)
 CALLABLE = Limit("a callable", Callable)
 MAPPING = Limit("a dict", dict)
-RANDOM_STATE = Limit("a numpy.random.RandomState", np.random.RandomState)
+RANDOM_STATE = _RandomStates("a numpy.random.RandomState", object)
 
 
 @dataclass(frozen=True)
