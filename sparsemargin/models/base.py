@@ -34,7 +34,6 @@ from sparsemargin._engine.kernel.functions import (
 )
 from sparsemargin._engine.rows.csr import any_repeats, summed
 from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._rows import Rows, check_rows, open_rows, refusing
 from sparsemargin.models.labels import Choice, Form, joined, positives_of
 from sparsemargin.models.parameters import (
     CALLABLE,
@@ -49,6 +48,7 @@ from sparsemargin.models.parameters import (
     parameter,
     real,
 )
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
