@@ -9,7 +9,7 @@ from typing import Any
 from sparsemargin.distributed._shards import MatrixShard, Shard, Survey
 from sparsemargin.distributed._vectors import BASES, NoBase
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.rows import Rows, refusing
 
 
 class Missing:

@@ -18,7 +18,7 @@ from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin.distributed._differences import Difference
 from sparsemargin.distributed._trials import make_trials
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows
+from sparsemargin.models.rows import Rows
 
 
 @dataclass(frozen=True)

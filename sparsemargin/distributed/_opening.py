@@ -12,9 +12,8 @@ import numpy as np
 from sparsemargin.distributed._shards import Survey
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
-from sparsemargin.models._first_order import FirstOrderLearner
-from sparsemargin.models._learner import LARGEST_SEED, count_labels
-from sparsemargin.models._rows import Rows
+from sparsemargin.models.base import LARGEST_SEED, count_labels
+from sparsemargin.models.first_order import FirstOrderLearner
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -22,6 +21,7 @@ from sparsemargin.models.labels import (
     encoder_of,
     first_labels,
 )
+from sparsemargin.models.rows import Rows
 
 # Those whose epochs on shards can be mixed, and why others can't.
 _NOT_MIXED = {

@@ -26,7 +26,7 @@ from sparsemargin.distributed._vectors import Mixing, VectorMixer
 from sparsemargin.distributed._whole import OneShard
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner
-from sparsemargin.models._first_order import FirstOrderLearner
+from sparsemargin.models.first_order import FirstOrderLearner
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from sparsemargin.io.row_cache import (
 )
 from sparsemargin.io.sources import open_sources
 from sparsemargin.models import intercept_scale
-from sparsemargin.models._learner import Targets
-from sparsemargin.models._rows import Rows, check_rows, open_rows
+from sparsemargin.models.base import Targets
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -35,6 +34,7 @@ from sparsemargin.models.labels import (
     UnknownLabelError,
     multilabel_targets,
 )
+from sparsemargin.models.rows import Rows, check_rows, open_rows
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27

@@ -7,7 +7,6 @@ import numpy as np
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.models import Learner
-from sparsemargin.models._matrix import MatrixLearner, check_steps
 
 
 def make_trials(
@@ -17,8 +16,6 @@ def make_trials(
     fit; how many were predicted wrongly just before, where known."""
     if streams:
         return learner._learn_stream(task, order)
-    if isinstance(learner, MatrixLearner):
-        check_steps(task)
     return learn_once(learner._loop(task), order)
 
 

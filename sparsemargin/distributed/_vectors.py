@@ -20,7 +20,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._differences import Difference, multiplied
 from sparsemargin.distributed._trials import added, make_trials
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows
+from sparsemargin.models.rows import Rows
 
 Mixing = Literal["uniform", "errors"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.distributed._trials import added, make_trials
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows
+from sparsemargin.models.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ import numpy as np
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.files import replacing
 from sparsemargin.io.text import LabelledRows, inexact
-from sparsemargin.models._rows import check_rows, open_rows
+from sparsemargin.models.rows import check_rows, open_rows
 
 
 def write_npz(

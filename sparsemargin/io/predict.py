@@ -16,9 +16,9 @@ from sparsemargin.io.scan_errors import located_output
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
-from sparsemargin.models._learner import Targets, first_infinite
-from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.base import Targets, first_infinite
 from sparsemargin.models.labels import Choice, LabelTable, positives_of, rows_per_part
+from sparsemargin.models.rows import Rows, refusing
 
 
 class PredictedBlock(NamedTuple):

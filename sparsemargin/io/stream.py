@@ -16,8 +16,7 @@ from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
 from sparsemargin.models import ROWS_MEASURED, Learner
-from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
-from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.base import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -26,6 +25,7 @@ from sparsemargin.models.labels import (
     first_labels,
     told_encoder,
 )
+from sparsemargin.models.rows import Rows, refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30

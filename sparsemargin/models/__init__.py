@@ -6,8 +6,8 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models._learner import ROWS_MEASURED, Learner, intercept_scale
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import ROWS_MEASURED, Learner, intercept_scale
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.margin_perceptron import Margin

@@ -19,12 +19,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin.models import _rows as border
+from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
 from sparsemargin.models._in_use import asks, learns
-from sparsemargin.models._kernels import KernelLearner
-from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.labels import (
@@ -136,12 +135,12 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             if resumed:
                 self._check_structure("warm_start")
                 targets = self._targets_among(y, self.classes_)
-                return self._learn_on(X, targets, weights, seed)
+                return self._learn(X, targets, weights, seed, afresh=False)
             targets = self._find_targets(y)
             # What was learned from files is gone, and with it what their columns were.
             self.__dict__.pop("_reading", None)
             self._slice_seed = random.randint(LARGEST_SEED)
-            return self._learn_afresh(X, targets, weights, seed)
+            return self._learn(X, targets, weights, seed, afresh=True)
 
     @property
     def predict_proba(self) -> Never:
@@ -493,6 +492,9 @@ def _documented(model: type[Learner]) -> str:
     return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
 
 
+_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
+
+
 def _attributes(model: type[Learner]) -> str:
     """The first sentences of the attributes that a fitted model has."""
     found = {
@@ -500,10 +502,10 @@ def _attributes(model: type[Learner]) -> str:
         "n_iter_": "n_iter_ : float\n    Epochs swept.",
         "n_features_in_": "n_features_in_ : int",
     }
-    without = KernelLearner if "kernel" not in declarations(model) else None
+    without = set() if "kernel" in declarations(model) else _OF_KERNELS
     for kind in (Classifier, *reversed(model.__mro__)):
         for name, each in vars(kind).items():
-            if isinstance(each, property) and name.endswith("_") and kind is not without:
+            if isinstance(each, property) and name.endswith("_") and name not in without:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
                 told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
