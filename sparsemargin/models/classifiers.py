@@ -21,11 +21,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
-from sparsemargin.models._in_use import asks, learns
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
     Choice,
     LabelEncoder,
