@@ -37,7 +37,7 @@ PUBLIC_MODULES = [
 ]
 MODULES = [
     "sparsemargin.api",
-    "sparsemargin.distributed._api",
+    "sparsemargin.distributed._fit",
     "sparsemargin.models._cramma_rate",
     "sparsemargin.estimators.alma",
     "sparsemargin.estimators.higher_order",

@@ -69,7 +69,7 @@ def learner_on_dask(
     click.UsageError
         If options contradict each other.
     """
-    from sparsemargin.distributed._learn import learn_distributed
+    from sparsemargin.distributed._fit import learn_distributed
 
     is_told = options["max_iter"] is not None
     settings = settings_of(options)

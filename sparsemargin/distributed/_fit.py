@@ -4,21 +4,52 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparsemargin.distributed._learn import learn_distributed
-from sparsemargin.distributed._rounds import Round
-from sparsemargin.distributed._vectors import Mixing
+from sparsemargin.distributed._backends import backend_of
+from sparsemargin.distributed._checkpoints import Checkpoint, check_writable
+from sparsemargin.distributed._mixing import Mixing
+from sparsemargin.distributed._rounds import Round, Rounds, library_version, survey
+from sparsemargin.distributed._schema import (
+    Mixture,
+    check_rows_there,
+    schema_of_files,
+    schema_of_matrices,
+)
+from sparsemargin.distributed._shards import FileShard, Survey, shards_of
+from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines
-from sparsemargin.io.stream import WEIGHT_MEMORY
-from sparsemargin.models import Algorithm
+from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
+from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
     from sparsemargin.estimators._online import OnlineClassifier
+
+# What is told of files only.
+_OF_FILES = (
+    "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
+    "cache_dir",
+)  # fmt: skip
+
+# Those whose epochs on shards can't be mixed, and why.
+_NOT_MIXED = {
+    "CRAMMAClassifier": "its vector has norm 1 throughout, which a mixture has not",
+    "ROMMAClassifier": "its weights satisfy constraints of its rows, which a mixture does not",
+    "MaxMarginClassifier": "it keeps a multiplier for each row",
+}
+
+# What can't be had where no process has all rows: parameters, and what they must be.
+_NEED_ALL_ROWS = {
+    "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
+    "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
+}  # fmt: skip
+# Of these one value only.
+_ONE_VALUE = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
 
 
 def fit_distributed(
@@ -127,9 +158,9 @@ def fit_distributed(
 
     Notes
     -----
-    Each worker is sent what has changed of the dual vectors since the epoch before, and sends what
-    its rows have changed: places and values where these are shorter than the whole. The matrix
-    Perceptrons' state is sent whole, and the rows of mistakes are sent back.
+    Each worker is sent the dual vectors, and sends what its rows have changed of them: indices and
+    values where these are shorter than all values. The matrix Perceptrons' state is sent in full,
+    and the rows of mistakes are sent back.
 
     References
     ----------
@@ -156,3 +187,111 @@ def fit_distributed(
         on_round=on_round, **params,
     )  # fmt: skip
     return as_classifier(learner)
+
+
+def learn_distributed(
+    shards: Any,
+    y: Any = None,
+    *,
+    client: Any = None,
+    algo: Algorithm | None = None,
+    max_iter: int | None = 5,
+    mixing: Mixing = "uniform",
+    classes: Any = None,
+    positive: Any = None,
+    multilabel: bool = False,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    report: Callable[[Moment], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
+    **params: Any,
+) -> Learner:
+    """`fit_distributed` without scikit-learn: gives a learner.
+
+    Parameters
+    ----------
+    report : callable, default=None
+        Is told the `Moment` whenever a shard has been learned from.
+    """
+    arguments = locals()
+    if mixing not in ("uniform", "errors"):
+        raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
+    if resume and checkpoint is None:
+        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, {"max_iter": max_iter, **params})
+    learner = kind(**known)
+    check_mixable(learner)
+    reading = Reading(
+        dtype=dtype, multilabel=multilabel or positive is not None, zero_based=zero_based,
+        n_features=n_features, hash_bits=hash_bits,
+    )  # fmt: skip
+    given = shards_of(shards, y, reading, cache_dir, memory_limit)
+    files = [shard for shard in given if isinstance(shard, FileShard)]
+    if not files:
+        _refuse_options_of_files({name: arguments[name] for name in _OF_FILES})
+    check_writable(checkpoint, files)
+    with backend_of(client, given) as backend:
+        surveys: list[Survey] = backend.each(survey, library_version())
+        check_rows_there(surveys)
+        if learner.intercept_scaling == "auto":
+            learner.intercept_scaling = surveys[0].intercept_scale
+        if files:
+            schema = schema_of_files([file.name for file in files], surveys, classes, positive)
+        else:
+            schema = schema_of_matrices(surveys)
+        mixture = Mixture(learner, schema, len(given), memory_limit)
+        identities = [each.identity() for each in surveys]
+        to_have_alike = {"mixing": mixing, "positive": positive, "shards": identities}
+        written = Checkpoint(checkpoint, to_have_alike)
+        done, converged = written.resume(mixture) if resume else (0, False)
+        rounds = Rounds(backend, surveys, mixture, mixing, written, report, on_round)
+        return rounds.run(done, converged)
+
+
+def check_mixable(learner: Learner) -> None:
+    """Refuse what can't be learned on shards.
+
+    Raises
+    ------
+    ValueError
+        Says why, and what helps.
+    """
+    if learner.classifier in _NOT_MIXED:
+        raise ValueError(
+            f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
+            "can are perceptron, pnorm, alma, margin, so and ho."
+        )
+    for name, off in _NEED_ALL_ROWS.items():
+        value = getattr(learner, name, off)
+        if value != off and value == _ONE_VALUE.get(name, value):
+            raise ValueError(
+                f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
+                f"{name}={off!r}."
+            )
+    learner._check_parameters()
+    if learner.hypothesis in ("vote", "random"):
+        raise ValueError(
+            f"hypothesis={learner.hypothesis!r} is replayed from a log of corrections, which "
+            "mixtures have not. Pass hypothesis='average'."
+        )
+    if learner.warm_start:
+        raise ValueError("warm_start is of fit. To go on with a fit over shards pass resume=True.")
+    if learner.max_iter is not None and learner.max_iter % 1:
+        raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
+
+
+def _refuse_options_of_files(given: dict[str, Any]) -> None:
+    """Refuse for matrices what is told of files only."""
+    for name, value in given.items():
+        off = signature(learn_distributed).parameters[name].default
+        # An array, which classes may be, is equal to nothing as a whole.
+        if value is not off and (off is None or value != off):
+            raise ValueError(
+                f"{name}={value!r} is of files, and these shards are matrices. Leave it out."
+            )

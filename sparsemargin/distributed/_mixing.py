@@ -1,0 +1,354 @@
+"""Mixing first-order models: the dual vectors of the shards are averaged.
+
+What is averaged is theta, not w: for p > 2 a mixture of the weights is the link of no mixture of
+what the shards have learned, while ``||.||_p**2 / 2`` is convex in theta, so that no mixture is
+further from the target, in the measure that the proofs count by, than the shards are on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin.models import Learner
+from sparsemargin.models._rows import Rows
+
+Mixing = Literal["uniform", "errors"]
+
+# What of a label goes along with its dual vector: the corrections it counts by, the largest norm
+# among them, the sum of its rows' multipliers, and the least bound on the margin.
+_SCALARS = "corrections", "largest", "mass", "bound"
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an epoch on a shard came to.
+
+    Attributes
+    ----------
+    learned : object
+        What the mixer takes.
+    trials : int
+    corrections : ndarray of shape (n_labels,)
+        Those of this epoch.
+    mistakes : int or None
+        Rows predicted wrongly just before they were learned from, where known.
+    """
+
+    learned: Any
+    trials: int
+    corrections: np.ndarray
+    mistakes: int | None
+
+
+# ---------------------------------------------------------------------------------- a single shard
+
+
+class SingleEpoch:
+    """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
+    not a bit is lost."""
+
+    def __init__(self, learner: Learner, no_rows: Rows, start: Any) -> None:
+        self.space = learner._space = deepcopy(start)
+
+    def note(self, task: Task, streams: bool) -> None:
+        """Hear of a block that has been learned from."""
+
+    def learned(self) -> Any:
+        """What the mixer is told in the end."""
+        return self.space
+
+
+class SingleMixer:
+    """Takes over what the epoch on the only shard has come to.
+
+    Parameters
+    ----------
+    learner : Learner
+        Whose space is the mixture.
+    """
+
+    epoch_type: type[Any] = SingleEpoch
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+
+    def start(self) -> Any:
+        """What all shards begin an epoch with, which nobody may write to."""
+        return self.learner._space
+
+    def mix(self, updates: Sequence[Update]) -> None:
+        """Let the space be the mixture, made in the order of the shards."""
+        self.learner._space = updates[0].learned
+
+
+# ------------------------------------------------------------------------------------ dual vectors
+
+
+@dataclass(frozen=True)
+class SparseDelta:
+    """An array of shape (n_coordinates, n_vectors), by where it differs from a base that the
+    receiver has, each vector of which is multiplied by a ratio; all of it where that is shorter.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    ratio : ndarray of shape (n_vectors,)
+        0 where no base is needed.
+    indices : ndarray of int32 or int64, or None
+        Of the flat array, rising; None: all.
+    values : ndarray
+        What stands there.
+    """
+
+    shape: tuple[int, ...]
+    ratio: np.ndarray
+    indices: np.ndarray | None
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, array: np.ndarray, changed: np.ndarray, ratio: Any = 0.0) -> Self:
+        """The shortest that tells where an array has changed from the base times the ratio."""
+        kind = np.dtype(np.int32 if array.size <= np.iinfo(np.int32).max else np.int64)
+        n_vectors = array.shape[1]
+        if np.count_nonzero(changed) * (kind.itemsize + array.itemsize) >= array.nbytes:
+            return cls(array.shape, np.zeros(n_vectors), None, array.ravel())
+        indices = np.flatnonzero(changed).astype(kind, copy=False)
+        ratios = np.broadcast_to(ratio, n_vectors).astype(np.float64)
+        return cls(array.shape, ratios, indices, array.ravel()[indices])
+
+    def array(self) -> np.ndarray:
+        """The array, where no base is needed."""
+        if self.indices is None:
+            return self.values.reshape(self.shape)
+        flat = np.zeros(self.shape[0] * self.shape[1], self.values.dtype)
+        flat[self.indices] = self.values
+        return flat.reshape(self.shape)
+
+    def add_to(self, total: np.ndarray, base: np.ndarray, share: np.ndarray) -> None:
+        """Add the array times `share`, of shape (n_vectors,), to `total`, float64, which has the
+        base times the ratio and the share already."""
+        if self.indices is None:
+            total += share * self.array().astype(np.float64)
+            return
+        vector = self.indices % self.shape[1]
+        known = self.ratio[vector] * base.ravel()[self.indices]
+        total.ravel()[self.indices] += share[vector] * (self.values.astype(np.float64) - known)
+
+
+@dataclass(frozen=True)
+class DualVectors:
+    """What all shards begin an epoch with, or what one of them has learned in it.
+
+    Attributes
+    ----------
+    theta : SparseDelta
+        At the beginning from zero, then from the theta that the epoch began with.
+    sums : SparseDelta or None
+        Of the hypotheses of the epoch, each as often as it lasted, from the weights, without their
+        scale, that it began with; None: they are not averaged, or none have been counted.
+    scalars : dict of str to ndarray of shape (n_vectors,)
+    """
+
+    theta: SparseDelta
+    sums: SparseDelta | None
+    scalars: dict[str, np.ndarray]
+
+
+def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
+    """A fresh array of that type: each vector of the base times its ratio."""
+    if (ratio == 1.0).all():
+        return base.astype(dtype)
+    with np.errstate(over="ignore"):
+        return (base * ratio).astype(dtype)
+
+
+def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
+    """The weights that belong to theta, but for a factor of each vector."""
+    if p == 2.0:
+        return theta
+    size = np.abs(theta)
+    # The largest coordinate is brought near 1: the powers of others would leave the range.
+    _, exponent = np.frexp(size.max(axis=0))
+    return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
+
+
+# What a space has learned in an epoch, as arrays of shape (n_coordinates, n_vectors), and what it
+# begins the next one with.
+
+
+def dual(space: LinearSpace) -> np.ndarray:
+    """The dual vectors, float64."""
+    return np.asarray(space.of_labels(space.t) * space.labels["scale"])
+
+
+def summed(space: LinearSpace) -> np.ndarray:
+    """Sum of the hypotheses, each as often as it lasted, float64."""
+    labels, unit = space.labels, space.sigma
+    if space.normalized:
+        norm = labels["norm"]
+        unit = np.divide(unit, norm, out=np.zeros_like(unit), where=norm > 0.0)
+    times = labels["Z"] + (space.trials - labels["begin"]) * unit
+    every, (_, _, pending) = np.arange(space.width), space.factors()
+    counted = counted_of(space.g, space.acc, space.synced, every, pending)
+    return np.asarray(times * space.of_labels(space.g) + space.of_labels(counted))
+
+
+def take_sums(space: LinearSpace, sums: Any, trials: int) -> None:
+    """Let the average have counted hypotheses that come to these sums in so many trials."""
+    for name in ("Z", "unit_peak", "idle", "flushes"):
+        space.labels[name] = 0
+    space.labels["stopped"], space.labels["begin"] = -1, trials
+    space.begin_after(trials)
+    if space.averaged:
+        space.of_labels(space.acc)[...] = sums
+        space.synced[...] = 0
+        space.pending[...] = 0.0
+
+
+def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
+    return {name: space.per_label(name).copy() for name in _SCALARS}
+
+
+def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
+    for name, values in scalars.items():
+        space.per_label(name)[:] = values
+
+
+class VectorEpoch(SingleEpoch):
+    """An epoch on one of several shards, from the mixture's dual vectors."""
+
+    def __init__(self, learner: Learner, no_rows: Rows, start: DualVectors) -> None:
+        learner._open(no_rows)
+        self.space, self.theta = learner._space, start.theta.array()
+        self.space.place_dual(self.theta)
+        self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
+        take_sums(self.space, 0.0, 0)
+        take_scalars(self.space, start.scalars)
+
+    def learned(self) -> DualVectors:
+        space, theta = self.space, self.theta
+        with np.errstate(over="ignore"):
+            after = dual(space).astype(theta.dtype)
+        ratio = self._ratio()
+        moved = after != multiplied(theta, ratio, theta.dtype)
+        sums = self._sums(moved) if space.averaged else None
+        return DualVectors(SparseDelta.of(after, moved, ratio), sums, scalars_of(space))
+
+    def _ratio(self) -> np.ndarray:
+        """What each vector has been multiplied by where no row has moved it."""
+        scale, shift = self.began
+        per_label = self.space.per_label
+        ratio = np.ldexp(per_label("scale") / scale, per_label("shift") - shift)
+        return np.where(np.isfinite(ratio), ratio, 1.0)
+
+    def _sums(self, moved: np.ndarray) -> SparseDelta:
+        space = self.space
+        base, sums = without_scale(self.theta, space.p), summed(space)
+        moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
+        # Elsewhere the sums are the base times one factor for each vector, which the largest entry
+        # tells best.
+        at = np.where(moved, 0.0, np.abs(base)).argmax(axis=0), np.arange(base.shape[1])
+        known = np.where(moved[at], 0.0, base[at])
+        with np.errstate(over="ignore"):
+            factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
+            sums = sums.astype(self.theta.dtype)
+        told = np.isfinite(factor)
+        return SparseDelta.of(sums, moved | ~told, np.where(told, factor, 0.0))
+
+
+class VectorMixer(SingleMixer):
+    """Averages the dual vectors that epochs on the shards have come to.
+
+    Parameters
+    ----------
+    learner : Learner
+    mixing : {"uniform", "errors"}
+        What the vectors are weighted by: all alike, or each label's by the shards' corrections of
+        it.
+    """
+
+    epoch_type = VectorEpoch
+
+    def __init__(self, learner: Learner, mixing: Mixing) -> None:
+        super().__init__(learner)
+        self.mixing = mixing
+
+    def _theta(self) -> np.ndarray:
+        space = self.learner._space
+        return dual(space).astype(space.t.dtype)
+
+    def start(self) -> DualVectors:
+        theta = self._theta()
+        return DualVectors(
+            SparseDelta.of(theta, theta != 0.0), None, scalars_of(self.learner._space)
+        )
+
+    def mix(self, updates: Sequence[Update]) -> None:
+        space, theta, shares = self.learner._space, self._theta(), self._shares(updates)
+        learned = [each.learned for each in updates]
+        shared = list(zip(shares, learned, strict=True))
+        # The sum of the shares times the ratios, and 1 where all of these are.
+        ratio = 1.0 + sum(share * (each.theta.ratio - 1.0) for share, each in shared)
+        total = multiplied(theta, ratio, np.float64)
+        for share, each in shared:
+            each.theta.add_to(total, theta, share)
+        trials = space.trials + sum(each.trials for each in updates)
+        sums = _held(self._summed(theta, learned), theta.dtype)
+        space.place_dual(_held(total, theta.dtype))
+        take_sums(space, sums, trials)
+        take_scalars(space, _mixed_scalars(shared))
+
+    def _shares(self, updates: Sequence[Update]) -> np.ndarray:
+        """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
+        made = np.array([each.corrections for each in updates], dtype=np.float64)
+        total = made.sum(axis=0)
+        uniform = np.full(made.shape, 1.0 / len(updates))
+        if self.mixing == "uniform":
+            return uniform
+        return np.divide(made, total, out=uniform, where=total > 0.0)
+
+    def _summed(self, theta: np.ndarray, learned: Sequence[DualVectors]) -> Any:
+        space = self.learner._space
+        sums = [each.sums for each in learned if each.sums is not None]
+        if not sums:
+            return 0.0
+        base, one = without_scale(theta, space.p), np.ones(theta.shape[1])
+        total = summed(space) + base * sum(each.ratio for each in sums)
+        for each in sums:
+            each.add_to(total, base, one)
+        return total
+
+
+def _held(values: Any, dtype: Any) -> np.ndarray:
+    """The same in the type of the coordinates.
+
+    Raises
+    ------
+    ValueError
+        If it can't hold them.
+    """
+    with np.errstate(over="ignore"):
+        held = np.asarray(values).astype(dtype)
+    if not np.isfinite(held).all():
+        raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
+    return held
+
+
+def _mixed_scalars(shared: Sequence[tuple[np.ndarray, DualVectors]]) -> dict[str, np.ndarray]:
+    """Of the mixture: the corrections go on from the largest count, so that no rate or margin that
+    falls with them rises again."""
+    shares = np.array([share for share, _ in shared])
+    by_name = {name: np.array([each.scalars[name] for _, each in shared]) for name in _SCALARS}
+    return {
+        "corrections": by_name["corrections"].max(axis=0),
+        "largest": by_name["largest"].max(axis=0),
+        "mass": (shares * by_name["mass"]).sum(axis=0),
+        "bound": by_name["bound"].min(axis=0),
+    }
