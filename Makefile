@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak reproduce reproduce-quick defaults lint clean
+.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -112,12 +112,12 @@ soak: $(VENV)/equipped
 bench-distributed: $(VENV)/equipped
 	$(RUN) benchmarks/scale.py
 
-# The papers' tables and figures; one of them: .venv/bin/sparsemargin reproduce TABLE. A night.
-reproduce: $(VENV)/equipped
-	$(VENV)/bin/sparsemargin reproduce all --jobs 2 -o results/reproduction
+# The papers' tables and figures; one of them: .venv/bin/python -m papers NAME. A night.
+papers: $(VENV)/equipped
+	$(RUN) -m papers all --jobs 2 -o results/reproduction
 
-reproduce-quick: $(VENV)/equipped
-	$(VENV)/bin/sparsemargin reproduce all --quick --jobs 2 -o results/reproduction-quick
+papers-quick: $(VENV)/equipped
+	$(RUN) -m papers all --quick --jobs 2 -o results/reproduction-quick
 
 defaults: $(VENV)/equipped
 	$(RUN) benchmarks/defaults.py

@@ -1,4 +1,4 @@
-"""How many files and functions of the package a call walks through: ``python benchmarks/call_paths.py``.
+"""How many files and functions of the package a call walks through.
 
 Three calls, counted by `sys.setprofile`: ``fit_csr(X, y, algo="ho", p=7)``, `fit_svmlight` and
 ``sparsemargin train``. With ``--list`` each file and function entered is named. Imports are done

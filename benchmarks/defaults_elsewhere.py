@@ -21,8 +21,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import LinearSVC
 
+from papers.data import load_sonar, load_wbc
 from sparsemargin import fit_csr
-from sparsemargin.datasets import load_sonar, load_wbc, make_zipf_text
+from sparsemargin.datasets import make_zipf_text
 
 FEW_ROWS = 1000
 CONTESTANTS: dict[str, Callable[[Any, Any], ClassifierMixin]] = {

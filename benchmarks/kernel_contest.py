@@ -17,8 +17,8 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from papers._digits import Data, load
 from sparsemargin import ALMAClassifier
-from sparsemargin.reproduce._digits import Data, load
 
 ALMA_4, ALMA_6 = "ALMA d=4, one epoch", "ALMA d=6, three epochs"
 SVC_RAW, SVC_UNIT = "SVC d=4", "SVC d=4, rows normalised"

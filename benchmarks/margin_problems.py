@@ -9,7 +9,8 @@ from rcv1_sample import load
 from scipy.sparse import csr_matrix, hstack
 from sklearn.preprocessing import scale
 
-from sparsemargin.datasets import load_colon, load_leukemia, load_lymphoma, load_sonar
+from papers.data import load_sonar
+from sparsemargin.datasets import load_colon, load_leukemia, load_lymphoma
 
 TOPICS = ("GCAT", "CCAT", "C15")
 SOFT_MARGINS = (1.0, 0.3, 0.1)

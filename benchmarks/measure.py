@@ -12,8 +12,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NoReturn
 
+from papers.machine import machine
 from sparsemargin.io.files import replacing
-from sparsemargin.reproduce._machine import machine
 
 # Status of a benchmark that this machine can't run.
 CANNOT_RUN = 2

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from measure import replace_text
 
 from sparsemargin.plotting import theme
-from sparsemargin.plotting._axes import scale_epochs
-from sparsemargin.plotting._style import line_style
+from sparsemargin.plotting.display import scale_epochs
+from sparsemargin.plotting.style import line_style
 
 FIGURES = Path(__file__).with_name("scale.json")
 PAGE = FIGURES.parent.parent / "docs" / "scale.md"

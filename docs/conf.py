@@ -14,7 +14,7 @@ BENCHMARKS = DOCS.parent / "benchmarks"
 NOTEBOOKS = DOCS / "notebooks"
 PICTURES = DOCS / "pictures"
 
-sys.path += [str(DOCS / "_ext"), str(BENCHMARKS)]
+sys.path += [str(DOCS / "_ext"), str(BENCHMARKS), str(DOCS.parent)]
 
 project = "sparsemargin"
 author = "The sparsemargin developers"

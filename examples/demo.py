@@ -196,7 +196,7 @@ def main() -> None:
     print(
         f"\nDone in {perf_counter() - start:.1f} s. Next:\n"
         "  make test     run the tests\n"
-        "  .venv/bin/sparsemargin reproduce alma-table6 --quick\n"
+        "  .venv/bin/python -m papers alma-table6 --quick\n"
         "  make bench    measure its speed beside scikit-learn's"
     )
 

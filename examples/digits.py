@@ -1,13 +1,18 @@
 """Handwritten digits: those of MNIST, or the small ones that come with scikit-learn."""
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 
-from sparsemargin.datasets import load_mnist
+# There papers.data is, which an installed package lacks.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from papers.data import load_mnist
 
 
 @dataclass(frozen=True)

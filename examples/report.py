@@ -1,8 +1,10 @@
 """What notebooks and scripts share: how much they run, and their tables."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +12,9 @@ from scipy.stats import sem
 
 from sparsemargin.evaluation.protocols import SplitResults
 from sparsemargin.plotting import theme
-from sparsemargin.reproduce._machine import machine
+
+# There papers.data is, which an installed package lacks.
+sys.path.append(str(Path(__file__).parents[1]))
 
 QUICK_VARIABLE = "SPARSEMARGIN_QUICK"
 
@@ -86,8 +90,7 @@ def show_comparison(results: Mapping[str, Mapping[str, SplitResults]]) -> None:
         measured = [results[problem][learner] for problem in results]
         milliseconds = 1000 * np.median(np.concatenate([found.fit_seconds for found in measured]))
         rows.append([learner, *map(_summary, measured), milliseconds])
-    cpu = machine()["cpu"]
-    print(f"mistakes in training, test error % ± its standard error; times on {cpu}")
+    print("mistakes in training, test error % ± its standard error; times on this machine")
     show_table({"": "", **dict.fromkeys(results, ""), "fit ms": ".1f"}, rows)
 
 

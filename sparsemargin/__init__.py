@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from sparsemargin import distributed as distributed
     from sparsemargin import evaluation as evaluation
     from sparsemargin import plotting as plotting
-    from sparsemargin import reproduce as reproduce
     from sparsemargin.api import fit_csr, fit_svmlight
     from sparsemargin.estimators import (
         ALMAClassifier,
@@ -53,7 +52,7 @@ _MODULES = {
 }
 
 # Packages with names of their own, imported when they are asked for.
-_PARTS = ("datasets", "distributed", "evaluation", "plotting", "reproduce")
+_PARTS = ("datasets", "distributed", "evaluation", "plotting")
 
 
 def __getattr__(name: str) -> Any:
@@ -68,6 +67,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _PARTS:
         return import_module(f"sparsemargin.{name}")
+    if name == "reproduce":
+        raise AttributeError("sparsemargin.reproduce is now python -m papers, in a checkout.")
     raise AttributeError(f"module 'sparsemargin' has no attribute {name!r}")
 
 

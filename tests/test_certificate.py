@@ -16,6 +16,8 @@ from optimum import largest_margin
 from published_files import data_folder
 from reference import augment, p_norm
 
+from papers.data import load_sonar
+from papers.theory import alma_corrections, alma_margin_estimate
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -24,9 +26,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin.datasets import load_sonar
 from sparsemargin.estimators._weighted import WeightedClassifier
-from sparsemargin.evaluation.theory import alma_corrections, alma_margin_estimate
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

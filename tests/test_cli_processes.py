@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_neither_scikit_learn_nor_scipy_nor_rich_is_imported(folder):
+def test_neither_scikit_learn_nor_scipy_is_imported(folder):
     code = """
 import sys
 from sparsemargin.cli.app import main
@@ -40,7 +40,7 @@ for line in sys.stdin.read().splitlines():
         main(line.split())
     except SystemExit as end:
         assert end.code == 0, line
-print(sorted({"sklearn", "scipy", "rich", "joblib"} & set(sys.modules)))
+print(sorted({"sklearn", "scipy", "joblib"} & set(sys.modules)))
 """
     lines = [
         "train long.svm -o b.model -q --class-weight 1=2",

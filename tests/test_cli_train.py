@@ -93,10 +93,10 @@ def test_one_of_several_labels_is_told_from_the_rest(tmp_path):
     model = train(path, tmp_path / "a.model", "--positive", "C15")
     assert model.predict([[1.0, 0, 0], [0, 1.0, 0]]).tolist() == [1, -1]
     result = run("train", path, "-o", tmp_path / "b.model", "--positive", "C16", code=1)
-    assert "no row has the label --positive C16. There are: C15, M11" in result.stderr
+    assert "no row has the label positive='C16'. There are: C15, M11" in result.stderr
     result = run("train", path, "-o", tmp_path / "b.model", code=1)
-    assert "is more than one label. Pass --multilabel, to learn them all, or" in result.stderr
-    assert "--positive LABEL, to tell that one" in result.stderr
+    assert "is more than one label. Pass multilabel=True, to learn them all, or" in result.stderr
+    assert "positive=LABEL, to tell that one" in result.stderr
     assert not (tmp_path / "b.model").exists()
 
 
@@ -156,7 +156,8 @@ def test_going_on_from_a_model(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", ["--alpha 0.5", "--algo alma", "--seed 1", "--hash-bits 9", "--class-weight 1=2"]
+    "options",
+    ["--alpha 0.5", "--algo alma", "--random-state 1", "--hash-bits 9", "--class-weight 1=2"],
 )
 def test_going_on_keeps_the_settings(text, tmp_path, options):
     train(text, tmp_path / "a.model")
@@ -201,7 +202,7 @@ def test_weights_as_text_are_named_by_the_indices_in_the_file(text, tmp_path):
     [
         ("none/a.model", "there is no folder"),
         (".", "is a directory. Name a file in it"),
-        ("train.svm", "train.svm, which is to be read. Name another"),
+        ("train.svm", "train.svm are one file. Name two"),
         (os.devnull, "is no regular file"),
     ],
 )
@@ -218,16 +219,16 @@ def test_where_no_model_can_be_written_is_told_before_training(text, tmp_path, o
     [
         ("-o m --readable m", "-o m and --readable m are one file"),
         ("-o m --readable ./x/../m", "-o m and --readable ./x/../m are one file"),
-        ("-o m --readable old --init old", "--readable old would replace --init old"),
-        ("-o m --cache old --init old", "--cache old would replace --init old"),
-        ("-o m --readable d --dictionary d", "--readable d would replace --dictionary d"),
-        ("-o d --readable r --dictionary d", "-o d would replace --dictionary d"),
-        ("-o m --readable train.svm", "--readable train.svm would replace FILE train.svm"),
-        ("-o m --cache train.svm", "--cache train.svm would replace FILE train.svm"),
+        ("-o m --readable old --init old", "--readable old and --init-model old are one file"),
+        ("-o m --cache old --init old", "--cache old and --init-model old are one file"),
+        ("-o m --readable d --dictionary d", "--readable d and --dictionary d are one file"),
+        ("-o d --readable r --dictionary d", "-o d and --dictionary d are one file"),
+        ("-o m --readable train.svm", "--readable train.svm and FILE train.svm are one file"),
+        ("-o m --cache train.svm", "--cache train.svm and FILE train.svm are one file"),
         ("-o m --cache m", "-o m and --cache m are one file"),
         ("-o m --readable r --cache r", "--readable r and --cache r are one file"),
-        ("-o train.svm.smcache --cache-beside", "and The cache train.svm.smcache are one file"),
-        ("-o train.svm.smcache --epochs 2", "and The cache train.svm.smcache are one file"),
+        ("-o train.svm.smcache --cache-beside", "and --cache train.svm.smcache are one file"),
+        ("-o train.svm.smcache --epochs 2", "and --cache train.svm.smcache are one file"),
     ],
 )
 def test_files_are_not_replaced_by_each_other(text, tmp_path, monkeypatch, options, words):
@@ -255,7 +256,7 @@ def test_a_cache_that_cannot_be_made_is_told_before_training(text, tmp_path, mon
     (tmp_path / "train.svm.smcache").mkdir()
     result = run(*args, "--epochs", "2", code=1)
     assert "train.svm.smcache: the rows can't be kept here" in result.stderr
-    assert "Pass --cache FILE" in result.stderr
+    assert "Pass --cache PATH" in result.stderr
     assert "epoch" not in result.stderr
     run(*args, "--epochs", "2", "--cache", tmp_path / "c", "-q")
 
@@ -274,7 +275,7 @@ def test_a_cache_that_is_there_may_be_in_a_folder_that_is_read_only(text, tmp_pa
     assert_same(train(text, folder / "b.model", "--epochs", "2"), first, tmp_path)
     (tmp_path / "train.svm.smcache").unlink()
     result = run("train", text, "-o", folder / "b.model", "--epochs", "2", code=1)
-    assert "can't be kept here: Permission denied. Pass --cache FILE" in result.stderr
+    assert "can't be kept here: Permission denied. Pass --cache PATH" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -332,8 +333,7 @@ def test_a_model_says_only_what_can_be_done_with_it(text, words, tmp_path):
     train(text, tmp_path / "a.model")
     args = "-o", tmp_path / "b.model", "--init", tmp_path / "a.model"
     error = run("train", words, *args, "-q", code=1).stderr
-    assert error.endswith("A model that has learned its classes can't learn others.\n")
-    assert "--classes" not in error
+    assert "a model that has learned its classes can't learn others" in error
     (tmp_path / "zero.svm").write_text("1 0:1\n-1 1:1\n")
     error = run("train", tmp_path / "zero.svm", *args, "-q", code=1).stderr
     assert "add 1 to the indices here" in error

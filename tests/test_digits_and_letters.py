@@ -10,7 +10,7 @@ from published_files import data_folder
 from scipy.sparse import issparse
 from synthetic_files import GREYS, INK, LETTERS, PACKABLE, hide_copies, idx, write_files
 
-from sparsemargin.datasets import load_letter, load_mnist, load_usps
+from papers.data import load_letter, load_mnist, load_usps
 
 LOADERS = {"mnist": load_mnist, "usps": load_usps, "letter": load_letter}
 FIRST_FILE = {"mnist": "train-images-idx3-ubyte", "usps": "zip.train",

@@ -17,7 +17,7 @@ from synthetic_files import (
     write_files,
 )
 
-from sparsemargin.datasets import load_letter, load_mnist, load_sonar, load_usps, load_wbc
+from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from sparsemargin.datasets.__main__ import main
 from sparsemargin.datasets._download import _Progress
 from sparsemargin.datasets._registry import data_sets

@@ -22,7 +22,7 @@ def test_packages_are_there_without_an_import_of_their_own():
     code = (
         "import sparsemargin, sys; names = dir(sparsemargin); heavy = 'sklearn' in sys.modules;"
         "found = [sparsemargin.datasets.make_zipf_text, sparsemargin.evaluation.margins,"
-        "sparsemargin.plotting.theme, sparsemargin.reproduce.recipes];"
+        "sparsemargin.plotting.theme];"
         "print(heavy, 'plotting' in names, 'fit_csr' in names)"
     )
     printed = subprocess.run(
@@ -31,6 +31,8 @@ def test_packages_are_there_without_an_import_of_their_own():
     assert printed.split() == ["False", "True", "True"]
     with pytest.raises(AttributeError, match="no attribute 'fit_cvs'"):
         _ = sparsemargin.fit_cvs
+    with pytest.raises(AttributeError, match="is now python -m papers"):
+        _ = sparsemargin.reproduce
 
 
 @pytest.mark.parametrize(("settings", "meant"), [
@@ -59,7 +61,7 @@ def test_words_of_another_place_are_answered_by_those_meant(algo, settings, told
 
 def test_only_what_is_for_users_is_offered():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
-    parts = {"datasets", "distributed", "evaluation", "plotting", "reproduce"}
+    parts = {"datasets", "distributed", "evaluation", "plotting"}
     assert offered == {*sparsemargin.__all__, *parts}
 
 
@@ -134,8 +136,8 @@ def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
     bare.write_text("1:1\n")
     run("train", one, "-o", model)
     told = run("evaluate", model, several, code=1).stderr
-    assert "more than one label. Pass --positive LABEL, to tell that one from all others." in told
-    assert "Put one first, or pass --multilabel" in run("train", bare, "-o", model, code=1).stderr
+    assert "positive=LABEL, to tell that one from all others." in told
+    assert "Put one first, or pass multilabel=True" in run("train", bare, "-o", model, code=1).stderr
     several.write_text("a,b 1:1\na 2:1\n")
     told = run("train", several, "-o", model, "--multilabel").stderr
     assert "corrections" in told
@@ -181,7 +183,7 @@ def test_reprs_show_what_differs_from_the_defaults():
 
 
 def test_help_fits_and_ends_no_line_early():
-    for command in ([], ["train"], ["reproduce"]):
+    for command in ([], ["train"]):
         text = run(*command, "--help").stdout
         assert "..." not in text.partition("Commands:")[2].partition("Examples:")[0]
         assert max(map(len, text.splitlines())) <= 100
@@ -209,4 +211,3 @@ def test_the_shell_completes_commands_options_values_and_files():
     assert ("plain", ",", "romma") in complete("train", "--algo", "r")
     assert complete("train", "x") == [("file", ",", "x")]
     assert complete("train", "x", "-o", "m") == [("file", ",", "m")]
-    assert ("plain", ",", "alma-table6") in complete("reproduce", "alma")

@@ -10,7 +10,7 @@ from published_files import data_folder
 from scipy.optimize import linprog
 from synthetic_files import CONTENTS, MINES, ROCKS, hide_copies, write_files
 
-from sparsemargin.datasets import load_sonar, load_wbc
+from papers.data import load_sonar, load_wbc
 from sparsemargin.datasets._local import cache_folder
 
 LOADERS = {"sonar": load_sonar, "wbc": load_wbc}

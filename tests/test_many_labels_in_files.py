@@ -310,9 +310,9 @@ def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
     run("train", text, "-o", one, "-q", "--positive", "1")
     for command in ("predict", "evaluate"):
         result = run(command, one, text, "--top-k", 2, code=1)
-        assert "--threshold and --top-k are for models of many labels" in result.stderr
+        assert "threshold and top_k are for models of many labels" in result.stderr
     refused = run(
         "train", text, "-o", one, "--multilabel", "--algo", "ho", "--max-updates", 9, code=1
     )
-    assert "Train a model for each with --positive LABEL." in refused.stderr
+    assert "Fit a model for each:" in refused.stderr
     assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr

@@ -49,7 +49,7 @@ from sparsemargin.plotting import (
     TradeOffDisplay,
     theme,
 )
-from sparsemargin.plotting._style import PALETTES
+from sparsemargin.plotting.style import PALETTES
 
 GALLERY = Path(__file__).parents[1] / "examples" / "plots"
 THEMES = ("light", "dark")
@@ -451,7 +451,8 @@ def test_dollars_in_names_are_no_mathematics():
     [
         (lambda X, y: MarginDistributionDisplay({}), "distributions must be a dict with entries"),
         (lambda X, y: MarginDistributionDisplay({"a": ([1, 2], [0.5])}), "share of shape"),
-        (lambda X, y: MarginDistributionDisplay.from_estimator({}, X, y), "estimator is empty"),
+        (lambda X, y: MarginDistributionDisplay.from_estimator({}, X, y),
+         "estimator must be a dict with entries"),
         (lambda X, y: MarginDistributionDisplay.from_estimator(PNormPerceptron(), X, y),
          "The estimator 'PNormPerceptron' is not fitted. Call fit"),
         (lambda X, y: MarginDistributionDisplay.from_predictions(y, np.ones((200, 3))),

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from published_files import data_folder
 from sklearn.datasets import load_svmlight_file
 
+from papers.data import load_sonar
 from sparsemargin import ALMAClassifier, fit_csr
-from sparsemargin.datasets import load_sonar
 
 
 @pytest.fixture(scope="module")

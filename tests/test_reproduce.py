@@ -8,13 +8,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from command_line import run
 from matplotlib.figure import Figure
 
-from sparsemargin.reproduce import _catalogue, _run, figures_1, html_report
-from sparsemargin.reproduce import alma_targets as alma
-from sparsemargin.reproduce._outcome import ComparedCell, as_json, compare
-from sparsemargin.reproduce._recipe import (
+from papers import _catalogue, _run, figures_1, html_report
+from papers import alma_targets as alma
+from papers.__main__ import main
+from papers._outcome import ComparedCell, as_json, compare
+from papers._recipe import (
     Allowed,
     Cell,
     Claim,
@@ -31,13 +31,28 @@ from sparsemargin.reproduce._recipe import (
     incomparable,
     work,
 )
-from sparsemargin.reproduce._records import Records
-from sparsemargin.reproduce._runner import run_missing
-from sparsemargin.reproduce._text import text_report
-from sparsemargin.reproduce._words import allowed_words, difference_words
-from sparsemargin.reproduce.papers import ALMA
+from papers._records import Records
+from papers._runner import run_missing
+from papers._text import text_report
+from papers._words import allowed_words, difference_words
+from papers.sources import ALMA
 
 CALLS = []
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command; what it wrote, once the exit code is what it should be."""
+
+    def call(*args, code=0):
+        try:
+            found = main([str(arg) for arg in args])
+        except SystemExit as ended:
+            found = ended.code
+        assert found == code
+        return capsys.readouterr()
+
+    return call
 
 
 def measure(size, seed):
@@ -170,10 +185,10 @@ def test_claims_wait_for_the_same_repeats_of_everything(tmp_path):
     assert not measured.has([ONE, TWO])
 
 
-def test_a_folder_that_cannot_be_made_is_told_first(tiny, tmp_path):
+def test_a_folder_that_cannot_be_made_is_told_first(tiny, tmp_path, run):
     (tmp_path / "file").touch()
-    result = run("reproduce", "tiny", "--quick", "-o", tmp_path / "file" / "out", code=1)
-    assert "Not a directory" in result.stderr
+    result = run("tiny", "--quick", "-o", tmp_path / "file" / "out", code=1)
+    assert "Not a directory" in result.err
     assert not CALLS
 
 
@@ -313,10 +328,10 @@ def test_differences_that_round_to_nothing_have_one_sign():
     assert [difference_words(each) for each in compared] == ["+0.0", "+0.0"]
 
 
-def test_command_writes_page_and_figures(tiny, tmp_path):
-    result = run("reproduce", "tiny", "--quick", "-o", tmp_path)
-    assert "tiny: Gentile (2001), Table 0. Made up" in result.stdout
-    assert "2 of 2: measure size=1" in result.stderr
+def test_command_writes_page_and_figures(tiny, tmp_path, run):
+    result = run("tiny", "--quick", "-o", tmp_path)
+    assert "tiny: Gentile (2001), Table 0. Made up" in result.out
+    assert "2 of 2: measure size=1" in result.err
     report = json.loads((tmp_path / "report.json").read_text())
     (figures, _) = report["recipes"][0]["parts"]
     assert [figure["verdict"] for figure in figures["figures"]] == [
@@ -324,24 +339,24 @@ def test_command_writes_page_and_figures(tiny, tmp_path):
     ]  # fmt: skip
     assert figures["figures"][0]["measured"] == 1.5
     assert Page((tmp_path / "report.html").read_text()).words
-    run("reproduce", "tiny", "-o", tmp_path, code=1)
+    run("tiny", "-o", tmp_path, code=1)
 
 
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
-def test_figures_are_kept_where_the_page_cannot_be_made(tiny, tmp_path, monkeypatch, missing):
+def test_figures_are_kept_where_the_page_cannot_be_made(tiny, tmp_path, run, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
-    result = run("reproduce", "tiny", "--quick", "-o", tmp_path, code=1)
-    assert "Table 0. Made up" in result.stdout
+    result = run("tiny", "--quick", "-o", tmp_path, code=1)
+    assert "Table 0. Made up" in result.out
     assert json.loads((tmp_path / "report.json").read_text())["recipes"]
-    assert result.stderr.splitlines()[-1] == (
-        "Error: The report needs Jinja2 and matplotlib: pip install 'sparsemargin[reproduce]'."
+    assert result.err.splitlines()[-1] == (
+        "Error: The report needs Jinja2 and matplotlib: pip install 'sparsemargin[papers]'."
     )
 
 
-def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path):
-    assert "tiny" in run("reproduce").stdout
-    assert "no recipe 'huge'" in run("reproduce", "huge", code=2).stderr
-    assert "--jobs" in run("reproduce", "tiny", "--jobs", "0", code=2).stderr
+def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path, run):
+    assert "tiny" in run().out
+    assert "no recipe 'huge'" in run("huge", code=2).err
+    assert "--jobs" in run("tiny", "--jobs", "0", code=2).err
     assert not list(tmp_path.iterdir())
 
 

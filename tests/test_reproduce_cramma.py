@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from published_files import data_folder
 
-from sparsemargin.reproduce import cramma_tables
-from sparsemargin.reproduce._cramma_paper import TABLES
-from sparsemargin.reproduce._recipe import Measured, Verdict
-from sparsemargin.reproduce.cramma_tables import MANY_UPDATES, RECIPES, run_cell
+from papers import cramma_tables
+from papers._cramma_paper import TABLES
+from papers._recipe import Measured, Verdict
+from papers.cramma_tables import MANY_UPDATES, RECIPES, run_cell
 
 MOST_UPDATES = 3_000_000
 FILES = {

@@ -11,12 +11,12 @@ import pytest
 from published_files import data_folder
 from sklearn.datasets import make_classification
 
+from papers import _ho_problems, ho_claim, ho_figure2, ho_tables
+from papers._ho_paper import FIGURE_2_EPOCHS, TABLE_1, TABLE_2
+from papers._ho_problems import AS, Rows, higher_order, rows_of, settings_of
+from papers._recipe import Measured, Verdict, work
 from sparsemargin.datasets import make_ho_target
 from sparsemargin.evaluation import compare_on_splits, random_splits, select_setting
-from sparsemargin.reproduce import _ho_problems, ho_claim, ho_figure2, ho_tables
-from sparsemargin.reproduce._ho_paper import FIGURE_2_EPOCHS, TABLE_1, TABLE_2
-from sparsemargin.reproduce._ho_problems import AS, Rows, higher_order, rows_of, settings_of
-from sparsemargin.reproduce._recipe import Measured, Verdict, work
 
 LYMPHOMA_FILES = ("Lymphoma96x4026.arff.gz", "lymphoma_labels.csv")
 

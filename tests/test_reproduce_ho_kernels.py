@@ -3,10 +3,10 @@
 import pytest
 from sklearn.datasets import make_blobs
 
-from sparsemargin.reproduce import ho_kernels
-from sparsemargin.reproduce._digits import Data
-from sparsemargin.reproduce._ho_paper import CS
-from sparsemargin.reproduce._recipe import Measured, Verdict
+from papers import ho_kernels
+from papers._digits import Data
+from papers._ho_paper import CS
+from papers._recipe import Measured, Verdict
 
 (RECIPE,) = ho_kernels.RECIPES
 

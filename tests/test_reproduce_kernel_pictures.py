@@ -7,15 +7,15 @@ import pytest
 from published_files import data_folder
 from sklearn.datasets import make_blobs
 
+from papers import _kernel_runs, alma_margins, alma_update, voted_curves
+from papers._alma_printed import run_of as alma_run
+from papers._catalogue import choose
+from papers._digits import Data
+from papers._kernel_runs import PER_EPOCH
+from papers._recipe import Measured
+from papers._voted_printed import run_of as voted_run
 from sparsemargin.evaluation import margin_distribution, margins
 from sparsemargin.plotting import theme
-from sparsemargin.reproduce import _kernel_runs, alma_margins, alma_update, voted_curves
-from sparsemargin.reproduce._alma_printed import run_of as alma_run
-from sparsemargin.reproduce._catalogue import choose
-from sparsemargin.reproduce._digits import Data
-from sparsemargin.reproduce._kernel_runs import PER_EPOCH
-from sparsemargin.reproduce._recipe import Measured
-from sparsemargin.reproduce._voted_printed import run_of as voted_run
 
 
 def pictures(name, quick):

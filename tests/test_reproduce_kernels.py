@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from sparsemargin import ALMAClassifier, PNormPerceptron
-from sparsemargin.reproduce import (
+from papers import (
     _alma_printed,
     _digits,
     _kernel_runs,
@@ -20,9 +19,9 @@ from sparsemargin.reproduce import (
     conference_kernels,
     voted_units,
 )
-from sparsemargin.reproduce._catalogue import choose
-from sparsemargin.reproduce._digits import Data
-from sparsemargin.reproduce._kernel_runs import (
+from papers._catalogue import choose
+from papers._digits import Data
+from papers._kernel_runs import (
     AGGRESSIVE,
     ALMA,
     AVERAGE,
@@ -37,8 +36,9 @@ from sparsemargin.reproduce._kernel_runs import (
     figure,
     run_epochs,
 )
-from sparsemargin.reproduce._kernel_tables import Printed, allowed, figures_of, smaller, table
-from sparsemargin.reproduce._recipe import Measured, Verdict
+from papers._kernel_tables import Printed, allowed, figures_of, smaller, table
+from papers._recipe import Measured, Verdict
+from sparsemargin import ALMAClassifier, PNormPerceptron
 
 LINES = _alma_printed.LINES | _voted_printed.LINES | {"nips-table1": conference_kernels.LINES}
 

@@ -3,19 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from sparsemargin import PNormPerceptron
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import (
-    effective_number,
-    mean_jaccard,
-    random_splits,
-    selection_stability,
-    strongest_features,
-    weights_on_splits,
-)
+from sparsemargin.evaluation import random_splits, selection_stability, strongest_features
 
 
 def test_the_strongest_are_those_of_a_full_sort():
@@ -27,18 +21,33 @@ def test_the_strongest_are_those_of_a_full_sort():
         assert_array_equal(strongest_features(weights, top), expected)
 
 
+class FirstRow(BaseEstimator):
+    """Its weights are the first row."""
+
+    def fit(self, X, y):
+        self.coef_, self.classes_ = X[:1], np.array([0, 1])
+        return self
+
+
+def stability_of(*weights, top=2):
+    """Of models with these weights, one a split."""
+    y, splits = np.zeros(len(weights)), [([k], [0]) for k in range(len(weights))]
+    return selection_stability(FirstRow(), np.array(weights), y, splits, top=top)
+
+
 def test_agreement_of_the_strongest_features():
     first, second = np.array([5.0, -4, 0.1, 0]), np.array([0.1, 4, -5, 0])
-    assert mean_jaccard([first, -first], 2) == 1
-    assert_allclose(mean_jaccard([first, second], 2), 1 / 3)
-    assert_allclose(mean_jaccard([first, first, second], 2), (1 + 1 / 3 + 1 / 3) / 3)
+    assert stability_of(first, -first).agreement == 1
+    assert_allclose(stability_of(first, second).agreement, 1 / 3)
+    assert_allclose(stability_of(first, first, second).agreement, (1 + 1 / 3 + 1 / 3) / 3)
 
 
 def test_effective_number_of_equal_weights_is_their_number():
-    assert_allclose(effective_number(np.array([2.0, -2, 0, 2, 0])), 3)
-    assert effective_number(np.array([1.0, 0.1, 0])) < 1.1
-    assert_allclose(effective_number([1e200, 1e200]), 2)
-    assert np.isnan(effective_number([0.0, 0.0]))
+    weights = [2.0, -2, 0, 2, 0], [1.0, 0.1, 0, 0, 0], [1e200, 1e200, 0, 0, 0], [0.0] * 5
+    equal, one, large, none = stability_of(*weights).effective_numbers
+    assert_allclose([equal, large], [3, 2])
+    assert one < 1.1
+    assert np.isnan(none)
 
 
 def test_frequencies_are_counts_over_the_splits():
@@ -46,13 +55,13 @@ def test_frequencies_are_counts_over_the_splits():
     splits = random_splits(200, train_size=100, test_size=100, n_splits=4, random_state=0)
     model = PNormPerceptron(p=6, shuffle=False)
     found = selection_stability(model, X, y, splits, top=5)
-    weights = weights_on_splits(model, X, y, splits)
-    for k, (train, _) in enumerate(splits):
-        assert_array_equal(weights[k], model.fit(X[train], y[train]).coef_[0])
+    weights = [model.fit(X[train], y[train]).coef_[0] for train, _ in splits]
     chosen = [strongest_features(vector, 5) for vector in weights]
     counts = np.bincount(np.concatenate(chosen), minlength=300)
     assert_array_equal(found.frequencies, counts / 4)
-    assert found.agreement == mean_jaccard(weights, 5)
+    assert found.agreement == stability_of(*weights, top=5).agreement
+    expected = [np.sum(w**2) ** 2 / np.sum(w**4) for w in weights]
+    assert_allclose(found.effective_numbers, expected)
 
 
 def test_weights_are_those_of_the_label():
@@ -60,28 +69,32 @@ def test_weights_are_those_of_the_label():
     X, y = random.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
     model = LinearSVC(random_state=0)
     splits = random_splits(60, train_size=40, test_size=20, n_splits=2, random_state=0)
-    train = splits[0][0]
-    coef = model.fit(X[train], y[train]).coef_
-    assert_array_equal(weights_on_splits(model, X, y, splits, label="b")[0], coef[1])
+    weights = [model.fit(X[train], y[train]).coef_[1] for train, _ in splits]
+    counts = np.bincount([strongest_features(vector, 1)[0] for vector in weights], minlength=5)
+    found = selection_stability(model, X, y, splits, top=1, label="b")
+    assert_array_equal(found.frequencies, counts / 2)
     two = np.where(y == "a", "a", "b")
-    against, for_it = (weights_on_splits(model, X, two, splits, label=k) for k in ("a", "b"))
-    assert_array_equal(against, -for_it)
+    against, for_it, unnamed = (
+        selection_stability(model, X, two, splits, label=k) for k in ("a", "b", None)
+    )
+    assert_array_equal(against.effective_numbers, for_it.effective_numbers)
+    assert_array_equal(unnamed.effective_numbers, for_it.effective_numbers)
     with pytest.raises(ValueError, match="label=None is not among the classes"):
-        weights_on_splits(model, X, y, splits)
+        selection_stability(model, X, y, splits)
 
 
 def test_what_has_no_agreement_is_refused():
     X, y = np.eye(6), np.array([0, 1, 0, 1, 0, 1])
     one = [(np.arange(4), np.arange(4, 6))]
-    with pytest.raises(ValueError, match="at least two models, or two splits"):
+    with pytest.raises(ValueError, match="at least two splits"):
         selection_stability(LinearSVC(), X, y, one)
     with pytest.raises(ValueError, match="top must be 1 or more, got 0"):
         selection_stability(LinearSVC(), X, y, 2, top=0)
     with pytest.raises(ValueError, match="PNormPerceptron has no weight vector"):
-        weights_on_splits(PNormPerceptron(kernel="rbf"), X, y, 2)
+        selection_stability(PNormPerceptron(kernel="rbf"), X, y, 2)
     with pytest.raises(ValueError, match="SVC has no weight vector for each class"):
-        weights_on_splits(SVC(kernel="linear"), X, [0, 1, 2, 0, 1, 2], 2, label=1)
+        selection_stability(SVC(kernel="linear"), X, [0, 1, 2, 0, 1, 2], 2, label=1)
     with pytest.raises(ValueError, match=r"of a pipeline its last step, pipeline\[-1\]"):
-        weights_on_splits(make_pipeline(LinearSVC()), X, y, 2)
+        selection_stability(make_pipeline(LinearSVC()), X, y, 2)
     with pytest.raises(ValueError, match="weights must be a vector"):
         strongest_features(np.eye(2), 1)

@@ -22,7 +22,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
-from sparsemargin.cli import conversions
+from sparsemargin.cli import convert
 from sparsemargin.io.labels import number_of
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.reading import Reading
@@ -157,7 +157,7 @@ def to_text(path, target):
     """Convert an npz file; the error, or None once there is text."""
     target.unlink(missing_ok=True)
     try:
-        conversions.npz_to_text(str(path), str(target), "auto")
+        convert._npz_to_text(str(path), str(target), "auto")
     except ValueError as refused:
         error = str(refused)
     else:
@@ -186,7 +186,7 @@ def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
     settings = {"multilabel": start is not None, "query_id": True, "zero_based": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        conversions.text_to_npz(
+        convert._text_to_npz(
             open_sources(folder / "rows.svm"), str(folder / "again.npz"),
             Reading(n_features=4, **settings), None,
         )  # fmt: skip
@@ -317,7 +317,7 @@ def test_long_doubles_that_are_no_doubles_are_refused(tmp_path, name):
 
 
 def test_rows_are_counted_through_all_of_a_file(tmp_path):
-    n = conversions._ROWS_AT_ONCE + 2
+    n = convert._ROWS_AT_ONCE + 2
     starts = np.arange(n + 1)
     starts[-1] = starts[-2]
     arrays = {

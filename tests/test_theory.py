@@ -9,8 +9,9 @@ from reference import Perceptron, augment, p_norm, run_reference
 from scipy.optimize import minimize
 from sklearn.svm import SVC
 
+from papers import theory
 from sparsemargin import ALMAClassifier, PNormPerceptron
-from sparsemargin.evaluation import margins, theory
+from sparsemargin.evaluation import margins
 
 SEEDS = range(4)
 TO_CONVERGENCE = {"hypothesis": "last", "shuffle": False, "max_iter": None}

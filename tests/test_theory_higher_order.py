@@ -8,9 +8,9 @@ from reference import link, p_norm
 from reference_higher_order import HigherOrder, run_matrix_reference
 from sklearn.svm import LinearSVC
 
+from papers import theory
+from papers.theory import HigherOrderRun
 from sparsemargin import HigherOrderPerceptron
-from sparsemargin.evaluation import theory
-from sparsemargin.evaluation.theory import HigherOrderRun
 
 RATES = [0.0, 0.2, 0.8]
 POWERS = [2.0, 3.0, 7.0]

@@ -1,7 +1,8 @@
-"""The commands' common root: which there are, and how they end."""
+"""The commands' common root: which there are, how they end, and how they tell errors."""
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -13,20 +14,31 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.errors import INTERRUPTED, failure_of
 from sparsemargin.cli.options import QUIET, TRACEBACK
 from sparsemargin.io.shown import shown
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info", "reproduce")
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
 
-# What a shell reports of a process that the signal SIGPIPE has ended.
+#: What a shell reports of a process that the signal SIGINT has ended.
+INTERRUPTED = 130
+
+# The same of SIGPIPE.
 _PIPE_CLOSED = 141
+
+_REMEDIES = {
+    errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
+    errno.EFBIG: "Files may not be as large here; what was there before is as it was.",
+    errno.EROFS: "Write elsewhere.",
+    errno.EACCES: "Change its permissions, or name another.",
+}
 
 _EXAMPLES = """\b
 Examples:
   sparsemargin train train.svm -o news.model
   sparsemargin evaluate news.model test.svm
   zcat new.svm.gz | sparsemargin predict news.model - | head
+
+Options are called as the library's parameters, which errors name: max_iter=None is --max-iter none.
 
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
@@ -36,6 +48,25 @@ SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
+
+
+def failure_of(error: Exception) -> click.ClickException:
+    """What to tell of an error in a command, in one line, its notes included."""
+    return click.ClickException(shown(" ".join([_told(error), *getattr(error, "__notes__", ())])))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
+    if isinstance(error, OSError | ValueError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory. Try a lower --memory-limit, or --hash-bits."
+    return (
+        f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it with "
+        "what --traceback shows."
+    )
 
 
 class _Commands(click.Group):
@@ -67,7 +98,7 @@ class _Commands(click.Group):
         except OSError as error:
             # --help and --version have written already.
             _forget_output()
-            raise failure_of(error, None) from None
+            raise failure_of(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         _open_outputs()
@@ -87,7 +118,7 @@ class _Commands(click.Group):
         except Exception as error:
             if ctx.meta.get(TRACEBACK):
                 raise
-            raise failure_of(error, ctx.invoked_subcommand) from None
+            raise failure_of(error) from None
 
 
 @contextmanager

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import numpy as np
 
-from sparsemargin.cli import conversions
-from sparsemargin.cli.options import PATH, Option, is_quiet, make_command
-from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, check_output
-from sparsemargin.cli.reading import (
-    HASH_BITS,
-    N_FEATURES,
-    SINGLE,
-    THREADS,
-    ZERO_BASED,
+from sparsemargin.cli.display import reading_progress, size_in_words
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    check_apart,
+    check_output,
+    is_on_terminal,
     named_sources,
+    opened_output,
 )
-from sparsemargin.cli.tables import size_in_words
+from sparsemargin.cli.options import (
+    HASH_BITS,
+    MULTILABEL,
+    N_FEATURES,
+    N_JOBS,
+    PATH,
+    SINGLE,
+    ZERO_BASED,
+    is_quiet,
+    make_command,
+)
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.io.reading import Reading
-from sparsemargin.io.sources import Source, open_sources
+from sparsemargin.io.labels import LabelTable
+from sparsemargin.io.npz import read_npz, write_npz
+from sparsemargin.io.passes import Corpus, Passes
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
+from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
+from sparsemargin.io.svmlight import load_svmlight
+from sparsemargin.io.text import LabelledRows, as_text, part_of, readable_labels
 
 _EXAMPLES = """
 sparsemargin convert train.svm.bz2 train.npz
@@ -40,36 +54,23 @@ _FORMS = {
 # Names of compressed files, which no conversion makes.
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
-_CONVERSIONS = {
-    "npz": conversions.text_to_npz,
-    "svmlight": conversions.text_to_text,
-    "cache": conversions.text_to_cache,
-}
+# Rows of an npz file that become text at a time.
+_ROWS_AT_ONCE = 1 << 14
 
 
 @make_command("convert", _EXAMPLES)
 @click.argument("source", metavar="IN", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
-@click.option(
-    "--to",
-    "form",
-    type=click.Choice(["svmlight", "npz", "cache"]),
-    help="What OUT is to be, if its name does not tell.",
-)
-@click.option(
-    "--multilabel",
-    is_flag=True,
-    cls=Option,
-    section="Reading",
-    help="Let rows have any number of labels, separated by commas.",
-)
+@click.option("--to", "form", type=click.Choice(["svmlight", "npz", "cache"]),
+              help="What OUT is to be, if its name does not tell.")  # fmt: skip
+@MULTILABEL
 @ZERO_BASED
 @N_FEATURES
 @HASH_BITS
 @SINGLE
-@THREADS
+@N_JOBS
 def command(
-    source: str, target: str, form: str | None, single: bool, threads: int | None, **reading: Any
+    source: str, target: str, form: str | None, single: bool, n_jobs: int | None, **reading: Any
 ) -> None:
     """Convert svmlight text to npz, tidy text or a row cache.
 
@@ -85,13 +86,13 @@ def command(
         raise click.UsageError("Standard output takes svmlight text only. Name a file.")
     sources = open_sources(source)
     if target != STANDARD_OUTPUT:
-        check_kept([("OUT", target)], named_sources(sources, "IN"))
+        check_apart([("OUT", target)], named_sources(sources, "IN"))
         check_output(target)
     if _kind(sources, form) == "npz":
-        n_rows = conversions.npz_to_text(source, target, reading["zero_based"])
+        n_rows = _npz_to_text(source, target, reading["zero_based"])
     else:
         how = Reading(dtype=np.float32 if single else np.float64, **reading)
-        n_rows = _CONVERSIONS[form](sources, target, how, threads)
+        n_rows = _CONVERSIONS[form](sources, target, how, n_jobs)
     if target != STANDARD_OUTPUT and not is_quiet():
         size = size_in_words(Path(target).stat().st_size)
         click.echo(f"{target}: {n_rows:,} rows, {size}", err=True)
@@ -125,3 +126,87 @@ def _kind(sources: list[Source], form: str) -> Kind:
             "all forms, and an npz file, to svmlight text."
         )
     return kind
+
+
+def _text_to_npz(
+    sources: list[Source], target: str, reading: Reading, n_threads: int | None
+) -> int:
+    """All rows are in memory at once, as they will be again when the file is loaded."""
+    settings = {**vars(reading), "query_id": True}
+    paths = [source.path or STANDARD_INPUT for source in sources]
+    X, labels, query_ids = load_svmlight(paths, n_jobs=n_threads, **settings)
+    write_npz(target, X, labels, query_ids)
+    return X.shape[0]
+
+
+def _text_to_text(
+    sources: list[Source], target: str, reading: Reading, n_threads: int | None
+) -> int:
+    """Block by block."""
+    n_rows, table, texts = 0, LabelTable(), list[str]()
+    first = reading.base if reading.hash_bits is None else 0
+    how = Reading(**{**vars(reading), "query_id": True})
+    corpus = Corpus(sources, how, threads_for(n_threads))
+    seen = not is_on_terminal(target)
+    with opened_output(target) as file, reading_progress(corpus, seen=seen) as report:
+        for block in corpus.scan(table, LARGEST_INDEX):
+            texts += table.short_texts(len(texts))
+            rows = LabelledRows(
+                block.data, block.indices, block.indptr, block.labels, block.label_start,
+                _queries(block),
+            )  # fmt: skip
+            file.write(as_text(rows, texts, first))
+            n_rows += block.n_rows
+            report(block)
+    return n_rows
+
+
+def _queries(block: RowBlock) -> np.ndarray | None:
+    """Those of all rows; None: no row has one.
+
+    Raises
+    ------
+    ValueError
+        If some rows have one and some have not.
+    """
+    queries = block.query_ids
+    if queries is None or not len(queries):
+        return None
+    if len(queries) < block.n_rows and block.text is not None:
+        raise ValueError(
+            f"{block.text.source.name}: some rows have a qid and some have not. Give one to all of "
+            "them or none."
+        )
+    return queries
+
+
+def _text_to_cache(
+    sources: list[Source], target: str, reading: Reading, n_threads: int | None
+) -> int:
+    """As training makes it in its first epoch."""
+    corpus = Corpus(sources, reading, threads_for(n_threads), Path(target))
+    n_rows = 0
+    with reading_progress(corpus) as report:
+        for block in Passes(corpus, LARGEST_INDEX).first():
+            n_rows += block.n_rows
+            report(block)
+    return n_rows
+
+
+def _npz_to_text(source: str, target: str, zero_based: bool | Literal["auto"]) -> int:
+    """Indices count from 1 unless `zero_based` is True; what text can't hold is refused first."""
+    rows, labels, _ = read_npz(source)
+    texts = readable_labels(source, rows, labels)
+    n_rows = len(rows.indptr) - 1
+    with opened_output(target) as file:
+        for start in range(0, n_rows, _ROWS_AT_ONCE):
+            some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
+            file.write(as_text(some, texts, 0 if zero_based is True else 1))
+    return n_rows
+
+
+_CONVERSIONS = {
+    "npz": _text_to_npz,
+    "svmlight": _text_to_text,
+    "cache": _text_to_cache,
+}

@@ -7,19 +7,20 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.options import FILES, JSON, MODEL, THRESHOLD, TOP_K, make_command
-from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import (
+from sparsemargin.cli.display import lines_of_facts, percent, print_table, reading_progress, some
+from sparsemargin.cli.files import text_sources
+from sparsemargin.cli.options import (
+    FILES,
+    JSON,
+    MODEL,
+    N_JOBS,
     POSITIVE,
-    THREADS,
+    THRESHOLD,
+    TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
-    read_for,
-    text_sources,
+    make_command,
 )
-from sparsemargin.cli.tables import lines_of_facts, percent, print_table, some
-from sparsemargin.evaluation._class_files import ClassEvaluation
-from sparsemargin.evaluation._files import Evaluation
-from sparsemargin.evaluation._label_files import LabelEvaluation
+from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.reading import threads_for
 from sparsemargin.io.sources import Source
@@ -44,14 +45,14 @@ _MOST_CONFUSIONS = 20
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
-@THREADS
+@N_JOBS
 @JSON
 def command(
     model: str,
     files: tuple[str, ...],
     positive: str | None,
     as_json: bool,
-    threads: int | None,
+    n_jobs: int | None,
     **how: Any,
 ) -> None:
     """Tell how many labels of svmlight files a model gets right.
@@ -68,10 +69,8 @@ def command(
     has not learned are left out of all figures but the first.
     """
     learner = load_learner(model)
-    evaluation = _open(
-        learner, text_sources(files), positive, n_threads=threads_for(threads), **how
-    )
-    with read_for(learner), reading_progress(evaluation.predictor.corpus) as report:
+    evaluation = _open(learner, text_sources(files), positive, n_threads=threads_for(n_jobs), **how)
+    with reading_progress(evaluation.predictor.corpus) as report:
         evaluation.run(lambda predicted: report(predicted.block))
     figures = {"model": model, **evaluation.figures()}
     if as_json:
@@ -93,10 +92,9 @@ def _open(learner: Learner, sources: list[Source], positive: str | None, **how: 
 
 def _show(figures: dict[str, Any]) -> None:
     click.echo(lines_of_facts({**_facts(figures), **_averages(figures), **_left_out(figures)}))
-    if figures["rows"]:
-        click.echo()
-        _show_classes(figures["classes"])
-    if figures["rows"] and "confusion" in figures:
+    click.echo()
+    _show_classes(figures["classes"])
+    if "confusion" in figures:
         click.echo()
         _show_confusion(figures)
     if figures.get("margins") is not None:

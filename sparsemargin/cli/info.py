@@ -6,17 +6,25 @@ import json
 from typing import Any
 
 import click
+import numpy as np
 
-from sparsemargin.cli.file_figures import (
-    figures_of_cache,
-    figures_of_model,
-    figures_of_npz,
-    figures_of_text,
+from sparsemargin.cli.display import (
+    lines_of_facts,
+    percent,
+    reading_progress,
+    size_in_words,
+    some,
 )
-from sparsemargin.cli.options import FILES, JSON, make_command
-from sparsemargin.cli.reading import THREADS
-from sparsemargin.cli.tables import lines_of_facts, percent, size_in_words, some
+from sparsemargin.cli.options import FILES, JSON, N_JOBS, make_command
+from sparsemargin.io.compression import HEAD_BYTES, packing_of
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
+from sparsemargin.io.labels import LabelTable, label_text
+from sparsemargin.io.model_files import read_summary
+from sparsemargin.io.npz import read_npz
+from sparsemargin.io.passes import Corpus
+from sparsemargin.io.predict import check_form
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
+from sparsemargin.io.row_cache import RowCache
 from sparsemargin.io.sources import Source, open_sources
 
 _EXAMPLES = """
@@ -27,32 +35,124 @@ sparsemargin info 'data/*' --json
 
 @make_command("info", _EXAMPLES)
 @FILES
-@THREADS
+@N_JOBS
 @JSON
-def command(files: tuple[str, ...], threads: int | None, as_json: bool) -> None:
+def command(files: tuple[str, ...], n_jobs: int | None, as_json: bool) -> None:
     """Tell what is in files: svmlight text, row caches, npz, models.
 
     Text and caches are read through, and their rows, features, entries and labels counted.
     """
-    figures = [_figures(source, threads) for source in open_sources(files)]
+    figures = [_figures(source, n_jobs) for source in open_sources(files)]
     if as_json:
         click.echo(json.dumps({"files": figures}, default=str))
         return
     click.echo("\n\n".join(lines_of_facts(_facts(entry)) for entry in figures))
 
 
+class _Tally:
+    """Counts of rows, entries and labels."""
+
+    def __init__(self) -> None:
+        self.rows = self.entries = self.unlabelled = self.several = 0
+        self.labels = np.zeros(0, dtype=np.int64)
+
+    def add(self, block: Any) -> None:
+        """Count in a block of rows."""
+        n_rows = len(block.indptr) - 1
+        self.rows += n_rows
+        self.entries += len(block.data)
+        counts = np.bincount(block.labels, minlength=len(self.labels))
+        counts[: len(self.labels)] += self.labels
+        self.labels = counts
+        if block.label_start is not None:
+            per_row = np.diff(block.label_start)
+            self.unlabelled += int(np.count_nonzero(per_row == 0))
+            self.several += int(np.count_nonzero(per_row > 1))
+
+    def figures(self, n_features: int, texts: list[str]) -> dict[str, Any]:
+        """All of it, labels by falling number of rows."""
+        cells = self.rows * n_features
+        order = np.argsort(-self.labels, kind="stable").tolist()
+        return {
+            "rows": self.rows,
+            "features": n_features,
+            "entries": self.entries,
+            "density": self.entries / cells if cells else None,
+            "rows_without_label": self.unlabelled,
+            "rows_of_several_labels": self.several,
+            "labels": [{"label": texts[i], "rows": int(self.labels[i])} for i in order],
+        }
+
+
+def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
+    """From a reading of all of it."""
+    table, tally = LabelTable(), _Tally()
+    corpus = Corpus([source], Reading(multilabel=True), threads_for(n_jobs))
+    lowest, highest = LARGEST_INDEX, -1
+    with reading_progress(corpus) as report:
+        for block in corpus.scan(table, LARGEST_INDEX):
+            if not tally.rows:
+                check_form(block, source.name)
+            tally.add(block)
+            lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
+            report(block)
+    zero_based = lowest == 0
+    return {
+        "compression": _compression(source),
+        **tally.figures(max(highest, 0) + zero_based, table.short_texts()),
+        "zero_based": zero_based,
+        "lowest_index": None if highest < 0 else lowest,
+        "highest_index": None if highest < 0 else highest,
+    }
+
+
+def _figures_of_cache(source: Source, n_jobs: int | None) -> dict[str, Any]:
+    """From all of its blocks, which are verified on the way."""
+    tally = _Tally()
+    with RowCache.open(source.name) as cache:
+        for rows in cache.blocks():
+            tally.add(rows)
+        table = LabelTable(cache.label_texts, cache.label_numbers)
+        # Where indices count from 1, column 0 may stand empty.
+        n_features = min(cache.n_columns, cache.highest + (cache.lowest == 0))
+        return {**tally.figures(n_features, table.short_texts()), "dtype": cache.dtype.name}
+
+
+def _figures_of_npz(source: Source, n_jobs: int | None) -> dict[str, Any]:
+    """From its arrays."""
+    tally = _Tally()
+    rows, labels, n_features = read_npz(source.name)
+    tally.add(rows)
+    return tally.figures(n_features, [label_text(label) for label in labels.tolist()])
+
+
+def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
+    """From its summary."""
+    summary = read_summary(source.name)
+    return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
+
+
+def _compression(source: Source) -> str | None:
+    """Name of the packing of a file."""
+    if source.path is None or source.plain or not source.rereadable:
+        return None
+    with open(source.path, "rb") as file:
+        packing = packing_of(file.read(HEAD_BYTES))
+    return None if packing is None else packing.name
+
+
 _FIGURES = {
-    "svmlight": figures_of_text,
-    "cache": figures_of_cache,
-    "npz": figures_of_npz,
-    "model": figures_of_model,
+    "svmlight": _figures_of_text,
+    "cache": _figures_of_cache,
+    "npz": _figures_of_npz,
+    "model": _figures_of_model,
 }
 
 
-def _figures(source: Source, threads: int | None) -> dict[str, Any]:
+def _figures(source: Source, n_jobs: int | None) -> dict[str, Any]:
     kind = kind_of(source)
     about = {"file": source.name, "bytes": source.size, "kind": kind}
-    return {**about, **_FIGURES[kind](source, threads)}
+    return {**about, **_FIGURES[kind](source, n_jobs)}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

@@ -11,10 +11,10 @@ from typing import Any
 import click
 import numpy as np
 
-from sparsemargin.cli.feature_names import dictionary_option, feature_names
-from sparsemargin.cli.options import JSON, MODEL, make_command
-from sparsemargin.cli.tables import lines_of_facts, print_table, size_in_words, some
-from sparsemargin.evaluation.strongest import strongest_features
+from sparsemargin.cli.display import lines_of_facts, print_table, size_in_words, some
+from sparsemargin.cli.files import feature_names
+from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
+from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner
@@ -28,14 +28,8 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 
 @make_command("inspect", _EXAMPLES)
 @MODEL
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="How many of the strongest features to show, for and against each class.",
-)
+@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
+              help="How many of the strongest features for and against each class.")  # fmt: skip
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:

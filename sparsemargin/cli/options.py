@@ -1,4 +1,4 @@
-"""What the commands' options have in common."""
+"""What the commands' options have in common, and those that several of them have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Option(click.Option):
     """An option that --help lists in a section."""
 
-    def __init__(self, *args: Any, section: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, section: str = "General", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
 
@@ -60,6 +60,11 @@ class Size(click.ParamType):
         return size
 
 
+def option(section: str, *names: str, **settings: Any) -> Decorator:
+    """An option that --help lists in a section."""
+    return click.option(*names, cls=Option, section=section, **settings)
+
+
 def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
     def callback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.meta[key] = value
@@ -90,8 +95,8 @@ def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], cli
     indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        for option in _GENERAL:
-            function = option(function)
+        for general in _GENERAL:
+            function = general(function)
         return click.command(name, cls=Command, epilog=f"\b\nExamples:\n{indented}")(function)
 
     return decorate
@@ -114,13 +119,57 @@ TOP_K = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 
 
-def choice(section: str, *names: str, values: dict[str, Any], default: str, help: str) -> Decorator:
-    """An option that takes one of some words, each of which stands for a value."""
-
-    def callback(ctx: click.Context, param: click.Parameter, value: str) -> Any:
-        return values[value]
-
-    return click.option(
-        *names, cls=Option, section=section, type=click.Choice(list(values)), default=default,
-        show_default=True, callback=callback, help=help,
+def dictionary_option(section: str) -> Decorator:
+    """The option that names a dictionary."""
+    return option(
+        section, "--dictionary", metavar="FILE", type=PATH,
+        help="Names of the features: one a line, in the order of their indices, or name<TAB>number "
+        "counted from 0.",
     )  # fmt: skip
+
+
+# --------------------------------------------------------------- how svmlight text is read
+
+READING = "Reading"
+
+_ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
+
+
+def _zero_based(auto: str) -> Decorator:
+    return option(
+        READING, "--zero-based", type=click.Choice(list(_ZERO_BASED)), default="auto",
+        show_default=True, callback=lambda ctx, param, value: _ZERO_BASED[value],
+        help=f"Whether indices count from 0; auto: {auto}",
+    )  # fmt: skip
+
+
+ZERO_BASED = _zero_based("if index 0 occurs.")
+
+#: For commands that a model tells how its features are numbered.
+ZERO_BASED_UNLESS_KNOWN = _zero_based(
+    "as in the model's own files, or from 1 if it has learned from none."
+)
+
+N_FEATURES = option(
+    READING, "--n-features", type=click.IntRange(min=1), metavar="N", help="Refuse indices beyond."
+)
+HASH_BITS = option(
+    READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
+    help="Hash indices to 2^N features.",
+)  # fmt: skip
+SINGLE = option(
+    READING, "--float32/--float64", "single", default=False,
+    help="Type of the values, and of what is made of them.  [default: float64]",
+)  # fmt: skip
+POSITIVE = option(
+    READING, "--positive", metavar="LABEL",
+    help="Tell this label from all others, in rows of one label or of several.",
+)  # fmt: skip
+MULTILABEL = option(
+    READING, "--multilabel", is_flag=True,
+    help="Rows have any number of labels, separated by commas, each of which is learned.",
+)  # fmt: skip
+N_JOBS = option(
+    READING, "--n-jobs", "--threads", "n_jobs", type=click.IntRange(min=1), metavar="N",
+    help="Threads that read.  [default: 2]",
+)  # fmt: skip

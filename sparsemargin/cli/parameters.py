@@ -9,20 +9,20 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.options import Option
+from sparsemargin.cli.options import option
 from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.models._limits import CALLABLE, FLAG, NONE, Limit
 
-# --init, --quiet and --threads see to these; of a history no command tells.
-_ELSEWHERE = {"warm_start", "verbose", "n_jobs", "keep_history"}
+# --init-model, --quiet and --n-jobs see to the first of these; streams can't do the others.
+_ELSEWHERE = {
+    "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol"
+}  # fmt: skip
 
-# Taken only to be refused, with the reason and the way out: streams can't do it.
-_REFUSED_BY_STREAMS = {"max_corrections", "soft_margin", "tol"}
+_ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-_RENAMED = {"max_iter": "--epochs", "random_state": "--seed"}
-
-_WORD_FOR_NONE = {"max_iter": "until"}
+# What --epochs was told where there is to be no end but the last correction.
+_OTHER_NONE = {"max_iter": "until"}
 
 # Narrower in streams, which can't end within an epoch.
 _RANGES = {"max_iter": "a whole number from 1"}
@@ -55,8 +55,7 @@ _HELP = {
     "kernel": "What takes the place of the dot products; needs --max-support. No text has one "
     "that is precomputed.",
     "margin": "Rows with less are corrected, in units of w.x.",
-    "max_corrections": "Corrections to stop after.",
-    "max_iter": "Passes over the rows; until: until one makes no correction.",
+    "max_iter": "Passes over the rows; none, or until: until one makes no correction.",
     "max_support": "Rows that the pool of a kernel may hold; needed, as it bounds the memory.",
     "max_updates": "Mistakes that change the matrix, which bounds the memory.",
     "multi_class": "More than two classes: ovr: each against the rest; joint: the true one against "
@@ -67,10 +66,8 @@ _HELP = {
     "radius": "Largest 2-norm of a row; needed.",
     "random_state": "Seed of the random order of rows.",
     "shuffle": "Take the rows of further epochs in random order.",
-    "soft_margin": "Value of each row's own feature.",
     "solver": "How the matrix is kept.",
     "sparse_updates": "Let the matrix change on some mistakes only.",
-    "tol": "How near to the largest margin to come.",
     "when_full": "What to do where a row would join a full pool: end, or pass it over.",
 }
 
@@ -81,7 +78,7 @@ ALL_PARAMETERS = tuple(_HELP)
 
 def option_name(parameter: str) -> str:
     """The option that a parameter is."""
-    return _RENAMED.get(parameter, f"--{parameter.replace('_', '-')}")
+    return f"--{parameter.replace('_', '-')}"
 
 
 def parameters_of(algorithm: str) -> list[str]:
@@ -124,8 +121,7 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
         if text is None or text == ():
             continue
         if parameter not in known:
-            shown = set(known) - _REFUSED_BY_STREAMS
-            has = ", ".join(map(option_name, _in_order(shown)))
+            has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
                 f"{option_name(parameter)} is no option of --algo {algorithm or DEFAULT_ALGORITHM},"
                 f" which has {has}."
@@ -134,10 +130,9 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     return chosen
 
 
-def word_for(parameter: str, value: str) -> str:
+def word_for(value: str) -> str:
     """What the command line calls a value that the library writes as this."""
-    none = _WORD_FOR_NONE.get(parameter, "none")
-    return {"None": none, "True": "yes", "False": "no"}.get(value, value)
+    return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
 
 def _in_order(parameters: Any) -> list[str]:
@@ -149,11 +144,10 @@ def _in_order(parameters: Any) -> list[str]:
 
 def _option(parameter: str, owners: list[str]) -> Callable[..., Any]:
     name, settings = option_name(parameter), _settings_of(parameter, owners)
-    declaration = f"{name}/--no-{name[2:]}" if settings.get("is_flag") else name
-    return click.option(
-        declaration, parameter, cls=Option, section="Learning", help=_help(parameter, owners),
-        hidden=parameter in _REFUSED_BY_STREAMS, **settings,
-    )  # fmt: skip
+    names = [f"{name}/--no-{name[2:]}" if settings.get("is_flag") else name]
+    if parameter in _ALIASES:
+        names.append(_ALIASES[parameter])
+    return option("Learning", *names, parameter, help=_help(parameter, owners), **settings)
 
 
 def _help(parameter: str, owners: list[str]) -> str:
@@ -184,13 +178,13 @@ def _default(parameter: str, algorithm: str) -> str:
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
     default = inspect.signature(ALGORITHMS[algorithm][0]).parameters[parameter].default  # type: ignore[index]
-    return word_for(parameter, f"{default:.6g}" if isinstance(default, float) else str(default))
+    return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
 def _metavars(parameter: str, limit: Limit) -> Iterator[str]:
     """What a limit lets one write, in words."""
     if limit is NONE:
-        yield word_for(parameter, "None")
+        yield word_for("None")
     elif limit is FLAG:
         yield from ("yes", "no")
     elif limit is CALLABLE:
@@ -222,7 +216,7 @@ def _readings(parameter: str, text: Any) -> Iterator[Any]:
     if isinstance(text, bool):
         yield text
         return
-    if text == word_for(parameter, "None"):
+    if text in ("none", _OTHER_NONE.get(parameter)):
         yield None
     if text in ("yes", "no"):
         yield text == "yes"

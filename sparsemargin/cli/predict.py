@@ -10,15 +10,24 @@ from typing import Any
 import click
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.cli.options import FILES, MODEL, PATH, THRESHOLD, TOP_K, make_command
-from sparsemargin.cli.outputs import STANDARD_OUTPUT, check_kept, is_on_terminal, opened_output
-from sparsemargin.cli.progress import reading_progress
-from sparsemargin.cli.reading import (
-    THREADS,
-    ZERO_BASED_UNLESS_KNOWN,
+from sparsemargin.cli.display import reading_progress
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    check_apart,
+    is_on_terminal,
     named_sources,
-    read_for,
+    opened_output,
     text_sources,
+)
+from sparsemargin.cli.options import (
+    FILES,
+    MODEL,
+    N_JOBS,
+    PATH,
+    THRESHOLD,
+    TOP_K,
+    ZERO_BASED_UNLESS_KNOWN,
+    make_command,
 )
 from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
@@ -37,33 +46,17 @@ sparsemargin predict topics.model test.svm --top-k 3
 @make_command("predict", _EXAMPLES)
 @MODEL
 @FILES
-@click.option(
-    "-o",
-    "--output",
-    default=STANDARD_OUTPUT,
-    metavar="FILE",
-    type=PATH,
-    help="Instead of standard output.",
-)
-@click.option(
-    "--scores",
-    is_flag=True,
-    help="Print decision values beside the labels, separated by tabs, below a line with the "
-    "classes they speak for.",
-)
+@click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
+              help="Instead of standard output.")  # fmt: skip
+@click.option("--scores", is_flag=True,
+              help="Print decision values beside the labels, separated by tabs, below a line with "
+              "the classes they speak for.")  # fmt: skip
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
-@THREADS
+@N_JOBS
 def command(
-    model: str,
-    files: tuple[str, ...],
-    output: str,
-    scores: bool,
-    threshold: float | None,
-    top_k: int | None,
-    zero_based: Any,
-    threads: int | None,
+    model: str, files: tuple[str, ...], output: str, scores: bool, n_jobs: int | None, **how: Any
 ) -> None:
     """Print a label for every row of svmlight files, one a line.
 
@@ -72,24 +65,20 @@ def command(
     learned count for nothing.
     """  # fmt: skip
     sources = text_sources(files)
-    check_kept([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
+    check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     learner = load_learner(model)
-    predictor = Predictor(
-        learner, sources, zero_based=zero_based, n_threads=threads_for(threads),
-        threshold=threshold, top_k=top_k,
-    )  # fmt: skip
+    predictor = Predictor(learner, sources, n_threads=threads_for(n_jobs), **how)
     texts = _texts(learner, scores)
     lines = _scores_of(texts) if scores else _labels_of(texts)
-    corpus, shown = predictor.corpus, not is_on_terminal(output)
+    corpus, seen = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
-    with opened_output(output) as file, reading_progress(corpus, shown=shown) as report:
+    with opened_output(output) as file, reading_progress(corpus, seen=seen) as report:
         if scores:
             file.write(_header(learner, texts))
-        with read_for(learner):
-            for predicted in predictor.blocks():
-                file.write(lines(predicted))
-                n_rows += predicted.block.n_rows
-                report(predicted.block)
+        for predicted in predictor.blocks():
+            file.write(lines(predicted))
+            n_rows += predicted.block.n_rows
+            report(predicted.block)
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 

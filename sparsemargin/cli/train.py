@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 import click
+import numpy as np
 
-from sparsemargin.cli.errors import INTERRUPTED, failure_of
-from sparsemargin.cli.feature_names import check_dictionary, dictionary_option, feature_names
-from sparsemargin.cli.options import FILES, JSON, PATH, Option, Size, make_command
-from sparsemargin.cli.parameters import algorithm_options
-from sparsemargin.cli.progress import learning_progress
-from sparsemargin.cli.reading import (
-    HASH_BITS,
-    MULTILABEL,
-    N_FEATURES,
-    POSITIVE,
-    SINGLE,
-    THREADS,
-    ZERO_BASED,
-    read_for,
+from sparsemargin.cli.app import INTERRUPTED, failure_of
+from sparsemargin.cli.display import (
+    learning_progress,
+    lines_of_facts,
+    percent,
+    size_in_words,
+    some,
+)
+from sparsemargin.cli.files import (
+    check_apart,
+    check_dictionary,
+    check_output,
+    feature_names,
+    named_sources,
     text_sources,
 )
-from sparsemargin.cli.train_dask import (
-    check_on_dask,
-    dask_options,
-    learner_on_dask,
-    nothing_to_resume,
+from sparsemargin.cli.options import (
+    FILES,
+    HASH_BITS,
+    JSON,
+    MULTILABEL,
+    N_FEATURES,
+    N_JOBS,
+    PATH,
+    POSITIVE,
+    READING,
+    SINGLE,
+    ZERO_BASED,
+    Size,
+    dictionary_option,
+    is_quiet,
+    make_command,
+    option,
 )
-from sparsemargin.cli.train_files import check_cache_beside, check_files
-from sparsemargin.cli.train_settings import settings_of
-from sparsemargin.cli.train_summary import figures_of, tell
+from sparsemargin.cli.parameters import (
+    ALL_PARAMETERS,
+    DEFAULTS,
+    algorithm_options,
+    chosen_parameters,
+    labels_given,
+    option_name,
+)
 from sparsemargin.io.fit import learn_svmlight
-from sparsemargin.io.model_files import save_model, set_aside
+from sparsemargin.io.labels import label_text
+from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
+from sparsemargin.io.report import bytes_read, speed
+from sparsemargin.io.row_cache import default_cache_path
+from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM, Learner
 
@@ -53,99 +76,59 @@ sparsemargin train more.svm -o news.model --init news.model
 sparsemargin train part-*.svm -o news.model --dask tcp://host:8786 --algo alma
 """
 
-_LEARNING, _MODEL = "Learning", "Model"
+_LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
+
+# What goes on where one process reads all files.
+_NOT_ON_DASK = {
+    "init_model": "--init-model", "cache_beside": "--cache-beside", "n_jobs": "--n-jobs"
+}  # fmt: skip
+
+#: What learns, and is told whom to report to.
+_Learn = Callable[[Callable[[Moment], None]], Learner]
 
 
 @make_command("train", _EXAMPLES)
 @FILES
-@click.option(
-    "-o",
-    "--output",
-    cls=Option,
-    section=_MODEL,
-    required=True,
-    metavar="MODEL",
-    type=PATH,
-    help="Where the model goes; one that is there is replaced.",
-)
-@click.option(
-    "--init",
-    cls=Option,
-    section=_MODEL,
-    metavar="MODEL",
-    type=PATH,
-    help="Go on from this model, with its algorithm, settings and features.",
-)
-@click.option(
-    "--readable",
-    cls=Option,
-    section=_MODEL,
-    metavar="FILE",
-    type=PATH,
-    help="Write the weights as text, too.",
-)
+@option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=PATH,
+        help="Where the model goes; one that is there is replaced.")  # fmt: skip
+@option(_MODEL, "--init-model", "--init", "init_model", metavar="MODEL", type=PATH,
+        help="Go on from this model, with its algorithm, settings and features.")  # fmt: skip
+@option(_MODEL, "--readable", metavar="FILE", type=PATH, help="Write the weights as text, too.")
 @dictionary_option(_MODEL)
-@click.option(
-    "--algo",
-    cls=Option,
-    section=_LEARNING,
-    type=click.Choice(list(ALGORITHMS)),
-    help=f"[default: {DEFAULT_ALGORITHM}]",
-)
+@option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
+        help=f"[default: {DEFAULT_ALGORITHM}]")  # fmt: skip
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES
 @HASH_BITS
 @POSITIVE
 @MULTILABEL
-@click.option(
-    "--classes",
-    cls=Option,
-    section="Reading",
-    metavar="A,B,...",
-    help="All labels there are; needed where standard input has one late.",
-)
+@option(READING, "--classes", metavar="A,B,...",
+        help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
-@click.option(
-    "--cache",
-    cls=Option,
-    section="Reading",
-    metavar="FILE",
-    type=PATH,
-    help="Keep the rows in binary here, for further epochs and runs; beside the first file where "
-    "there is more than one epoch.",
-)
-@click.option(
-    "--cache-beside",
-    is_flag=True,
-    cls=Option,
-    section="Reading",
-    help="Keep them beside the first file in any case.",
-)
-@click.option(
-    "--memory-limit",
-    cls=Option,
-    section="Reading",
-    type=Size(),
-    default="1G",
-    show_default=True,
-    metavar="SIZE",
-    help="What the weights, or a kernel's rows, may take.",
-)
-@THREADS
-@dask_options
+@option(READING, "--cache", metavar="PATH", type=PATH,
+        help="Keep the rows in binary here, for further epochs and runs; beside the first file "
+        "where there is more than one epoch.")  # fmt: skip
+@option(READING, "--cache-beside", is_flag=True,
+        help="Keep them beside the first file in any case.")  # fmt: skip
+@option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
+        help="What the weights, or a kernel's rows, may take.")  # fmt: skip
+@N_JOBS
+@option(_DASK, "--dask", metavar="ADDRESS",
+        help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch on "
+        "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
+        "of what they came to, which is written to MODEL; 5 epochs unless told. --cache is then a "
+        "folder on each worker.")  # fmt: skip
+@option(_DASK, "--mixing", type=click.Choice(["uniform", "errors"]),
+        help="Whether all files weigh the same in a mixture, or as much as the corrections they "
+        "made.  [default: uniform]")  # fmt: skip
+@option(_DASK, "--resume", is_flag=True,
+        help="Go on from the last mixture in MODEL, if there is one.")  # fmt: skip
 @JSON
 def command(
-    files: tuple[str, ...],
-    output: str,
-    readable: str | None,
-    dictionary: str | None,
-    as_json: bool,
-    dask: str | None,
-    mixing: str | None,
-    resume: bool,
-    **options: Any,
-) -> None:
+    files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
+    as_json: bool, dask: str | None, **options: Any,
+) -> None:  # fmt: skip
     """Learn from svmlight files, once through for each epoch.
 
     FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on, the
@@ -154,22 +137,25 @@ def command(
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
-    check_on_dask(options, dask, mixing, resume)
-    check = partial(check_files, output=output, readable=readable, dictionary=dictionary)
+    _check_dask(dask, options)
+    resume, is_told = options["resume"], options["max_iter"] is not None
+    mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
+    init, settings = options["init_model"], _settings(options)
+    sources = [] if dask is not None else text_sources(files)
+    _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     if dask is None:
-        learn = _learner_here(files, options, check, output, readable)
+        learn = _learn_here(files, settings)
     else:
-        check([], init=None, cache=None)
-        learn = learner_on_dask(files, options, output, dask=dask, mixing=mixing, resume=resume)
-    if dictionary is not None:
-        check_dictionary(dictionary)
-    with learning_progress() as shown, _noting_interruption() as interrupted:
-        watch = _Watch(shown)
+        if not is_told:
+            del settings["max_iter"]
+        learn = _learn_on_dask(files, output, {"client": dask, **mixing, **settings})
+    with learning_progress() as show, _noting_interruption() as interrupted:
+        watch = _Watch(show)
         learner = learn(watch)
     if watch.moment is None:
         if not resume or interrupted:
             raise KeyboardInterrupt
-        click.echo(nothing_to_resume(output, learner), err=True)
+        click.echo(_nothing_to_resume(output, learner), err=True)
         return
     # The workers' mixtures have been saved one after the other.
     if dask is None:
@@ -177,78 +163,162 @@ def command(
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
-    tell(figures_of(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
+    _tell(_figures(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
 
-def _learner_here(
-    files: tuple[str, ...],
-    options: dict[str, Any],
-    check: Callable[..., None],
-    output: str,
-    readable: str | None,
-) -> Callable[[Callable[[Moment], None]], Learner]:
-    """What learns from files in this process, and is told whom to report to."""
-    sources = text_sources(files)
-    check(sources, init=options["init"], cache=options["cache"])
-    settings = settings_of(options)
-    check_cache_beside(sources, settings, output, readable)
-
-    def learn(report: Callable[[Moment], None]) -> Learner:
-        with read_for(settings.get("init_model")):
-            return learn_svmlight(files, report=report, **settings)
-
-    return learn
+# ---------------------------------------------------------------------------------- settings
 
 
-def _save(learner: Learner, output: str) -> str:
-    """Where the model has been saved: where it can't be at `output`, a terminal is asked.
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options ask of the library: arguments of `learn_svmlight`.
 
     Raises
     ------
-    OSError
-        If it is nowhere that was named; tells where it is then.
+    click.UsageError
+        If options contradict each other.
+    OSError, ValueError
+        If the model to go on from can't be read.
     """
+    given = {name: options.pop(name) for name in ALL_PARAMETERS}
+    init, algo, single = options.pop("init_model"), options.pop("algo"), options.pop("single")
+    cache, beside = options.pop("cache"), options.pop("cache_beside")
+    if cache is not None and beside:
+        raise click.UsageError("--cache PATH and --cache-beside are two places for one cache.")
+    classes = options.pop("classes")
+    return {
+        **(_new(algo, given) if init is None else _going_on(init, algo, given, options)),
+        **options,
+        "dtype": np.float32 if single else np.float64,
+        "cache": cache or beside or None,
+        "classes": None if classes is None else labels_given(classes.split(",")),
+    }
+
+
+def _new(algo: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    filled = {name: DEFAULTS.get(name) if text is None else text for name, text in given.items()}
+    return {"algo": algo, **chosen_parameters(algo, filled)}
+
+
+def _going_on(
+    init: str, algo: str | None, given: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """A model's own settings, but for the number of epochs."""
+    epochs = given.pop("max_iter") or DEFAULTS["max_iter"]
+    features = {name: options.pop(name) for name in ("n_features", "hash_bits")}
+    for name, value in {"algo": algo, **given, **features}.items():
+        if value is not None and value != ():
+            raise click.UsageError(
+                f"{option_name(name)} can't be changed: --init-model {init} goes on with the "
+                "model's own settings."
+            )
+    learner = load_learner(init)
+    if options["zero_based"] != "auto" and hasattr(learner, "_reading"):
+        raise click.UsageError(
+            f"--zero-based can't be changed: --init-model {init} has learned from files, and knows "
+            "how their indices count."
+        )
+    return {"init_model": learner, **chosen_parameters(None, {"max_iter": epochs})}
+
+
+def _check_files(
+    sources: Sequence[Source], settings: dict[str, Any], output: str, readable: str | None, *,
+    dictionary: str | None, init: str | None,
+) -> None:  # fmt: skip
+    """Refuse files that can't be made or read, or would replace each other."""
+    # Without sources workers read the files, and make the caches.
+    cache = settings["cache"] if sources else None
+    is_beside = bool(sources) and _keeps_rows_beside(sources, settings)
+    if is_beside:
+        cache = str(default_cache_path([source.name for source in sources]))
+    extra = [("--readable", readable), ("--cache", cache)]
+    read = [("--dictionary", dictionary), *named_sources(sources, "FILE")]
+    check_apart([("-o", output), *extra], read)
+    # The model itself may go on in place.
+    check_apart(extra, [("--init-model", init)])
+    for path in filter(None, (output, readable)):
+        check_output(path)
+    if cache is not None:
+        _check_cache(cache, is_beside=is_beside)
+    if dictionary is not None:
+        check_dictionary(dictionary)
+
+
+def _keeps_rows_beside(sources: Sequence[Source], settings: dict[str, Any]) -> bool:
+    """Whether there is to be a cache beside the first file."""
+    cache = settings["cache"]
+    if isinstance(cache, str) or (cache is None and settings["max_iter"] == 1):
+        return False
+    return all(source.rereadable for source in sources)
+
+
+def _check_cache(path: str, *, is_beside: bool) -> None:
+    """Find out whether a cache can be made; one that is there may be good as it is, in a folder
+    that can't be written to."""
+    if os.path.isfile(path):
+        return
     try:
-        save_model(learner, output)
+        check_output(path)
     except OSError as error:
-        if sys.stdin.isatty() and sys.stderr.isatty():
-            failure_of(error, "train").show()
-            with suppress(click.Abort):
-                return _save(learner, click.prompt("Another file for the model", err=True))
-        set_aside(learner, output, error)
-        raise
-    return output
+        if not is_beside:
+            raise
+        raise OSError(
+            f"{path}: the rows can't be kept here: {error.strerror or error}. Pass --cache PATH, "
+            "which keeps them elsewhere."
+        ) from None
 
 
-def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
-    """Those of the features; of a kernel's rows there are none but their numbers."""
-    if dictionary is None and learner._has_pool:
-        return None
-    return feature_names(learner, dictionary)
+def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
+    """Refuse options that don't go together."""
+    for name in ("mixing", "resume"):
+        if dask is None and options[name]:
+            raise click.UsageError(
+                f"--{name} is of learning on several machines: pass --dask ADDRESS."
+            )
+    for key, name in _NOT_ON_DASK.items():
+        if dask is not None and options[key]:
+            raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
+
+
+# ---------------------------------------------------------------------------------- learning
+
+
+def _learn_here(files: tuple[str, ...], settings: dict[str, Any]) -> _Learn:
+    """By this process."""
+    return lambda report: learn_svmlight(files, report=report, **settings)
+
+
+def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
+    """By the workers of a cluster."""
+    from sparsemargin.distributed._fit import learn_distributed
+
+    settings["cache_dir"] = settings.pop("cache")
+    del settings["n_jobs"]
+    if settings["mixing"] is None:
+        del settings["mixing"]
+    return lambda report: learn_distributed(
+        list(files), checkpoint=output, report=report, **settings
+    )
+
+
+def _nothing_to_resume(output: str, learner: Learner) -> str:
+    """What to tell of a fit that has come to its end before."""
+    has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
+    why = "The last made no correction." if has_settled else "Pass more --epochs."
+    return f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
 
 
 class _Watch:
     """Keeps the last moment; None: no block of rows has been learned from."""
 
-    def __init__(self, shown: Callable[[Moment], None]) -> None:
-        self._shown = shown
+    def __init__(self, show: Callable[[Moment], None]) -> None:
+        self._show = show
         self.moment: Moment | None = None
 
     def __call__(self, moment: Moment) -> None:
         self.moment = moment
-        self._shown(moment)
-
-
-@contextmanager
-def _noting_model(output: str) -> Iterator[None]:
-    """Let errors tell that the model is there all the same."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"The model has been saved: {output}")
-        raise
+        self._show(moment)
 
 
 @contextmanager
@@ -267,3 +337,86 @@ def _noting_interruption() -> Iterator[list[Any]]:
         yield noted
     finally:
         warnings.showwarning = show
+
+
+# ----------------------------------------------------------------------------------- the end
+
+
+def _save(learner: Learner, output: str) -> str:
+    """Where the model has been saved: where it can't be at `output`, a terminal is asked.
+
+    Raises
+    ------
+    OSError
+        If it is nowhere that was named; tells where it is then.
+    """
+    try:
+        save_model(learner, output)
+    except OSError as error:
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            failure_of(error).show()
+            with suppress(click.Abort):
+                return _save(learner, click.prompt("Another file for the model", err=True))
+        set_aside(learner, output, error)
+        raise
+    return output
+
+
+@contextmanager
+def _noting_model(output: str) -> Iterator[None]:
+    """Let errors tell that the model is there all the same."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"The model has been saved: {output}")
+        raise
+
+
+def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
+    """Those of the features; of a kernel's rows there are none but their numbers."""
+    if dictionary is None and learner._has_pool:
+        return None
+    return feature_names(learner, dictionary)
+
+
+def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool) -> dict[str, Any]:
+    """What there is to tell, as JSON has it; the rows are those of the last epoch."""
+    mistakes = moment.mistakes
+    support = {}
+    if hasattr(learner, "n_passed_over_"):
+        support["support_rows"] = learner._space.n_support
+        support["passed_over"] = int(np.sum(learner.n_passed_over_))
+    return {
+        "model": output,
+        "model_bytes": os.path.getsize(output),
+        "classifier": learner.classifier,
+        "classes": [label_text(label) for label in learner.classes_.tolist()],
+        "rows": moment.rows,
+        "features": learner.n_features_in_,
+        "corrections": moment.corrections,
+        **support,
+        "mistakes": mistakes,
+        "one_step_ahead_error": None if mistakes is None else mistakes / moment.rows,
+        "epochs": moment.epoch,
+        "seconds": moment.seconds,
+        "bytes": bytes_read(moment),
+        "mb_per_second": speed(moment),
+        "interrupted": interrupted,
+    }
+
+
+def _tell(figures: dict[str, Any], as_json: bool) -> None:
+    """Print the figures: as JSON, or for people unless they want to be left alone."""
+    if as_json:
+        click.echo(json.dumps(figures))
+        return
+    if is_quiet():
+        return
+    counts = ("rows", "epochs", "features", "corrections", "support_rows", "passed_over")
+    facts = {name.replace("_", " "): f"{figures[name]:,}" for name in counts if name in figures}
+    facts["classes"] = some(figures["classes"])
+    if figures["one_step_ahead_error"] is not None:
+        facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"])
+    facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"
+    facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
+    click.echo(lines_of_facts(facts), err=True)

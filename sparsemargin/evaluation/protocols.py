@@ -1,17 +1,17 @@
-"""How algorithms are compared: on the same random splits, and over the epochs of one run."""
+"""How algorithms are compared: on the same random splits, by settings, and by Wilcoxon's test."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from scipy.stats import wilcoxon
 from sklearn.model_selection import ShuffleSplit, check_cv, cross_validate
-from sklearn.utils import check_random_state, shuffle
 
 from sparsemargin.estimators._sparse import check_sparse
 
@@ -41,22 +41,50 @@ class SplitResults(NamedTuple):
     fit_seconds: NDArray[np.float64]
 
 
-class EpochCurve(NamedTuple):
-    """A run over epochs, as `learning_curve_over_epochs` gives it; arrays of shape (n_epochs,).
+class Selection(NamedTuple):
+    """Two ways to choose among settings, as `select_setting` gives them.
 
     Attributes
     ----------
-    epochs : ndarray, int64
-        After how many epochs the other two were taken.
-    mistakes : ndarray, float64
-        `n_corrections_` by then, over all classes; NaN where the estimator does not count them.
-    test_errors : ndarray, float64
-        Fraction of the test rows that is misclassified, in [0, 1].
+    best_on_test : str
+        The setting of least mean test error, the first of equal ones.
+    best : SplitResults
+        Its results: what papers print. They flatter, since the test rows chose it.
+    chosen : list of str
+        For each split the setting of least error in cross-validation on its training part.
+    cross_validated : SplitResults
+        The results, for each split, of the one chosen there: an estimate of what a user gets.
+        `fit_seconds` are those of the final fit alone.
+    results : dict of str to SplitResults
+        Of all settings.
+    cv_errors : ndarray of shape (n_splits, n_settings), float64
+        Mean errors in cross-validation, in [0, 1].
     """
 
-    epochs: NDArray[np.int64]
-    mistakes: NDArray[np.float64]
-    test_errors: NDArray[np.float64]
+    best_on_test: str
+    best: SplitResults
+    chosen: list[str]
+    cross_validated: SplitResults
+    results: dict[str, SplitResults]
+    cv_errors: NDArray[np.float64]
+
+
+class PairedComparison(NamedTuple):
+    """How the errors of two algorithms differ, as `wilcoxon_signed_rank` gives it.
+
+    Attributes
+    ----------
+    mean_difference : float
+        First less second, in the unit of the errors: negative where the first errs less.
+    p_value : float
+        Two-sided.
+    n_different : int
+        Pairs that differ; the others have no say in the p-value.
+    """
+
+    mean_difference: float
+    p_value: float
+    n_different: int
 
 
 def random_splits(
@@ -170,80 +198,141 @@ def compare_on_splits(
     pairs = list_splits(splits, X, y)
     results = {}
     for name, estimator in estimators.items():
-        results[name] = _run_on(pairs, estimator, X, y, n_jobs, verbose)
+        with ended_by_ctrl_c():
+            found = cross_validate(
+                estimator, X, y, cv=pairs, scoring=measure, n_jobs=n_jobs,
+                verbose=max(0, verbose - 1), error_score="raise",
+            )  # fmt: skip
+        results[name] = SplitResults(
+            found["test_error"], found["test_mistakes"].astype(float), found["fit_time"]
+        )
         if verbose:
-            print(_summary(name, results[name]))
+            errors, mistakes, seconds = results[name]
+            print(
+                f"{name}: test error {errors.mean():.2%}, mistakes {mistakes.mean():.1f}, "
+                f"splits {len(errors)}, fits {seconds.sum():.1f} s"
+            )
     return results
 
 
-def learning_curve_over_epochs(
-    estimator: Any,
+def select_setting(
+    candidates: Mapping[str, Any],
     X: Any,
     y: Any,
-    X_test: Any,
-    y_test: Any,
+    splits: Any,
     *,
-    epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20),
-    shuffle_rows: bool = False,
-    random_state: Any = None,
-) -> EpochCurve:
-    """Mistakes and test error of one run, after some of its epochs.
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Selection:
+    """Choose among settings of an algorithm by the test set, and by the training sets alone.
 
-    Figure 2 of Brotto, Gentile & Vitale (2007), whose epochs are the default. The run learns by
-    `partial_fit`, one call for each epoch.
+    Brotto, Gentile & Vitale (2007) print for each algorithm the setting that is best on the test
+    set (Tables 1 and 2), c among 0, 0.2, ..., 0.8 and a over a wide range. Beside it stands here
+    what cross-validation on each training part chooses, the test part unseen.
 
     Parameters
     ----------
-    estimator : classifier with `partial_fit`
-        A clone of it learns. Its own `max_iter` and `shuffle` do not apply.
-    X, X_test : {sparse matrix, array-like} of shape (n_samples, n_features)
-    y, y_test : array-like of shape (n_samples,)
-        All classes have to occur in y.
-    epochs : sequence of int, default=(1, 2, 3, 5, 10, 15, 20)
-        Rising.
-    shuffle_rows : bool, default=False
-        Whether every epoch takes the rows in a new random order instead of the given one.
-    random_state : int, RandomState or None, default=None
-        Of these orders; the estimator has its own.
+    candidates : dict of str to classifier
+        The settings, by name. Where several are equally good the first is taken, so put the
+        simplest first.
+    X, y, splits, n_jobs
+        As for `compare_on_splits`; a fixed training and test set is a single split.
+    cv : int or cross-validation splitter, default=5
+        Within each training part, the same folds for all candidates; a number stands for
+        stratified folds of its rows as they come.
+    verbose : int, default=0
+        As for `compare_on_splits`.
 
     Returns
     -------
-    EpochCurve
+    Selection
 
     Raises
     ------
     ValueError
-        If `epochs` do not rise from 1 or more, y has one class only, the estimator
-        has no `partial_fit`, or a fit fails.
+        If there is no candidate or no split, or a fit fails.
+    KeyboardInterrupt
+        On Ctrl-C.
 
     Examples
     --------
     >>> from sparsemargin import PNormPerceptron
     >>> from sparsemargin.datasets import make_alma_target
-    >>> X, y, X_test, y_test, _ = make_alma_target(200, 200, random_state=0)
-    >>> model = PNormPerceptron(p=6, hypothesis="last")
-    >>> curve = learning_curve_over_epochs(model, X, y, X_test, y_test, epochs=[1, 3, 9])
-    >>> bool((np.diff(curve.mistakes) >= 0).all())
+    >>> from sparsemargin.evaluation import random_splits
+    >>> X, y, *_ = make_alma_target(300, 1, random_state=0)
+    >>> splits = random_splits(300, train_size=200, test_size=100, n_splits=4, random_state=0)
+    >>> grid = {f"p = {p}": PNormPerceptron(p=p, shuffle=False) for p in (2, 4, 8)}
+    >>> found = select_setting(grid, X, y, splits)
+    >>> bool(found.best.test_errors.mean() <= found.cross_validated.test_errors.mean())
     True
     """
-    stops = _check_epochs(epochs)
-    check_sparse(X)
-    if not hasattr(estimator, "partial_fit"):
-        raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")
-    model, random = clone(estimator), check_random_state(random_state)
-    classes, measured = np.unique(y), []
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
-    for epoch in range(1, int(stops[-1]) + 1):
-        rows, labels = shuffle(X, y, random_state=random) if shuffle_rows else (X, y)
-        model.partial_fit(rows, labels, classes=classes)
-        if epoch in stops:
-            measured.append(_measure(model, X_test, y_test))
-    return EpochCurve(
-        stops,
-        np.array([measure["mistakes"] for measure in measured]),
-        np.array([measure["error"] for measure in measured]),
-    )
+    pairs = list_splits(splits, X, y)
+    results = compare_on_splits(candidates, X, y, pairs, n_jobs=n_jobs, verbose=verbose)
+    folds = [_folds_within(train, y, cv) for train, _ in pairs]
+    on_folds = compare_on_splits(
+        {f"{name}, in cross-validation": candidate for name, candidate in candidates.items()},
+        X, y, list(chain.from_iterable(folds)), n_jobs=n_jobs, verbose=verbose,
+    )  # fmt: skip
+    ends = np.cumsum([len(parts) for parts in folds])[:-1]
+    cv_errors = np.array([
+        [_mean_error(part) for part in np.split(measured.test_errors, ends)]
+        for measured in on_folds.values()
+    ]).T  # fmt: skip
+    names = list(results)
+    best = min(names, key=lambda name: _mean_error(results[name].test_errors))
+    chosen = [names[i] for i in cv_errors.argmin(axis=1)]
+    return Selection(best, results[best], chosen, _pick(results, chosen), results, cv_errors)
+
+
+def wilcoxon_signed_rank(errors: ArrayLike, other_errors: ArrayLike) -> PairedComparison:
+    """Wilcoxon's signed-rank test of two algorithms on the same splits.
+
+    By `scipy.stats.wilcoxon`, the test of Brotto, Gentile & Vitale (2007), Table 1.
+
+    Parameters
+    ----------
+    errors, other_errors : array-like of shape (n_splits,)
+        `SplitResults.test_errors` or any other figures, in the same order of splits.
+
+    Returns
+    -------
+    PairedComparison
+
+    Raises
+    ------
+    ValueError
+        If the two are not vectors of finite numbers of one length.
+
+    Notes
+    -----
+    Pairs without a difference are left out, as Wilcoxon did; where no other is left, the p-value
+    is 1. Errors on a small test set take few values, so many differences tie. They share the mean
+    of their ranks, and to be found equal in spite of rounding they are rounded to 12 decimals.
+
+    Random splits of one data set share rows, so the differences are not independent, as the test
+    takes them to be: with enough splits any difference becomes significant. The p-value tells
+    whether the splits at hand are enough to see a difference between the algorithms on this data
+    set, not whether it would be seen on fresh data.
+
+    Examples
+    --------
+    >>> comparison = wilcoxon_signed_rank([0.1, 0.2, 0.1, 0.3, 0.2], [0.2, 0.2, 0.3, 0.6, 0.6])
+    >>> comparison.p_value, comparison.n_different
+    (0.125, 4)
+    >>> wilcoxon_signed_rank([0.1, 0.2], [0.1, 0.2])
+    PairedComparison(mean_difference=0.0, p_value=1.0, n_different=0)
+    """
+    first, second = _check_errors("errors", errors), _check_errors("other_errors", other_errors)
+    if len(first) != len(second):
+        raise ValueError(
+            f"errors and other_errors have {len(first)} and {len(second)} entries. Pass those of "
+            "the same splits."
+        )
+    differences = np.round(first - second, ERROR_DECIMALS)
+    nonzero = differences[differences != 0]
+    p_value = float(wilcoxon(nonzero).pvalue) if len(nonzero) else 1.0
+    return PairedComparison(float(np.mean(differences)), p_value, len(nonzero))
 
 
 def list_splits(splits: Any, X: Any, y: Any) -> list[Split]:
@@ -268,20 +357,8 @@ def ended_by_ctrl_c() -> Iterator[None]:
             raise
 
 
-def _run_on(
-    pairs: list[Split], estimator: Any, X: Any, y: Any, n_jobs: int | None, verbose: int
-) -> SplitResults:
-    with ended_by_ctrl_c():
-        measured = cross_validate(
-            estimator, X, y, cv=pairs, scoring=_measure, n_jobs=n_jobs,
-            verbose=max(0, verbose - 1), error_score="raise",
-        )  # fmt: skip
-    return SplitResults(
-        measured["test_error"], measured["test_mistakes"].astype(float), measured["fit_time"]
-    )
-
-
-def _measure(model: Any, X: Any, y: Any) -> dict[str, float]:
+def measure(model: Any, X: Any, y: Any) -> dict[str, float]:
+    """Test error and mistakes of a fitted model, as `cross_validate` takes a scoring."""
     mistakes = getattr(model, "n_corrections_", np.nan)
     return {
         "error": float(np.mean(model.predict(X) != np.asarray(y))),
@@ -289,20 +366,30 @@ def _measure(model: Any, X: Any, y: Any) -> dict[str, float]:
     }
 
 
-def _summary(name: str, results: SplitResults) -> str:
-    return (
-        f"{name}: test error {results.test_errors.mean():.2%}, "
-        f"mistakes {results.mistakes.mean():.1f}, splits {len(results.test_errors)}, "
-        f"fits {results.fit_seconds.sum():.1f} s"
-    )
-
-
-def _check_epochs(epochs: ArrayLike) -> NDArray[np.int64]:
-    stops = np.asarray(epochs)
-    if stops.ndim != 1 or not stops.size or stops.dtype.kind not in "iu":
+def _check_errors(name: str, errors: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(errors, dtype=np.float64)
+    if values.ndim != 1 or not values.size:
         raise ValueError(
-            f"epochs must be a sequence of integers, such as range(1, 11), got {epochs!r}."
+            f"{name} must be a one-dimensional array with at least one entry, got shape "
+            f"{values.shape}."
         )
-    if stops[0] < 1 or not (np.diff(stops) > 0).all():
-        raise ValueError(f"epochs must rise from 1 or more, got {epochs!r}.")
-    return stops.astype(np.int64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite. Drop the pairs where one is NaN or infinite.")
+    return values
+
+
+def _folds_within(train: NDArray[np.intp], y: Any, cv: Any) -> list[Split]:
+    """Folds of a training part, as rows of the whole."""
+    pairs = list_splits(cv, train, np.asarray(y)[train])
+    return [(train[learned], train[held_out]) for learned, held_out in pairs]
+
+
+def _mean_error(errors: NDArray[np.float64]) -> float:
+    """The mean, so rounded that equal errors in another order are as good."""
+    return round(float(errors.mean()), ERROR_DECIMALS)
+
+
+def _pick(results: dict[str, SplitResults], chosen: list[str]) -> SplitResults:
+    """Of each split the results of the setting chosen there."""
+    picked = [[field[k] for field in results[name]] for k, name in enumerate(chosen)]
+    return SplitResults(*np.transpose(picked))

@@ -42,7 +42,8 @@ _FLAWS = {
     "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
     "zero_index": Flaw(
         "{token} has index 0 in text that is read as one-based",
-        "Pass zero_based=True or zero_based='auto'.",
+        "Pass zero_based=True or zero_based='auto'. To go on with a model that has learned from "
+        "files whose indices count from 1, add 1 to the indices here.",
     ),
     "index_too_large": Flaw(
         "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."

@@ -1,0 +1,136 @@
+"""What people see of a command: how far it has come, and tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sparsemargin.cli.options import is_quiet
+from sparsemargin.io.passes import Corpus
+from sparsemargin.io.report import Lines, one_step_ahead, speed
+from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.shown import shown
+from sparsemargin.io.stream import Moment
+
+Display = Callable[[float | None, str], None]
+
+
+@contextmanager
+def live_display(*, seen: bool = True) -> Iterator[Display | None]:
+    """What draws a share of the work, None: unknown, and words beside it, on standard error; None
+    where that is no terminal, or standard output is `seen` on the same one and not done yet."""
+    if is_quiet() or not seen or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def display(share: float | None, words: str) -> None:
+            total = None if share is None else 1.0
+            progress.update(task, completed=share or 0.0, total=total, description=words)
+
+        yield display
+
+
+@contextmanager
+def learning_progress() -> Iterator[Callable[[Moment], None]]:
+    """What is told the moments of learning, and shows them: live on a terminal, else in lines."""
+    with live_display() as display:
+
+        def show(moment: Moment) -> None:
+            if display is not None:
+                display(moment.consumed / moment.size if moment.size else None, _words(moment))
+
+        yield show if display is not None or is_quiet() else Lines()
+
+
+def _words(moment: Moment) -> str:
+    return (
+        f"epoch {moment.epoch}, {speed(moment):.0f} MB/s, error {one_step_ahead(moment)} %, "
+        f"{moment.rows:,} rows, {moment.corrections:,} corrections, {moment.features:,} features"
+    )
+
+
+@contextmanager
+def reading_progress(corpus: Corpus, *, seen: bool = True) -> Iterator[Callable[[RowBlock], Any]]:
+    """What is told the blocks of a corpus as they are done, and shows on a terminal how far that
+    is."""
+    started, rows = time.monotonic(), 0
+    with live_display(seen=seen) as display:
+
+        def report(block: RowBlock) -> None:
+            nonlocal rows
+            rows += block.n_rows
+            if display is None or block.text is None:
+                return
+            done = corpus.bytes_before(block.text.source) + block.text.consumed
+            rate = done / 1e6 / max(time.monotonic() - started, 1e-9)
+            share = done / corpus.size if corpus.size else None
+            display(share, f"{rate:.0f} MB/s, {rows:,} rows")
+
+        yield report
+
+
+# ------------------------------------------------------------------------------------ tables
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table, its first column to the left and the others to the right; control characters
+    are escaped, and no cell is cut."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(
+        box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False,
+        title=Text(title) if title else None, title_justify="left",
+    )  # fmt: skip
+    for i, name in enumerate(header):
+        table.add_column(Text(shown(name)), justify="right" if i else "left", no_wrap=True)
+    for row in rows:
+        # As they are: a feature's name may look like a style.
+        table.add_row(*(Text(shown(cell)) for cell in row))
+    unbounded = console.options.update(width=1 << 20)
+    console.width = max(console.width, console.measure(table, options=unbounded).maximum)
+    console.print(table)
+
+
+def lines_of_facts(facts: dict[str, str]) -> str:
+    """Names and values, one pair a line; control characters in values are escaped."""
+    width = max(map(len, facts))
+    return "\n".join(f"{name:<{width}}  {shown(value)}" for name, value in facts.items())
+
+
+def some(values: Sequence[str], most: int = 10) -> str:
+    """The first values, and how many there are."""
+    if len(values) <= most:
+        return ", ".join(values)
+    return f"{len(values):,}: {', '.join(values[:most])}, ..."
+
+
+def size_in_words(n_bytes: int) -> str:
+    """Bytes as people read them.
+
+    Examples
+    --------
+    >>> size_in_words(999), size_in_words(1_500_000)
+    ('999 bytes', '1.5 MB')
+    """
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:.3g} {unit}"
+    return f"{n_bytes} bytes"
+
+
+def percent(share: float | None) -> str:
+    """A share in %; "-": there is none."""
+    return "-" if share is None else f"{100 * share:.2f} %"

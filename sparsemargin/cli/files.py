@@ -1,0 +1,160 @@
+"""Files that a command reads and writes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, overload
+
+import click
+
+from sparsemargin.io.files import check_replaceable, is_one_file, replacing
+from sparsemargin.io.fit import columns_of
+from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.io.readable import _entries, read_dictionary
+from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
+from sparsemargin.models import Learner
+
+#: The path that means standard output.
+STANDARD_OUTPUT = STANDARD_INPUT
+
+#: Files by what the command line calls them, such as --readable; None: not given.
+Named = Sequence[tuple[str, str | None]]
+
+
+# What to do with a file of another kind.
+_WAYS_OUT: dict[Kind, str] = {
+    "cache": " Name the text it was made of: train with --cache {name} takes the rows from here.",
+    "npz": " Make it text first: sparsemargin convert {name} FILE.svm",
+    "model": "",
+}
+
+
+def text_sources(files: Iterable[str]) -> list[Source]:
+    """The sources of svmlight text that are named.
+
+    Raises
+    ------
+    OSError, ValueError
+        If there is none of a name, or if one is another kind of file.
+    """
+    sources = open_sources(files)
+    for source in sources:
+        kind = kind_of(source)
+        if kind != "svmlight":
+            raise ValueError(
+                f"{source.name} is {KIND_NAMES[kind]}, not svmlight text."
+                f"{_WAYS_OUT[kind].format(name=source.name)}"
+            )
+    return sources
+
+
+def named_sources(sources: Sequence[Source], name: str) -> Named:
+    """The files among the sources, by what the command line calls them."""
+    return [(name, source.path) for source in sources]
+
+
+def check_apart(outputs: Named, inputs: Named) -> None:
+    """Refuse an output that would replace another one, or an input.
+
+    Raises
+    ------
+    click.UsageError
+        Names both.
+    """
+    for i, (name, path) in enumerate(outputs):
+        for other, same in (*outputs[i + 1 :], *inputs):
+            if path and same and STANDARD_OUTPUT not in (path, same) and is_one_file(path, same):
+                raise click.UsageError(f"{name} {path} and {other} {same} are one file. Name two.")
+
+
+def check_output(path: str) -> None:
+    """Find out before the work whether a file can be made at `path`, or replaced.
+
+    Raises
+    ------
+    OSError
+        If it can't.
+    click.UsageError
+        If it is standard output.
+    """
+    if path == STANDARD_OUTPUT:
+        raise click.UsageError("Standard output can't take this: name a file.")
+    check_replaceable(path)
+
+
+@contextmanager
+def opened_output(path: str) -> Iterator[BinaryIO]:
+    """A binary file to write to: standard output, a device or pipe, or a file that appears whole.
+
+    Raises
+    ------
+    OSError
+        If it can't be written to.
+    """
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+    elif os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        with open(path, "wb") as file:
+            yield file
+    else:
+        check_output(path)
+        with replacing(path) as file:
+            yield file
+
+
+def is_on_terminal(path: str) -> bool:
+    """Whether what is written to `path` is seen at once."""
+    return path == STANDARD_OUTPUT and sys.stdout.isatty()
+
+
+class Indices(Sequence[str]):
+    """The features' numbers as files have them, which may be too many to be kept."""
+
+    def __init__(self, n_features: int, first: int) -> None:
+        self._numbers = range(first, first + n_features)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [str(number) for number in self._numbers[i]]
+        return str(self._numbers[i])
+
+
+def check_dictionary(path: str) -> None:
+    """Find out before the work whether a dictionary can be read, and has the form of one.
+
+    Raises
+    ------
+    OSError, ValueError
+        If not.
+    """
+    # A pipe can be read only once.
+    if not Path(path).is_fifo():
+        deque(_entries(path), maxlen=0)
+
+
+def feature_names(learner: Learner, dictionary: str | None) -> Sequence[str]:
+    """A name for each feature.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the dictionary can't be used.
+    """
+    n_features = learner.n_features_in_
+    if dictionary is not None:
+        return read_dictionary(dictionary, n_features)
+    columns = columns_of(learner)
+    hashed = columns.get("hash_bits") is not None
+    return Indices(n_features, 0 if hashed or columns["zero_based"] else 1)

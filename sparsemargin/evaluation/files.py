@@ -1,0 +1,345 @@
+"""How good a model is on labelled files, in memory that does not depend on their length."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.kernel.functions import PrecomputedKernel
+from sparsemargin.evaluation.weights import divided, own_margins
+from sparsemargin.io.labels import LabelTable, OneAgainstTheRest, first_labels, label_sets
+from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.sources import Source
+from sparsemargin.models import Learner
+
+#: Of the margins, shares of the rows that have none larger.
+SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
+
+_SCORES = ("precision", "recall", "f1")
+# A float32 without its last 12 bits: its sign, its exponent and 11 bits of its digits.
+_DROPPED_BITS = 12
+
+
+class Evaluation:
+    """What comes of a model's predictions for labelled files; base of those by kind of model.
+
+    Parameters
+    ----------
+    learner : Learner
+    sources : list of Source
+    multilabel, zero_based, n_threads, threshold, top_k
+        As for `Predictor`.
+
+    Attributes
+    ----------
+    labels : list of str
+        The model's classes.
+    counts : ndarray of shape (3, n_labels), int64
+        Rows that have a label and were told so; rows that have it; rows that were told so.
+    unknown : Counter
+        Rows of each label that the model doesn't know.
+
+    Raises
+    ------
+    ValueError
+        If files can't tell the model's classes apart.
+    """
+
+    def __init__(
+        self, learner: Learner, sources: list[Source], *, multilabel: bool,
+        zero_based: bool | Literal["auto"] = "auto", n_threads: int = 1,
+        threshold: float | None = None, top_k: int | None = None,
+    ) -> None:  # fmt: skip
+        # The classes come first, so that a label's number is the place of its class.
+        table = LabelTable.of_classes(learner.classes_)
+        self.labels = list(table.texts)
+        self.predictor = Predictor(
+            learner, sources, zero_based=zero_based, multilabel=multilabel, table=table,
+            n_threads=n_threads, threshold=threshold, top_k=top_k,
+        )  # fmt: skip
+        self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
+        self._unknown: Counter[int] = Counter()
+
+    def run(self, report: Callable[[PredictedBlock], Any] | None = None) -> None:
+        """Predict all rows, telling `report` of each block.
+
+        Raises
+        ------
+        OSError, ValueError
+            If a file can't be read, or has no rows with a label that the model has learned.
+        """
+        n_rows = 0
+        for predicted in self.predictor.blocks():
+            self._add(predicted)
+            n_rows += predicted.block.n_rows
+            if report is not None:
+                report(predicted)
+        if not n_rows:
+            raise ValueError(
+                f"{self.predictor.corpus.names} has no rows. svmlight lines are 'label index:value "
+                "index:value ...'."
+            )
+        self._check()
+
+    @abstractmethod
+    def _add(self, predicted: PredictedBlock) -> None:
+        """Take in what was predicted for a block of rows."""
+
+    def _count(self, *labels: np.ndarray) -> None:
+        """Count labels that were told rightly, those of the rows, and those told."""
+        for counts, found in zip(self.counts, labels, strict=True):
+            counts += np.bincount(found, minlength=len(counts))
+
+    def _check(self) -> None:
+        """Refuse files whose labels are not the model's."""
+        if self._unknown and not self.counts[1].any():
+            known, found = first_labels(self.labels), first_labels(list(self.unknown))
+            raise ValueError(
+                f"{self.predictor.corpus.names} has none of the labels that the model has learned, "
+                f"{known}, but others: {found}. A model that tells one label from all others needs "
+                "that one as positive."
+            )
+
+    @property
+    def unknown(self) -> Counter[str]:
+        texts = self.predictor.table.texts
+        return Counter({texts[i]: count for i, count in self._unknown.items()})
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+
+    def _averages(self) -> dict[str, float]:
+        """Micro averages, of the counts of all labels together, and macro, means over labels."""
+        micro, macro = _scores(self.counts.sum(axis=1, keepdims=True)), _scores(self.counts)
+        return {
+            f"{kind}_{name}": float(values.mean())
+            for kind, scores in (("micro", micro), ("macro", macro))
+            for name, values in zip(_SCORES, scores, strict=True)
+        }
+
+    def _class_figures(self) -> list[dict[str, Any]]:
+        columns = [self.labels, *_scores(self.counts).tolist(), *self.counts[1:].tolist()]
+        names = ("label", *_SCORES, "rows", "predicted")
+        return [dict(zip(names, entry, strict=True)) for entry in zip(*columns, strict=True)]
+
+    def _unknown_figures(self) -> list[dict[str, Any]]:
+        return [{"label": label, "rows": count} for label, count in self.unknown.most_common()]
+
+
+class ClassEvaluation(Evaluation):
+    """What comes of predictions by a model whose rows have one class each.
+
+    Parameters
+    ----------
+    learner : Learner
+    sources : list of Source
+    positive : str, default=None
+        The label that class 1 of two stands for, against all others.
+    **how
+        As for `Evaluation`.
+
+    Attributes
+    ----------
+    confusion : Counter
+        Rows by (class, predicted class), places both; in memory for the pairs that occur.
+    margins : Quantiles or None
+        Of the rows whose class the model knows; None: there are no margins.
+
+    Raises
+    ------
+    ValueError
+        If `positive` is given and the model doesn't have two classes.
+    """
+
+    def __init__(
+        self, learner: Learner, sources: list[Source], *, positive: str | None = None, **how: Any
+    ) -> None:
+        if positive is not None and len(learner.classes_) != 2:
+            raise ValueError(
+                f"positive={positive!r} needs a model of two classes; this one has "
+                f"{len(learner.classes_)}."
+            )
+        super().__init__(learner, sources, multilabel=positive is not None, **how)
+        self.positive = None if positive is None else OneAgainstTheRest(positive)
+        # Ids of labels that rows have: the table has those of the classes in any case.
+        self._found: set[int] = set()
+        self.confusion: Counter[tuple[int, int]] = Counter()
+        votes = learner.hypothesis == "vote"
+        # The outputs are shares of votes, or can be divided by what lengths there are.
+        precomputed = isinstance(getattr(learner._space, "kernel", None), PrecomputedKernel)
+        has_margins = votes or not (learner.hypothesis == "random" or precomputed)
+        self.margins = Quantiles() if has_margins else None
+        self._norms = learner._hypothesis_norms() if has_margins and not votes else None
+
+    def _check(self) -> None:
+        """Refuse a positive label, too, that no row has: it may be misspelt."""
+        super()._check()
+        table = self.predictor.table
+        if self.positive and table.find(self.positive.positive) not in self._found:
+            texts = [table.texts[i] for i in sorted(self._found)]
+            raise ValueError(
+                f"{self.predictor.corpus.names}: no row has the label "
+                f"positive={self.positive.positive!r}. There are: {first_labels(texts)}."
+            )
+
+    def _add(self, predicted: PredictedBlock) -> None:
+        codes, told, n_classes = self._codes(predicted), predicted.codes, len(self.labels)
+        assert isinstance(told, np.ndarray)
+        known = codes < n_classes
+        self._unknown.update(codes[~known].tolist())
+        if self.margins is not None:
+            self.margins.add(self._margins_of(predicted, np.where(known, codes, 0))[known])
+        codes, told = codes[known].astype(np.int64), told[known]
+        self._count(codes[codes == told], codes, told)
+        pairs, counts = np.unique(codes * n_classes + told, return_counts=True)
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            self.confusion[divmod(pair, n_classes)] += count
+
+    def _codes(self, predicted: PredictedBlock) -> np.ndarray:
+        block = predicted.block
+        if self.positive is None:
+            return block.labels
+        self._found.update(np.unique(block.labels).tolist())
+        return self.positive.of_rows(self.predictor.table, block.labels, block.label_start)
+
+    def _margins_of(self, predicted: PredictedBlock, codes: np.ndarray) -> np.ndarray:
+        outputs = predicted.outputs
+        if self._norms is not None:
+            lengths = self.predictor.learner._row_lengths(predicted.rows)
+            outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
+        return own_margins(outputs, codes)
+
+    def figures(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        n_right, n_rows, _ = self.counts.sum(axis=1).tolist()
+        return {
+            "rows": n_rows,
+            "mistakes": n_rows - n_right,
+            "accuracy": n_right / n_rows,
+            "error": 1 - n_right / n_rows,
+            **self._averages(),
+            "classes": self._class_figures(),
+            "confusion": [
+                {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
+                for (own, told), count in sorted(self.confusion.items())
+            ],
+            "margins": None if self.margins is None else _margin_figures(self.margins),
+            "unknown_labels": self._unknown_figures(),
+        }
+
+
+class LabelEvaluation(Evaluation):
+    """What comes of predictions by a model whose rows may have any number of labels.
+
+    Parameters
+    ----------
+    learner : Learner
+    sources : list of Source
+    **how
+        As for `Evaluation`.
+
+    Attributes
+    ----------
+    n_rows, n_exact : int
+        Rows, and those of them with the very labels that were told; a row with a label that the
+        model doesn't know is none of these.
+    """
+
+    def __init__(self, learner: Learner, sources: list[Source], **how: Any) -> None:
+        super().__init__(learner, sources, multilabel=True, **how)
+        self.n_rows = self.n_exact = 0
+
+    def _add(self, predicted: PredictedBlock) -> None:
+        block, told, n_labels = predicted.block, predicted.codes, len(self.labels)
+        assert isinstance(told, Positives)
+        assert block.label_start is not None
+        n_texts = len(self.predictor.table.texts)
+        own = label_sets(block.labels.astype(np.int64), block.label_start, n_texts)
+        known = own.labels < n_labels
+        self._unknown.update(own.labels[~known].tolist())
+        # Numbers of cells in the indicator of rows and labels.
+        own_rows, told_rows = (
+            np.repeat(np.arange(block.n_rows), np.diff(sets.starts)) for sets in (own, told)
+        )
+        own_cells = own_rows[known] * n_labels + own.labels[known]
+        told_cells = told_rows * n_labels + told.labels
+        right = np.intersect1d(own_cells, told_cells, assume_unique=True)
+        self._count(right % n_labels, own.labels[known], told.labels)
+        n_right = np.bincount(right // n_labels, minlength=block.n_rows)
+        exact = (n_right == np.diff(own.starts)) & (n_right == np.diff(told.starts))
+        self.n_rows += block.n_rows
+        self.n_exact += int(np.count_nonzero(exact))
+
+    def figures(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        n_right, n_own, n_told = self.counts.sum(axis=1).tolist()
+        return {
+            "rows": self.n_rows,
+            "mistakes": self.n_rows - self.n_exact,
+            "subset_accuracy": self.n_exact / self.n_rows,
+            "hamming_loss": (n_own + n_told - 2 * n_right) / (self.n_rows * len(self.labels)),
+            **self._averages(),
+            "classes": self._class_figures(),
+            "unknown_labels": self._unknown_figures(),
+        }
+
+
+class Quantiles:
+    """Quantiles of values that come in parts, each within 1 / 4096 of its magnitude.
+
+    Values below the normal float32 numbers, about 1e-38, count as 0.
+
+    Attributes
+    ----------
+    least, largest : float
+        Exactly; infinite while there are no values.
+    """
+
+    def __init__(self) -> None:
+        self.least, self.largest = np.inf, -np.inf
+        self._counts = np.zeros(1 << (32 - _DROPPED_BITS), dtype=np.int64)
+
+    def add(self, values: np.ndarray) -> None:
+        """Take in values, all finite."""
+        self.least = min(self.least, float(values.min(initial=np.inf)))
+        self.largest = max(self.largest, float(values.max(initial=-np.inf)))
+        # Adding 0 makes -0 one with it.
+        bits = (values.astype(np.float32) + np.float32(0)).view(np.uint32)
+        np.add.at(self._counts, bits >> _DROPPED_BITS, 1)
+
+    def at(self, shares: list[float]) -> np.ndarray:
+        """The least values that at least these shares of all values, in [0, 1], don't exceed;
+        shape (n_shares,), float64."""
+        kinds = np.flatnonzero(self._counts)
+        middles = ((kinds << _DROPPED_BITS) + (1 << (_DROPPED_BITS - 1))).astype(np.uint32)
+        values = middles.view(np.float32).astype(np.float64)
+        values[abs(values) < np.finfo(np.float32).tiny] = 0.0
+        order = np.argsort(values)
+        reached = np.cumsum(self._counts[kinds[order]])
+        wanted = np.ceil(np.array(shares) * reached[-1]).clip(min=1)
+        return values[order][np.searchsorted(reached, wanted)].clip(self.least, self.largest)
+
+
+def _margin_figures(margins: Quantiles) -> dict[str, Any]:
+    values = zip(SHARES, margins.at(SHARES).tolist(), strict=True)
+    return {
+        "least": margins.least,
+        "quantiles": [{"share": share, "margin": value} for share, value in values],
+        "largest": margins.largest,
+    }
+
+
+def _scores(counts: np.ndarray) -> np.ndarray:
+    """Precision, recall and F1 of each label, shape (3, n_labels); 0 where there is nothing to
+    divide by."""
+    right, rows, predicted = counts
+    numerators = np.array([right, right, 2 * right])
+    denominators = np.array([predicted, rows, rows + predicted])
+    zeros = np.zeros(numerators.shape)
+    return np.divide(numerators, denominators, out=zeros, where=denominators > 0)

@@ -1,0 +1,274 @@
+"""What the weights of a fitted model tell: the margins they leave, and which are the strongest.
+
+scikit-learn is imported on first use: the command line does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsemargin.models import Learner
+from sparsemargin.models import _rows as border
+
+
+class MarginDistribution(NamedTuple):
+    """A cumulative distribution, as `margin_distribution` returns it."""
+
+    thresholds: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np.float64]:
+    r"""Margin of a linear model, or of one of this library's with a kernel, on every row.
+
+    With two classes it is :math:`y\, w \cdot \hat x / \|w\|_q`, y being +1 for ``classes_[1]``
+    and :math:`\hat x = x / \|x\|_p`, in [-1, 1]; with more the output of the row's own class less
+    the largest other one, every class's w divided by its own q-norm, in [-2, 2]: Gentile (2001),
+    sections 2 and 4. Under ``multi_class="joint"`` the vectors of all classes are one, and the
+    instance is x in one place and -x in another: the margin is in [-1, 1]. It is positive where
+    the row is classified correctly with such weights. The intercept is one more coordinate, of
+    weight ``intercept_ / s`` and value s, this library's `intercept_scaling_`, or the parameter
+    `intercept_scaling` of other models (1 where they have none); soft-margin coordinates are no
+    part of it. With a kernel all norms are those in feature space.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        One of this library, or any with `classes_`, `decision_function`, `coef_` and `intercept_`
+        that learns one weight vector for two classes and one for each of more, such as
+        scikit-learn's LinearSVC. p is `p_`, or 2 where there is none. With
+        ``hypothesis="vote"`` the outputs are the shares of votes and nothing is divided.
+    X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        Never made dense.
+    y : array-like of shape (n_samples,)
+        Labels, all among ``model.classes_``.
+    normalize : bool, default=True
+        Whether rows are divided by their p-norm, the intercept's coordinate included. False: the
+        directional margin in the units of X.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+        0 for a row without a nonzero coordinate, and from a w that is zero.
+
+    Raises
+    ------
+    ValueError
+        If the model is fitted with ``hypothesis="random"`` or to rows that may have several
+        labels, or has no weight vectors of this kind,
+        if a label is not among its classes, or if X can't be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = np.array([[3.0, 4.0], [-2.0, 0.0], [0.0, 0.0]]), np.array([1, 0, 1])
+    >>> model = LinearSVC(fit_intercept=False).fit(X, y)
+    >>> model.coef_ = np.array([[2.0, 0.0]])
+    >>> margins(model, X, y)
+    array([0.6, 1. , 0. ])
+    >>> margins(model, X, y, normalize=False)
+    array([3., 2., 0.])
+    """
+    from sklearn.utils import check_consistent_length
+    from sklearn.utils.validation import check_is_fitted
+
+    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.estimators._validation import check_labels
+
+    check_is_fitted(model)
+    hypothesis = getattr(model, "hypothesis", None)
+    if getattr(model, "_has_many_labels", False):
+        raise ValueError(
+            "margins are those of rows with one class each; the rows of this model may have "
+            "several labels. Divide its outputs by np.linalg.norm(model.coef_, ord=q, axis=1)."
+        )
+    if hypothesis == "random":
+        raise ValueError(
+            "hypothesis='random' predicts each row by another weight vector, so it has no margins. "
+            "Fit with hypothesis='last', 'average' or 'vote'."
+        )
+    check_sparse(X)
+    y = check_labels(y)
+    check_consistent_length(X, y)
+    codes = _codes_of(y, model.classes_)
+    if hypothesis == "vote":
+        return own_margins(_outputs(model, X), codes)
+    norms, lengths = _lengths_for(model)
+    outputs = divided(_outputs(model, X), norms)
+    if normalize:
+        outputs = divided(outputs, lengths(_rows_of(X))[:, np.newaxis])
+    return own_margins(outputs, codes)
+
+
+def margin_distribution(
+    margins: ArrayLike, thresholds: ArrayLike | None = None
+) -> MarginDistribution:
+    """Share of examples whose margin is at most a threshold: Gentile (2001), Figures 3 to 5.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_samples,)
+        As `margins` returns them.
+    thresholds : array-like of shape (n_thresholds,), default=None
+        Where the distribution is wanted, for instance to average it over runs. None: at every
+        margin that occurs, in rising order; it is constant between these.
+
+    Returns
+    -------
+    MarginDistribution
+        The arrays `thresholds` and `share`, the latter in [0, 1]; ready for
+        ``plt.step(*distribution, where="post")``.
+
+    Raises
+    ------
+    ValueError
+        If there are no margins, or one is NaN.
+
+    Examples
+    --------
+    >>> thresholds, share = margin_distribution([0.3, -0.1, 0.3, 0.8])
+    >>> thresholds
+    array([-0.1,  0.3,  0.8])
+    >>> share
+    array([0.25, 0.75, 1.  ])
+    """
+    ordered = np.sort(np.asarray(margins, dtype=np.float64))
+    if ordered.ndim != 1 or not len(ordered):
+        raise ValueError(f"margins must be a vector with entries, got shape {ordered.shape}.")
+    if np.isnan(ordered[-1]):
+        raise ValueError("margins contain NaN. Drop the rows they come from.")
+    at = np.unique(ordered) if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    return MarginDistribution(at, np.searchsorted(ordered, at, side="right") / len(ordered))
+
+
+def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
+    """Places of the features of largest absolute weight.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,)
+        A row of `coef_`.
+    top : int
+        How many, at most.
+
+    Returns
+    -------
+    ndarray of shape (n_strongest,), intp
+        The strongest first; of equal ones, those that come first. Features of weight 0 are none
+        of them.
+
+    Raises
+    ------
+    ValueError
+        If `weights` is no vector, or `top` is negative.
+
+    Examples
+    --------
+    >>> strongest_features([0.5, 0.0, -2.0, 0.5, 0.1], 3)
+    array([2, 0, 3])
+    """
+    strength = np.abs(np.asarray(weights, dtype=np.float64))
+    if strength.ndim != 1:
+        raise ValueError(f"weights must be a vector, got shape {strength.shape}. Pass coef_[i].")
+    if top < 0:
+        raise ValueError(f"top must be 0 or more, got {top}.")
+    places = np.flatnonzero(strength)
+    if 0 < top < len(places):
+        # A partition finds the last of them without sorting millions of others.
+        least = np.partition(strength, -top)[-top]
+        above, equal = np.flatnonzero(strength > least), np.flatnonzero(strength == least)
+        places = np.sort(np.concatenate([above, equal[: top - len(above)]]))
+    return places[np.argsort(-strength[places], kind="stable")][:top]
+
+
+def coef_of(model: Any) -> Any:
+    """Return `coef_`, array or CSR, where it has a vector for each class, or one for the second of
+    two; else a ValueError says what to pass."""
+    name, coef = type(model).__name__, getattr(model, "coef_", None)
+    if coef is None:
+        raise ValueError(
+            f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
+            "classifier whose hypothesis is 'last' or 'average'; of a pipeline its last step, "
+            "pipeline[-1], with X as pipeline[:-1].transform makes it."
+        )
+    if isinstance(coef, np.ndarray):
+        coef = np.atleast_2d(coef)
+    n_classes = len(model.classes_)
+    # Support vector machines over pairs of classes have as many vectors as classes when these are
+    # three, so the number alone does not give them away.
+    in_pairs = n_classes > 2 and hasattr(model, "decision_function_shape")
+    if in_pairs or not (coef.shape[0] == n_classes or coef.shape[0] == 1 == n_classes - 1):
+        raise ValueError(
+            f"{name} has no weight vector for each class (one for two classes). Pass a linear "
+            "classifier that learns one class versus the rest."
+        )
+    return coef
+
+
+def own_margins(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Each row's output for its own class, less the largest other one.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_rows, n_labels)
+        n_labels is 1 for two classes: the output for class 1, whose opposite is that for class 0.
+    codes : ndarray of shape (n_rows,), int
+        Place of each row's class.
+    """
+    if outputs.shape[1] == 1:
+        return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
+    places = np.arange(len(codes))
+    others = outputs.copy()
+    others[places, codes] = -np.inf
+    return outputs[places, codes] - others.max(axis=1)
+
+
+def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """Quotients, 0 where the divisor is."""
+    return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
+
+
+def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Each label's place among the classes."""
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's classes "
+            f"{classes.tolist()}. Leave such rows out."
+        )
+    return np.searchsorted(classes, y)
+
+
+def _outputs(model: Any, X: Any) -> np.ndarray:
+    outputs = np.asarray(model.decision_function(X), dtype=np.float64)
+    return outputs.reshape(len(outputs), -1)
+
+
+def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.ndarray]]:
+    """q-norms of the weight vectors, shape (n_labels,), and what gives the p-norms of rows."""
+    if isinstance(model, Learner):
+        return model._hypothesis_norms(), model._row_lengths
+    p, coef = float(getattr(model, "p_", 2.0)), coef_of(model)
+    fitted = getattr(model, "fit_intercept", True)
+    # Value of the coordinate that the intercept belongs to; 0 for none.
+    bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
+    intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
+    vectors = zip(border.vectors_of(coef), intercepts, strict=True)
+    norms = np.array([border.norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
+    return norms, partial(border.row_norms, p=p, bias=bias)
+
+
+def _rows_of(X: Any) -> border.Rows:
+    from scipy.sparse import csr_matrix, issparse
+    from sklearn.utils import check_array
+
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = X if issparse(X) else csr_matrix(X)
+    return border.check_rows(border.open_rows(X))

@@ -1,0 +1,191 @@
+"""What all Displays share: axes to draw on, made or given, their legends, and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_INSIDE = 4
+_LONGEST_INSIDE = 24
+_LEGEND_WIDTH = 34
+_EVEN_GAPS = 5
+MOST_TICKS = 8
+_PAD = 20  # pixels
+_MOST_COLUMNS = 3
+
+
+class Display:
+    """A picture, as scikit-learn's Displays are: `plot` draws it, on axes given or new ones.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes, or ndarray of them
+    figure_ : matplotlib Figure
+    """
+
+    ax_: Any
+    figure_: Figure
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or array-like of as many as there are panels, default=None
+            None: those of a new figure.
+        **kwargs
+            For the function of matplotlib's Axes that draws, for all lines or bars.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` are no axes, or not as many as there are panels.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def _measuring(cls, of: str = "from_estimator") -> None:
+        """Refuse before anything is measured, where it could not be drawn."""
+        check_matplotlib_support(f"{cls.__name__}.{of}")
+
+    def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
+        """As many axes as needed, those given or new ones; inches are those of a new panel."""
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        self._is_own = ax is None
+        panels = _new_panels(n, size) if ax is None else _flat(ax)
+        if len(panels) != n:
+            raise ValueError(
+                f"ax holds {len(panels)} axes, but the picture has {n} panels. Pass an array of "
+                f"{n} axes, as plt.subplots(1, {n}) makes them, or none."
+            )
+        self.ax_ = panels[0] if n == 1 else np.array(panels, dtype=object)
+        # By way of subfigures or not.
+        self.figure_ = panels[0].figure.figure  # type: ignore[assignment]
+        return panels
+
+    def _add_legend(self, ax: Axes, *, title: str | None = None) -> None:
+        """Name the lines: within the axes where names are few and short, else beside them, for
+        which a figure of our own grows."""
+        handles, labels = ax.get_legend_handles_labels()
+        wrapped = [fill(label, _LEGEND_WIDTH) for label in labels]
+        named: dict[str, Any] = {"handles": handles, "labels": wrapped, "title": title}
+        if len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE:
+            ax.legend(framealpha=0.85, **named)
+        elif not self._is_own:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), **named)
+        else:
+            figure = self.figure_
+            legend = figure.legend(loc="outside right upper", **named)
+            figure.draw_without_rendering()
+            box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
+            figure.set_size_inches(
+                width + box.width / figure.dpi, max(height, (box.height + _PAD) / figure.dpi)
+            )
+
+
+def _new_panels(n: int, size: tuple[float, float]) -> list[Axes]:
+    import matplotlib.pyplot as plt
+
+    columns = min(n, _MOST_COLUMNS)
+    n_rows = ceil(n / columns)
+    figure, panels = plt.subplots(
+        n_rows, columns, squeeze=False, layout="constrained",
+        figsize=(size[0] * columns, size[1] * n_rows),
+    )  # fmt: skip
+    for unused in panels.flat[n:]:
+        figure.delaxes(unused)
+    return list(panels.flat[:n])
+
+
+def _flat(ax: Any) -> list[Axes]:
+    from matplotlib.axes import Axes
+
+    panels = list(np.ravel(np.asarray(ax, dtype=object)))
+    for panel in panels:
+        if not isinstance(panel, Axes):
+            raise ValueError(
+                f"ax must be matplotlib axes, or an array of them, got {type(panel).__name__}."
+            )
+    return panels
+
+
+def scale_epochs(ax: Axes, epochs: Any) -> None:
+    """A logarithmic axis where epochs are spread out as on one, else a linear one; few epochs are
+    told as they are."""
+    from matplotlib.ticker import NullLocator
+
+    at = np.unique(np.asarray(epochs, dtype=np.float64))
+    gaps = np.diff(at)
+    if len(gaps) > 1 and at[0] > 0 and gaps.max() > _EVEN_GAPS * gaps.min():
+        scale_log(ax)
+    if len(at) <= MOST_TICKS:
+        ax.set_xticks(at, [f"{epoch:g}" for epoch in at])
+        ax.xaxis.set_minor_locator(NullLocator())
+
+
+def scale_log(ax: Axes) -> None:
+    """A logarithmic axis whose numbers are written out."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:,g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def standard_error(runs: Any) -> Any:
+    """Of the mean over the first axis; None where there is a single run."""
+    return np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else None
+
+
+def estimators_by_name(estimator: Any) -> dict[str, Any]:
+    """The estimators of a dict, or the one given, under the name of its class."""
+    if not isinstance(estimator, Mapping):
+        estimator = {type(estimator).__name__: estimator}
+    return by_name(estimator, "estimator")
+
+
+def by_name(given: Any, what: str) -> dict[str, Any]:
+    """What a Display is made of, by name; a ValueError if it is no dict, or an empty one."""
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{what} must be a dict with entries, by the names in the legend.")
+    return {str(name): each for name, each in given.items()}
+
+
+def check_vectors(what: str, vectors: Mapping[str, Any], source: str) -> list[np.ndarray]:
+    """Vectors of numbers, with entries and of one length; else a ValueError."""
+    arrays = [np.asarray(vector, dtype=np.float64) for vector in vectors.values()]
+    if arrays[0].ndim != 1 or not arrays[0].size or len({array.shape for array in arrays}) > 1:
+        shapes = " and ".join(
+            f"{name} of shape {array.shape}" for name, array in zip(vectors, arrays, strict=True)
+        )
+        raise ValueError(f"{what} has {shapes}. Pass {source}.")
+    return arrays
+
+
+def chosen_classes(classes: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
+    """The classes asked for, or all; a ValueError if there is none, or one has no vector."""
+    if classes is None:
+        return list(known)
+    names = np.asarray(known).tolist()
+    if not len(classes):
+        raise ValueError(f"classes is empty. Choose among {names}.")
+    for label in classes:
+        if label not in known:
+            raise ValueError(f"classes: {label!r} is unknown. Choose among {names}.")
+    return list(classes)

@@ -1,0 +1,245 @@
+"""Errors over epochs: of several algorithms, or of the hypotheses of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from sparsemargin.evaluation.curves import EpochCurve, learning_curve_over_epochs
+from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
+from sparsemargin.plotting.display import (
+    Display,
+    by_name,
+    estimators_by_name,
+    scale_epochs,
+    standard_error,
+)
+from sparsemargin.plotting.style import line_style
+
+if TYPE_CHECKING:
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.lines import Line2D
+
+_LARGEST_SEED = 2**31 - 1
+_SHOWN = ("random", "last", "average", "vote")
+
+
+class EpochCurvesDisplay(Display):
+    """Corrections so far, and test error, over the epochs of a run.
+
+    Figure 2 of Brotto, Gentile & Vitale (2007). Of several runs matplotlib's `Axes.errorbar` draws
+    the mean, and its standard error as bars.
+
+    Parameters
+    ----------
+    curves : dict of str to EpochCurve, or to list of EpochCurve
+        By the names in the legend, as `sparsemargin.evaluation.learning_curve_over_epochs` gives
+        them; the runs of a list are taken at the same epochs.
+
+    Attributes
+    ----------
+    correction_lines_, error_lines_ : list of matplotlib ErrorbarContainer
+        In the order of `curves`; where an algorithm does not count its corrections, its line
+        among the former has no points.
+    ax_ : ndarray of shape (2,), of matplotlib Axes
+        For corrections and for errors.
+    figure_ : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no curve, or runs of one name are not taken at the same epochs.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin import PNormPerceptron
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> data = make_alma_target(300, 300, random_state=0)[:4]
+    >>> rivals = {f"p = {p}": PNormPerceptron(p=p, hypothesis="last") for p in (2, 6)}
+    >>> display = EpochCurvesDisplay.from_estimator(rivals, *data, epochs=[1, 2, 4])
+    >>> [axes.get_xlabel() for axes in display.ax_]
+    ['epochs', 'epochs']
+    """
+
+    def __init__(self, curves: Mapping[str, EpochCurve | Sequence[EpochCurve]]) -> None:
+        self.curves: dict[str, list[EpochCurve]] = {}
+        for name, runs in by_name(curves, "curves").items():
+            found = [runs] if isinstance(runs, EpochCurve) else list(runs)
+            if not found or not all(np.array_equal(run.epochs, found[0].epochs) for run in found):
+                raise ValueError(
+                    f"curves[{name!r}] must be an EpochCurve, or several taken at the same epochs."
+                )
+            self.curves[name] = found
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        corrections, errors = self._open(ax, 2, (4.6, 3.8))
+        self.correction_lines_: list[ErrorbarContainer] = []
+        self.error_lines_: list[ErrorbarContainer] = []
+        for name, runs in self.curves.items():
+            epochs = runs[0].epochs
+            for axes, lines, values in (
+                (corrections, self.correction_lines_, [run.mistakes for run in runs]),
+                (errors, self.error_lines_, [100 * run.test_errors for run in runs]),
+            ):
+                style = line_style(axes, len(epochs), {"capsize": 2, "elinewidth": 1, **kwargs})
+                mean, error = np.mean(values, axis=0), standard_error(values)
+                lines.append(axes.errorbar(epochs, mean, error, label=name, **style))
+        corrections.set_ylabel("corrections so far")
+        errors.set_ylabel("test error (%)")
+        for axes in (corrections, errors):
+            axes.set_xlabel("epochs")
+            scale_epochs(axes, np.concatenate([runs[0].epochs for runs in self.curves.values()]))
+        corrections.set_ylim(bottom=0, auto=None)
+        if all(np.isnan(run.mistakes).all() for runs in self.curves.values() for run in runs):
+            why = "corrections are not counted"
+            corrections.text(0.5, 0.5, why, transform=corrections.transAxes, ha="center")
+            corrections.set_xticks([])
+            corrections.set_yticks([])
+        self._add_legend(errors)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, X_test: Any, y_test: Any, *,
+        epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20), n_repeats: int = 1,
+        random_state: Any = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Run an estimator, or several, over epochs, and draw what comes out.
+
+        Parameters
+        ----------
+        estimator : classifier with `partial_fit`, or dict of str to such
+        X, y, X_test, y_test, epochs
+            As for `sparsemargin.evaluation.learning_curve_over_epochs`, whose errors are raised.
+        n_repeats : int, default=1
+            Runs of each estimator. 1: rows are taken in the given order; more: in a new random
+            order in every epoch, the same for all estimators.
+        random_state : int, RandomState or None, default=None
+            Of these orders.
+        ax, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : EpochCurvesDisplay
+        """
+        cls._measuring()
+        if n_repeats < 1:
+            raise ValueError(f"n_repeats must be 1 or more, got {n_repeats}.")
+        seeds = check_random_state(random_state).randint(_LARGEST_SEED, size=n_repeats)
+        curves = {
+            name: [
+                learning_curve_over_epochs(
+                    rival, X, y, X_test, y_test, epochs=epochs,
+                    shuffle_rows=n_repeats > 1, random_state=int(seed),
+                )
+                for seed in seeds
+            ]
+            for name, rival in estimators_by_name(estimator).items()
+        }  # fmt: skip
+        return cls(curves).plot(ax, **kwargs)
+
+
+class HypothesisErrorsDisplay(Display):
+    """Test error of the last, the averaged, the voted and a random hypothesis over one run.
+
+    Figure 2 of Freund & Schapire (1999), drawn by matplotlib's `Axes.plot`.
+
+    Parameters
+    ----------
+    errors : HypothesisErrors
+        As `sparsemargin.evaluation.hypothesis_errors` gives them.
+
+    Attributes
+    ----------
+    lines_ : dict of str to matplotlib Line2D
+        By hypothesis.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin import PNormPerceptron
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> X, y, X_test, y_test, _ = make_alma_target(400, 300, noise=0.1, random_state=0)
+    >>> model = PNormPerceptron(hypothesis="vote", max_iter=3, random_state=0).fit(X, y)
+    >>> display = HypothesisErrorsDisplay.from_estimator(model, X_test, y_test)
+    >>> list(display.lines_)
+    ['random', 'last', 'average', 'vote']
+    """
+
+    def __init__(self, errors: HypothesisErrors) -> None:
+        self.errors = errors
+
+    def plot(self, ax: Any = None, *, hypotheses: Sequence[str] = _SHOWN, **kwargs: Any) -> Self:
+        """Draw the errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        hypotheses : sequence of str, default=("random", "last", "average", "vote")
+            Also ``"last_normalized"``, ``"average_normalized"`` and ``"random_normalized"``.
+        **kwargs
+            For all lines.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no hypothesis, or one is unknown.
+        """
+        known = list(self.errors.errors)
+        if not len(hypotheses):
+            raise ValueError(f"hypotheses is empty. Choose among {known}.")
+        for name in hypotheses:
+            if name not in known:
+                raise ValueError(f"hypotheses: {name!r} is unknown. Choose among {known}.")
+        (axes,) = self._open(ax)
+        moments = np.asarray(self.errors.moments)
+        self.lines_: dict[str, Line2D] = {}
+        for name in hypotheses:
+            style = line_style(axes, len(moments), kwargs)
+            label = name.replace("_normalized", ", normalised")
+            percent = 100 * self.errors.errors[name]
+            (self.lines_[name],) = axes.plot(moments, percent, label=label, **style)
+        scale_epochs(axes, moments)
+        axes.set_xlabel("epochs")
+        axes.set_ylabel("test error (%)")
+        axes.set_ylim(bottom=0, auto=None)
+        self._add_legend(axes, title="hypothesis")
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, moments: ArrayLike | None = None, ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Replay the run that a model has learned by, and draw the errors.
+
+        Parameters
+        ----------
+        estimator : fitted first-order classifier
+            Of ``hypothesis="vote"`` or ``"random"``, which keep the log of corrections.
+        X, y, moments
+            As for `sparsemargin.evaluation.hypothesis_errors`, whose errors are raised.
+        ax, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : HypothesisErrorsDisplay
+        """
+        cls._measuring()
+        return cls(hypothesis_errors(estimator, X, y, moments)).plot(ax, **kwargs)

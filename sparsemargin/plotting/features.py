@@ -1,0 +1,278 @@
+"""The features of largest weight: class by class, and how often random splits choose them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin.evaluation.stability import selection_stability
+from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.models._rows import vectors_of
+from sparsemargin.plotting.display import Display, by_name, chosen_classes
+from sparsemargin.plotting.style import colours_on, ground_of, neutral
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+
+_HATCH = "////"
+_LONGEST_NAME = 30
+_FEWEST_BARS = 3
+
+
+class FeatureWeights(NamedTuple):
+    """Some features of a class, the strongest first: names and weights, of one length."""
+
+    names: Sequence[str]
+    weights: NDArray[np.float64]
+
+
+class StrongestFeaturesDisplay(Display):
+    """Features of largest absolute weight, a panel of horizontal bars for each class.
+
+    Bars of matplotlib's `Axes.barh` to the right speak for the class, hatched ones to the left
+    against it; of two classes the panel is that of the second.
+
+    Parameters
+    ----------
+    weights : dict of object to FeatureWeights
+        By class; a pair of names and weights each, the strongest first.
+
+    Attributes
+    ----------
+    bars_ : list of matplotlib BarContainer
+        One for each class.
+    ax_ : matplotlib Axes, or ndarray of shape (n_classes,) of them
+        New ones stand three in a row.
+    figure_ : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no class, or names and weights of one differ in length.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin import PNormPerceptron
+    >>> X = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.3]])
+    >>> model = PNormPerceptron(max_iter=1).fit(X, ["ham", "spam"])
+    >>> names = ["lunch", "winner", "today"]
+    >>> display = StrongestFeaturesDisplay.from_estimator(model, feature_names=names, top=1)
+    >>> display.ax_.get_title()
+    'class spam'
+    """
+
+    def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
+        self.weights: dict[str, FeatureWeights] = {}
+        for label, (names, own) in by_name(weights, "weights").items():
+            values = np.asarray(own, dtype=np.float64)
+            if values.shape != (len(names),):
+                raise ValueError(
+                    f"weights[{label!r}] has {len(names)} names, but weights of shape "
+                    f"{values.shape}. Give one name for each weight."
+                )
+            self.weights[label] = FeatureWeights([str(name) for name in names], values)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        tallest = max(len(each.names) for each in self.weights.values())
+        n = len(self.weights)
+        panels = self._open(ax, n, (6.4 if n == 1 else 4.2, _panel_height(tallest)))
+        self.bars_: list[BarContainer] = []
+        for axes, (label, (names, weights)) in zip(panels, self.weights.items(), strict=True):
+            for_it, against = colours_on(axes)[:2]
+            style = {
+                "color": np.where(weights < 0, against, for_it).tolist(),
+                "edgecolor": ground_of(axes),
+                "hatch": [_HATCH if weight < 0 else "" for weight in weights],
+            }
+            self.bars_.append(_draw_bars(axes, names, weights, tallest, style, kwargs))
+            axes.axvline(0, **neutral(axes))
+            axes.locator_params(axis="x", nbins=5)
+            axes.set_xlabel("weight")
+            axes.set_title(f"class {label}", parse_math=False)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Any = None, top: int = 10,
+        classes: Sequence[Any] | None = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Draw the strongest features of a fitted linear model.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with `coef_`
+            Of this library or any other.
+        feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
+            None: `feature_names_in_`, or the numbers of the columns.
+        top : int, default=10
+            How many features of each class.
+        classes : sequence, default=None
+            Which classes. None: all; of two, the second.
+        ax, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : StrongestFeaturesDisplay
+
+        Raises
+        ------
+        ValueError
+            If the model is not fitted or its `coef_` has no vector for each class, a class is
+            unknown, `top` is less than 1, or there are not as many names as features.
+        """
+        cls._measuring()
+        if top < 1:
+            raise ValueError(f"top must be 1 or more, got {top}.")
+        check_is_fitted(estimator)
+        coef = coef_of(estimator)
+        if feature_names is None:
+            feature_names = getattr(estimator, "feature_names_in_", None)
+        names = _check_names(feature_names, coef.shape[1])
+        # Of two classes there is one vector, for the second.
+        known = list(estimator.classes_)[-coef.shape[0] :]
+        chosen, weights = chosen_classes(classes, known), {}
+        for label, vector in zip(known, vectors_of(coef), strict=True):
+            if label in chosen:
+                places = strongest_features(vector, top)
+                weights[label] = FeatureWeights(_names_of(places, names), vector[places])
+        return cls({label: weights[label] for label in chosen}).plot(ax, **kwargs)
+
+
+class SelectionStabilityDisplay(Display):
+    """In which share of random splits a feature is among the strongest.
+
+    Bars, of matplotlib's `Axes.barh`, that stay long are features that any part of the rows would
+    have named.
+
+    Parameters
+    ----------
+    frequencies : array-like of shape (n_features,)
+        Shares of the splits, in [0, 1], as `sparsemargin.evaluation.selection_stability` gives
+        them.
+    feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
+        None: the numbers of the columns.
+    agreement : float, default=None
+        Told above the bars: mean Jaccard index of the splits' strongest features.
+    top : int, default=20
+        How many features are drawn, those chosen most often.
+
+    Attributes
+    ----------
+    bars_ : matplotlib BarContainer
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        If a frequency is not in [0, 1], or there are not as many names as frequencies.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> display = SelectionStabilityDisplay([0.2, 1.0, 0.0], feature_names=["a", "b", "c"]).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['b', 'a']
+    """
+
+    def __init__(
+        self, frequencies: ArrayLike, *, feature_names: Any = None, agreement: float | None = None,
+        top: int = 20,
+    ) -> None:  # fmt: skip
+        self.frequencies = np.asarray(frequencies, dtype=np.float64)
+        self.agreement = agreement
+        self.top = top
+        sound = (self.frequencies >= 0) & (self.frequencies <= 1)
+        if self.frequencies.ndim != 1 or not sound.all():
+            raise ValueError("frequencies must be a vector of shares from 0 to 1.")
+        if top < 1:
+            raise ValueError(f"top must be 1 or more, got {top}.")
+        self.feature_names = _check_names(feature_names, len(self.frequencies))
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        places = strongest_features(self.frequencies, self.top)
+        (axes,) = self._open(ax, 1, (6.4, _panel_height(len(places))))
+        percent, names = 100 * self.frequencies[places], _names_of(places, self.feature_names)
+        style = {"color": colours_on(axes)[0]}
+        self.bars_ = _draw_bars(axes, names, percent, len(places), style, kwargs)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("splits with the feature among the strongest (%)")
+        if self.agreement is not None:
+            axes.set_title(f"agreement of the splits (mean Jaccard index): {self.agreement:.2f}")
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, splits: Any = 10, top: int = 20, label: Any = None,
+        feature_names: Any = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Fit on the training part of every split, and draw what was chosen how often.
+
+        Parameters
+        ----------
+        estimator, X, y, splits, label
+            As for `sparsemargin.evaluation.selection_stability`, whose errors are raised.
+        top : int, default=20
+            How many features of a split count as chosen, and how many are drawn.
+        feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
+            None: the columns of X where it is a data frame, or their numbers.
+        ax, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : SelectionStabilityDisplay
+        """
+        cls._measuring()
+        found = selection_stability(estimator, X, y, splits, top=top, label=label)
+        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        display = cls(found.frequencies, feature_names=names, agreement=found.agreement, top=top)
+        return display.plot(ax, **kwargs)
+
+
+def _check_names(names: Any, n_features: int) -> Sequence[str] | None:
+    """Names of features as they are, or those of a fitted vectorizer's columns; None for none."""
+    if hasattr(names, "get_feature_names_out"):
+        names = names.get_feature_names_out()
+    if names is not None and len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
+            "for each column of X."
+        )
+    return names
+
+
+def _names_of(places: NDArray[np.intp], names: Sequence[str] | None) -> list[str]:
+    return [f"feature {j}" if names is None else str(names[j]) for j in places.tolist()]
+
+
+def _panel_height(n_bars: int) -> float:
+    """Inches of a panel with so many bars one above the other."""
+    return 1.2 + 0.24 * max(n_bars, _FEWEST_BARS)
+
+
+def _draw_bars(
+    axes: Axes, names: Sequence[str], widths: Any, n_rows: int, style: dict[str, Any],
+    wanted: dict[str, Any],
+) -> BarContainer:  # fmt: skip
+    """Horizontal bars, the first one on top, with room for n_rows of them and names beside them."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.patches import Rectangle
+
+    places, longest = np.arange(len(names)), _LONGEST_NAME
+    bars = axes.barh(places, widths, **{**style, **normalize_kwargs(wanted, Rectangle)})
+    short = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]
+    # Words may hold dollars.
+    axes.set_yticks(places, short, parse_math=False)
+    axes.set_ylim(max(n_rows, _FEWEST_BARS) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    return bars

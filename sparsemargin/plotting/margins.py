@@ -1,0 +1,327 @@
+"""Margins: how those of a model are distributed, and how the certificate of one closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin.estimators import _validation as given
+from sparsemargin.evaluation.curves import certificate_over_passes
+from sparsemargin.evaluation.weights import (
+    MarginDistribution,
+    margin_distribution,
+    margins,
+    own_margins,
+)
+from sparsemargin.plotting.display import (
+    Display,
+    by_name,
+    check_vectors,
+    chosen_classes,
+    estimators_by_name,
+)
+from sparsemargin.plotting.style import line_style, neutral
+
+if TYPE_CHECKING:
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.lines import Line2D
+
+_UNIT_MARGIN = "margin (rows and weights of unit norm)"
+_MARGIN = "margin (in units of X)"
+_OUTPUT = "output for the own class, less the largest other"
+_BELOW = 0.25
+
+
+class MarginDistributionDisplay(Display):
+    """Share of rows whose margin is at most a threshold, drawn by matplotlib's `Axes.step`.
+
+    Figures 3 to 5 of Gentile (2001). The height of a line at 0 is the error; a line further to the
+    right has larger margins.
+
+    Parameters
+    ----------
+    distributions : dict of str to MarginDistribution
+        By the names in the legend, as `sparsemargin.evaluation.margin_distribution` gives them.
+    margin_name : str, default="margin"
+        What stands below the horizontal axis.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        In the order of `distributions`.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no distribution, or thresholds and share of one differ in length.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin import ALMAClassifier
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> X, y, X_test, y_test, _ = make_alma_target(1000, 500, random_state=0)
+    >>> models = {
+    ...     f"alpha = {alpha}": ALMAClassifier(p=6, alpha=alpha, random_state=0).fit(X, y)
+    ...     for alpha in (0.9, 0.5)
+    ... }
+    >>> display = MarginDistributionDisplay.from_estimator(models, X_test, y_test)
+    >>> [line.get_label() for line in display.lines_]
+    ['alpha = 0.9', 'alpha = 0.5']
+    """
+
+    def __init__(
+        self, distributions: Mapping[str, MarginDistribution], *, margin_name: str = "margin"
+    ) -> None:
+        self.margin_name = margin_name
+        self.distributions = {}
+        for name, each in by_name(distributions, "distributions").items():
+            vectors = dict(zip(MarginDistribution._fields, each, strict=True))
+            source = "what margin_distribution returns"
+            parts = check_vectors(f"distributions[{name!r}]", vectors, source)
+            self.distributions[name] = MarginDistribution(*parts)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        (axes,) = self._open(ax)
+        self.lines_: list[Line2D] = []
+        for name, (thresholds, share) in self.distributions.items():
+            style = line_style(axes, len(thresholds), {"where": "post", **kwargs})
+            self.lines_ += axes.step(thresholds, share, label=name, **style)
+        axes.axvline(0, zorder=0, **neutral(axes))
+        axes.set_ylim(-0.02, 1.02, auto=None)
+        axes.set_xlabel(self.margin_name)
+        axes.set_ylabel("share of rows with at most this margin")
+        self._add_legend(axes)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, normalize: bool = True,
+        thresholds: ArrayLike | None = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Take the margins of a fitted model, or of several, and draw their distributions.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or dict of str to fitted classifier
+        X, y, normalize
+            As for `sparsemargin.evaluation.margins`, whose errors are raised.
+        thresholds : array-like of shape (n_thresholds,), default=None
+            Where the share is told. None: at every margin that occurs.
+        ax, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : MarginDistributionDisplay
+        """
+        cls._measuring()
+        distributions = {}
+        for name, model in estimators_by_name(estimator).items():
+            unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
+            check_is_fitted(model, msg=unfitted)
+            found = margins(model, X, y, normalize=normalize)
+            distributions[name] = margin_distribution(found, thresholds)
+        margin_name = _UNIT_MARGIN if normalize else _MARGIN
+        return cls(distributions, margin_name=margin_name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_score: Any, *, name: str | None = None,
+        thresholds: ArrayLike | None = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Take the margins from outputs as `decision_function` gives them, of whatever scale.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            All classes must occur; in rising order they are those of the outputs.
+        y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or dict of str to such
+            Outputs, positive for the second of two classes.
+        name : str, default=None
+            In the legend, where `y_score` is no dict. None: ``"Classifier"``.
+        thresholds, ax, **kwargs
+            As for `from_estimator`.
+
+        Returns
+        -------
+        display : MarginDistributionDisplay
+
+        Raises
+        ------
+        ValueError
+            If labels and outputs differ in length, or outputs are not those of the classes.
+        """
+        cls._measuring("from_predictions")
+        scores = y_score if isinstance(y_score, Mapping) else {name or "Classifier": y_score}
+        classes, codes = given.find_classes(given.check_labels(y_true))
+        distributions = {
+            of: margin_distribution(_margins_of(of, outputs, codes, classes), thresholds)
+            for of, outputs in by_name(scores, "y_score").items()
+        }
+        return cls(distributions, margin_name=_OUTPUT).plot(ax, **kwargs)
+
+
+def _margins_of(
+    name: str, outputs: ArrayLike, codes: np.ndarray, classes: np.ndarray
+) -> np.ndarray:
+    values = np.asarray(outputs, dtype=np.float64)
+    check_consistent_length(codes, values)
+    values = values.reshape(len(values), -1)
+    n_columns = 1 if len(classes) == 2 else len(classes)
+    if len(classes) < 2 or values.shape[1] != n_columns:
+        raise ValueError(
+            f"y_score, {name}: {values.shape[1]} outputs a row do not go with the classes "
+            f"{classes.tolist()} of y_true. Give one for two classes, else one for each."
+        )
+    return own_margins(values, codes)
+
+
+class CertificateDisplay(Display):
+    """The margin reached after every pass, and the bound that no vector's margin exceeds.
+
+    The largest margin there is lies in the band between the two. Both are drawn by matplotlib's
+    `Axes.plot`; dashes stay whatever is asked for, since they tell a bound from what was reached.
+
+    Parameters
+    ----------
+    passes : array-like of shape (n_passes,)
+        Epochs by then.
+    margins, upper_bounds : array-like of shape (n_passes,) or (n_passes, n_classes)
+        `margin_` and `margin_upper_bound_` by then.
+    classes : array-like of shape (n_classes,), default=None
+        Whose columns these are; needed where there are columns.
+
+    Attributes
+    ----------
+    margin_lines_, bound_lines_ : list of matplotlib Line2D
+        One, or one for each class.
+    band_ : matplotlib PolyCollection or None
+        Between the two lines, where there is one vector.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no pass, or shapes do not fit together.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin import MaxMarginClassifier
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> X, y, *_ = make_alma_target(200, 1, random_state=0)
+    >>> display = CertificateDisplay.from_estimator(MaxMarginClassifier(), X, y, n_passes=20)
+    >>> display.margins.shape == display.upper_bounds.shape == display.passes.shape
+    True
+    """
+
+    def __init__(
+        self, passes: ArrayLike, margins: ArrayLike, upper_bounds: ArrayLike, *, classes: Any = None
+    ) -> None:
+        self.passes = np.asarray(passes, dtype=np.float64)
+        self.margins = np.asarray(margins, dtype=np.float64)
+        self.upper_bounds = np.asarray(upper_bounds, dtype=np.float64)
+        self.classes = None if classes is None else np.asarray(classes)
+        shape = self.passes.shape if self.classes is None else (*self.passes.shape, len(classes))
+        if not self.passes.size:
+            raise ValueError("passes is empty. Pass what certificate_over_passes returns.")
+        if self.passes.ndim != 1 or not shape == self.margins.shape == self.upper_bounds.shape:
+            raise ValueError(
+                f"margins of shape {self.margins.shape} and upper_bounds of shape "
+                f"{self.upper_bounds.shape} do not go with passes of shape {self.passes.shape} "
+                f"and classes={classes}. Pass one row for each pass and one column for each class."
+            )
+
+    def plot(self, ax: Any = None, *, classes: Sequence[Any] | None = None, **kwargs: Any) -> Self:
+        """Draw the margins and their bounds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        classes : sequence, default=None
+            Which classes to draw. None: all.
+        **kwargs
+            For all lines.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown.
+        """
+        names, margins, bounds = self._columns(classes)
+        (axes,) = self._open(ax)
+        self.margin_lines_: list[Line2D] = []
+        self.bound_lines_: list[Line2D] = []
+        self.band_: FillBetweenPolyCollection | None = None
+        for (reached, none_above), margin, bound in zip(names, margins, bounds, strict=True):
+            style = line_style(axes, len(self.passes), kwargs)
+            solid = {**style, "linestyle": "-", "label": reached}
+            dashed = {**style, "marker": "", "linestyle": "--", "label": none_above}
+            self.margin_lines_ += axes.plot(self.passes, margin, **solid)
+            self.bound_lines_ += axes.plot(self.passes, bound, **dashed)
+        if self.classes is None:
+            self.band_ = axes.fill_between(
+                self.passes, self.margins, self.upper_bounds, alpha=0.15, linewidth=0,
+                color=self.margin_lines_[0].get_color(),
+            )  # fmt: skip
+        # A margin below 0 says no more than that some row is wrong.
+        floor = -_BELOW * np.max(bounds)
+        if axes.get_ylim()[0] < floor and np.max([margin[-1] for margin in margins]) > 0:
+            axes.set_ylim(bottom=floor, auto=None)
+        axes.set_xlabel("passes over the rows")
+        axes.set_ylabel("margin")
+        title = None if self.classes is None else "class; dashed: none is above"
+        self._add_legend(axes, title=title)
+        return self
+
+    def _columns(
+        self, classes: Sequence[Any] | None
+    ) -> tuple[list[tuple[str, str | None]], np.ndarray, np.ndarray]:
+        """Names of the lines of each class, or of the one vector there is; margins, and bounds."""
+        if self.classes is not None:
+            known = self.classes.tolist()
+            places = [known.index(label) for label in chosen_classes(classes, known)]
+            names: list[tuple[str, str | None]] = [(str(known[k]), None) for k in places]
+            return names, self.margins.T[places], self.upper_bounds.T[places]
+        if classes is not None:
+            raise ValueError("classes: one vector serves all classes here. Leave classes out.")
+        return [("margin reached", "none is above")], self.margins[None], self.upper_bounds[None]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, n_passes: float | None = None,
+        classes: Sequence[Any] | None = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Fit a clone of an estimator, and draw how its certificate closes.
+
+        Parameters
+        ----------
+        estimator, X, y, n_passes
+            As for `sparsemargin.evaluation.certificate_over_passes`, whose errors are raised.
+        ax, classes, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : CertificateDisplay
+        """
+        cls._measuring()
+        curve = certificate_over_passes(estimator, X, y, n_passes=n_passes)
+        display = cls(curve.passes, curve.margins, curve.upper_bounds, classes=curve.classes)
+        return display.plot(ax, classes=classes, **kwargs)

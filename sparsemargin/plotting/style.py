@@ -1,0 +1,126 @@
+"""Colours, marks and dashes that tell lines apart for every eye, on light ground and on dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe & Ito's colours, moved as little as serves two ends: a contrast of 3 or more to the ground,
+# and distances that the colour-blind see, as tests/test_plotting.py measures both. Grey stands for
+# their black.
+PALETTES: dict[str, tuple[str, ...]] = {
+    "light": (
+        "#14639D", "#952D00", "#0E995E", "#CC78A7", "#9D6602", "#249BDD", "#877D7A", "#A29600",
+    ),
+    "dark": (
+        "#1773B2", "#D45C00", "#30AC75", "#CC79A8", "#E69E00", "#5BB9EF", "#887E7B", "#F0E33F",
+    ),
+}  # fmt: skip
+MARKS = "osD^vP*X"
+DASHES = ("-", "--", "-.", ":")
+
+# Of the pages of documentation that these pictures stand on: ground, text, lines of the grid.
+_GROUNDS = {
+    "light": ("#FFFFFF", "#222832", "#D5DAE0"),
+    "dark": ("#14181E", "#CED6DD", "#3A424D"),
+}
+_MOST_MARKED = 25
+
+
+@contextmanager
+def theme(name: Literal["light", "dark"]) -> Iterator[None]:
+    """Draw on light ground or on dark within a ``with`` block.
+
+    The Displays follow whatever style is set, and take the colours that are legible on its ground;
+    this one sets ground, text, grid and sizes to match.
+
+    Parameters
+    ----------
+    name : {"light", "dark"}
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the theme is unknown.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sparsemargin.plotting import GrowthDisplay
+    >>> with theme("dark"):
+    ...     display = GrowthDisplay.from_measurements({"epoch": ([1e3, 1e4, 1e5], [0.1, 1, 10])})
+    >>> matplotlib.colors.to_hex(display.figure_.get_facecolor())
+    '#14181e'
+    """
+    check_matplotlib_support("theme")
+    if name not in _GROUNDS:
+        raise ValueError(f"The theme {name!r} is unknown. Choose 'light' or 'dark'.")
+    import matplotlib
+    from cycler import cycler
+
+    ground, text, grid = _GROUNDS[name]
+    style: Any = {
+        "axes.prop_cycle": cycler(color=PALETTES[name]),
+        "axes.grid": True, "axes.axisbelow": True, "grid.color": grid, "grid.linewidth": 0.7,
+        "axes.spines.top": False, "axes.spines.right": False,
+        "legend.edgecolor": grid, "legend.fontsize": 9.5, "font.size": 10.5, "svg.fonttype": "path",
+    }  # fmt: skip
+    for part in ("figure", "axes", "savefig", "legend"):
+        style[f"{part}.facecolor"] = ground
+    for part in ("text.", "axes.label", "axes.title", "axes.edge", "xtick.", "ytick."):
+        style[f"{part}color"] = text
+    with matplotlib.rc_context(style):
+        yield
+
+
+def colours_on(ax: Axes) -> tuple[str, ...]:
+    """The palette that is legible on the ground of the axes."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(ground_of(ax))
+    return PALETTES["dark" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "light"]
+
+
+def ground_of(ax: Axes) -> Any:
+    """The colour behind what is drawn on the axes: their own, or the figure's where they have
+    none."""
+    from matplotlib.colors import to_rgba
+
+    own = ax.get_facecolor()
+    return own if to_rgba(own)[3] else ax.figure.figure.get_facecolor()
+
+
+def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
+    """How the next line differs from those that the axes name already: colour, mark, and dashes;
+    what is wanted otherwise, under any of matplotlib's names for it, goes before.
+
+    Of many points a few are marked, others on each line, so that marks show where lines coincide.
+    """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    i = len(ax.get_legend_handles_labels()[1])
+    colours, stride = colours_on(ax), n_points // 10
+    return {
+        "color": colours[i % len(colours)],
+        "marker": MARKS[i % len(MARKS)],
+        "linestyle": DASHES[(i + i // len(colours)) % len(DASHES)],
+        "markersize": 5,
+        "linewidth": 1.6,
+        "markevery": (i % 4 * stride // 4, stride) if n_points > _MOST_MARKED else None,
+        **normalize_kwargs(wanted, Line2D),
+    }
+
+
+def neutral(ax: Axes) -> dict[str, Any]:
+    """How lines are drawn that others are measured by."""
+    return {"color": ax.xaxis.label.get_color(), "linewidth": 1, "alpha": 0.6}
