@@ -91,12 +91,12 @@ def test_shards_are_spread_over_the_workers(kind, client, paths, monkeypatch):
     X, y = make_data(400)
     blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
-    found, known, new_key = [], set(), _backends._new_key
+    found, known, submit = [], set(), client.submit
 
-    def hesitate(function):
+    def hesitate(*arguments, **how):
         # So that what Dask was told before has been done, as it has where shards are large.
         time.sleep(0.03)
-        return new_key(function)
+        return submit(*arguments, **how)
 
     def look(done):
         # It may take a moment to forget the shards of the fit before.
@@ -104,7 +104,7 @@ def test_shards_are_spread_over_the_workers(kind, client, paths, monkeypatch):
         found.append({at for key, at in mine.items() if key not in known})
         known.update(mine)
 
-    monkeypatch.setattr(_backends, "_new_key", hesitate)
+    monkeypatch.setattr(client, "submit", hesitate)
     for _ in range(3):
         fit_distributed(*given, client=client, algo="alma", max_iter=1, on_round=look)
     # What a worker has done when the next is told of is a matter of moments.
@@ -328,10 +328,10 @@ def test_ctrl_c_upon_a_resumed_fit_is_no_end(client, paths, tmp_path, monkeypatc
     [
         (["--mixing", "errors"], 2, "pass --dask"),
         (["--resume"], 2, "pass --dask"),
-        (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init can't be had with --dask"),
+        (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init-model can't be had with --dask"),
         (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
-        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "-o part-0.svm would replace"),
-        (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "--kernel rbf needs all rows"),
+        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "part-0.svm would replace"),
+        (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "kernel='rbf' needs all rows"),
     ],
 )
 def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-import uuid
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,8 +29,6 @@ PATIENCE = 30
 # Times that a shard may be begun again after workers died of it; to the first Dask adds three.
 _RETRIES = 12
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
-
-Done = Callable[[int, Any], None]
 
 
 class LostScheduler(ConnectionError):
@@ -56,25 +53,13 @@ class SerialBackend:
         """What stands for an object that every call takes."""
         return value
 
-    def each(
-        self, function: Callable[..., Any], *shared: Any, done: Done | None = None
-    ) -> list[Any]:
-        """What a function gives for each of the shards, in their order.
-
-        Parameters
-        ----------
-        shared : objects
-            Further arguments, which it may not change.
-        done : callable
-            Is told the number of the shard and the result of each as it comes.
-        """
-        results = []
+    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
+        """The number of each shard, and what a function gives for it and for further arguments,
+        which it may not change, as soon as it is there."""
         for s, shard in enumerate(self.shards):
             with _naming(s, len(self.shards)):
-                results.append(function(shard, *shared))
-            if done is not None:
-                done(s, results[-1])
-        return results
+                result = function(shard, *shared)
+            yield s, result
 
 
 def _parts(shard: Pair | FileShard) -> tuple[Any, Any]:
@@ -92,12 +77,11 @@ def _naming(s: int, n_shards: int) -> Iterator[None]:
     """Let errors say which shard they are of, where there are several."""
     try:
         yield
-    except ConnectionError:
-        raise
     except (ValueError, OSError) as error:
         if n_shards == 1:
             raise
-        kind = OSError if isinstance(error, OSError) else ValueError
+        kinds = ConnectionError, OSError, ValueError
+        kind = next(kind for kind in kinds if isinstance(error, kind))
         raise kind(f"Shard {s} of {n_shards}, counted from 0: {error}") from None
 
 
@@ -136,82 +120,57 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # Dask is told of all calls at once: told of one after the other, it may find the same
             # worker idle each time, with which the shards then stay.
-            keys = [_new_key(open_shard) for _ in shards]
-            self.shards = client.map(open_shard, parts[::2], parts[1::2], key=keys, pure=False)
+            self.shards = client.map(open_shard, parts[::2], parts[1::2], pure=False)
 
     def share(self, value: Any) -> Future:
         """As `SerialBackend.share`: by a task, since what is scattered dies with its worker."""
         with self._connected():
-            return self._submit(_itself, value)
+            return self.client.submit(_itself, value, pure=False)
 
-    def each(
-        self, function: Callable[..., Any], *shared: Any, done: Done | None = None
-    ) -> list[Any]:
-        """As `SerialBackend.each`; done is told the results in the order in which they come."""
-        results: dict[int, Any] = {}
+    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
+        """As `SerialBackend.each`, in the order in which they come."""
+        from dask.distributed import KilledWorker
+
+        submit, n_shards = self.client.submit, len(self.shards)
         retries: Counter[int] = Counter()
+        running: dict[Future, int] = {}
         with self._connected():
-            sent = [each if is_future(each) else self.share(each) for each in shared]
-            running = {
-                self._submit(function, shard, *sent): s for s, shard in enumerate(self.shards)
-            }
             try:
+                sent = [each if is_future(each) else self.share(each) for each in shared]
+                # Any worker may take a shard: Dask may wait for ever for one that it was advised to
+                # take, though others were allowed, if all were gone for a moment.
+                for s, shard in enumerate(self.shards):
+                    running[submit(function, shard, *sent, pure=False)] = s
                 while running:
-                    for future in self._finished(list(running)):
-                        s = running[future]
-                        if self._has_killed_workers(future) and retries[s] < _RETRIES:
-                            retries[s] += 1
-                            future.retry()
-                            continue
-                        del running[future]
-                        results[s] = self._result(future, s)
-                        if done is not None:
-                            done(s, results[s])
-            except BaseException:
+                    future = self._next(list(running))
+                    s, error = running[future], future.exception()
+                    if isinstance(error, KilledWorker) and retries[s] < _RETRIES:
+                        retries[s] += 1
+                        future.retry()
+                        continue
+                    del running[future]
+                    if error is not None:
+                        with _naming(s, n_shards):
+                            _refuse_worker(error)
+                            future.result()
+                    yield s, future.result()
+            finally:
                 self.client.cancel(list(running))
-                raise
-        return [results[s] for s in range(len(self.shards))]
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """Have a worker call a function: any, since Dask may wait for ever for one that it was
-        advised to take, though others were allowed, if all were gone for a moment."""
-        return self.client.submit(function, *arguments, key=_new_key(function), pure=False)
-
-    def _finished(self, futures: list[Future]) -> Sequence[Future]:
-        """The next ones that are done; warns where nobody is left to do them."""
+    def _next(self, futures: list[Future]) -> Future:
+        """One that is done; warns where nobody is left to do any."""
         from dask.distributed import wait
 
         while True:
             try:
-                finished = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
-                return list(finished)
+                done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                return next(iter(done))
             except TimeoutError:
                 if not self.client.scheduler_info().get("workers"):
                     warnings.warn(
                         "No worker is left; the fit goes on when one joins the Dask scheduler at "
                         f"{self.address}.", stacklevel=2,
                     )  # fmt: skip
-
-    def _has_killed_workers(self, future: Future) -> bool:
-        from dask.distributed import KilledWorker
-
-        return future.status == "error" and isinstance(future.exception(), KilledWorker)
-
-    def _result(self, future: Future, s: int) -> Any:
-        n_shards = len(self.shards)
-        if self._has_killed_workers(future):
-            raise ConnectionError(
-                f"Shard {s} of {n_shards}, counted from 0, has gone down with its worker time and "
-                "again: a worker may not have the memory for it. Cut it into smaller shards, or "
-                "give the workers more."
-            )
-        if isinstance(error := future.exception(), ModuleNotFoundError):
-            raise ConnectionError(
-                f"A worker has no {error.name}: pip install 'sparsemargin[distributed]' where the "
-                "workers run."
-            )
-        with _naming(s, n_shards):
-            return future.result()
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
@@ -239,8 +198,20 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _new_key(function: Callable[..., Any]) -> str:
-    return f"sparsemargin-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+def _refuse_worker(error: BaseException | None) -> None:
+    """Say what to do about workers that can't learn from a shard, whatever is in it."""
+    from dask.distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        raise ConnectionError(
+            "Its workers have gone down time and again: one may not have the memory for it. Cut it "
+            "into smaller shards, or give the workers more."
+        )
+    if isinstance(error, ModuleNotFoundError):
+        raise ConnectionError(
+            f"A worker has no {error.name}: pip install 'sparsemargin[distributed]' where the "
+            "workers run."
+        )
 
 
 @contextmanager
@@ -266,15 +237,10 @@ def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Back
     if isinstance(client, Client):
         yield DaskBackend(client, shards)
         return
-    if not isinstance(client, str):
+    if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
-            f"client must be a dask.distributed.Client, the address of a scheduler such as "
-            f"'tcp://host:8786', or None, got {client!r}."
-        )
-    if not _ADDRESS.fullmatch(client):
-        raise ValueError(
-            f"client={client!r} is no address of a Dask scheduler. Write tcp://HOST:PORT; the port "
-            "is 8786 unless it was told another."
+            f"client must be a dask.distributed.Client, or an address: {client!r} is no address of "
+            "a Dask scheduler. Write tcp://HOST:PORT; the port is 8786 unless it was told another."
         )
     try:
         opened = Client(client, timeout=PATIENCE, set_as_default=False)

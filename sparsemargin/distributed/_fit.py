@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -177,40 +176,15 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
+    given = locals()
+    given |= given.pop("params")
     from sparsemargin.estimators._online import as_classifier
 
-    learner = learn_distributed(
-        shards, y, client=client, algo=algo, max_iter=max_iter, mixing=mixing, classes=classes,
-        positive=positive, multilabel=multilabel, n_features=n_features, hash_bits=hash_bits,
-        zero_based=zero_based, dtype=dtype, cache_dir=cache_dir, memory_limit=memory_limit,
-        checkpoint=checkpoint, resume=resume, report=Lines() if verbose else None,
-        on_round=on_round, **params,
-    )  # fmt: skip
-    return as_classifier(learner)
+    return as_classifier(learn_distributed(report=Lines() if verbose else None, **given))
 
 
 def learn_distributed(
-    shards: Any,
-    y: Any = None,
-    *,
-    client: Any = None,
-    algo: Algorithm | None = None,
-    max_iter: int | None = 5,
-    mixing: Mixing = "uniform",
-    classes: Any = None,
-    positive: Any = None,
-    multilabel: bool = False,
-    n_features: int | None = None,
-    hash_bits: int | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
-    dtype: Any = np.float64,
-    cache_dir: str | os.PathLike[str] | None = None,
-    memory_limit: int = WEIGHT_MEMORY,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    report: Callable[[Moment], None] | None = None,
-    on_round: Callable[[Round], None] | None = None,
-    **params: Any,
+    shards: Any, y: Any = None, *, report: Callable[[Moment], None] | None = None, **options: Any
 ) -> Learner:
     """`fit_distributed` without scikit-learn: gives a learner.
 
@@ -218,40 +192,56 @@ def learn_distributed(
     ----------
     report : callable, default=None
         Is told the `Moment` whenever a shard has been learned from.
+    **options
+        As of `fit_distributed`, which declares them.
     """
-    arguments = locals()
-    if mixing not in ("uniform", "errors"):
+    params = _DEFAULTS | options
+    of_files = {name: params.pop(name) for name in _OF_FILES}
+    del params["verbose"]
+    client, algo, mixing, memory_limit, checkpoint, resume, on_round = (
+        params.pop(name)
+        for name in (
+            "client", "algo", "mixing", "memory_limit", "checkpoint", "resume", "on_round"
+        )
+    )  # fmt: skip
+    if mixing not in get_args(Mixing):
         raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
-    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, {"max_iter": max_iter, **params})
+    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
     learner = kind(**known)
     check_mixable(learner)
-    reading = Reading(
-        dtype=dtype, multilabel=multilabel or positive is not None, zero_based=zero_based,
-        n_features=n_features, hash_bits=hash_bits,
-    )  # fmt: skip
-    given = shards_of(shards, y, reading, cache_dir, memory_limit)
+    positive = of_files["positive"]
+    how = {name: of_files[name] for name in ("dtype", "zero_based", "n_features", "hash_bits")}
+    reading = Reading(multilabel=of_files["multilabel"] or positive is not None, **how)
+    given = shards_of(shards, y, reading, of_files["cache_dir"], memory_limit)
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
-        _refuse_options_of_files({name: arguments[name] for name in _OF_FILES})
+        _refuse_options_of_files(of_files)
     check_writable(checkpoint, files)
     with backend_of(client, given) as backend:
-        surveys: list[Survey] = backend.each(survey, library_version())
+        surveyed: dict[int, Survey] = dict(backend.each(survey, library_version()))
+        surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if learner.intercept_scaling == "auto":
             learner.intercept_scaling = surveys[0].intercept_scale
         if files:
-            schema = schema_of_files([file.name for file in files], surveys, classes, positive)
+            schema = schema_of_files(files, surveys, of_files["classes"], positive)
         else:
             schema = schema_of_matrices(surveys)
         mixture = Mixture(learner, schema, len(given), memory_limit)
-        identities = [each.identity() for each in surveys]
-        to_have_alike = {"mixing": mixing, "positive": positive, "shards": identities}
-        written = Checkpoint(checkpoint, to_have_alike)
+        made_by = {
+            "mixing": mixing, "positive": positive,
+            "shards": [each.identity() for each in surveys],
+        }  # fmt: skip
+        written = Checkpoint(checkpoint, made_by)
         done, converged = written.resume(mixture) if resume else (0, False)
-        rounds = Rounds(backend, surveys, mixture, mixing, written, report, on_round)
-        return rounds.run(done, converged)
+        return Rounds(backend, surveys, mixture, mixing, written, report, on_round).run(
+            done, converged
+        )
+
+
+_DEFAULTS: dict[str, Any] = fit_distributed.__kwdefaults__ or {}
 
 
 def check_mixable(learner: Learner) -> None:
@@ -289,7 +279,7 @@ def check_mixable(learner: Learner) -> None:
 def _refuse_options_of_files(given: dict[str, Any]) -> None:
     """Refuse for matrices what is told of files only."""
     for name, value in given.items():
-        off = signature(learn_distributed).parameters[name].default
+        off = _DEFAULTS[name]
         # An array, which classes may be, is equal to nothing as a whole.
         if value is not off and (off is None or value != off):
             raise ValueError(

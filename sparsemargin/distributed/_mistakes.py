@@ -21,37 +21,21 @@ from sparsemargin.models._rows import Rows
 
 @dataclass(frozen=True)
 class Mistakes:
-    """Those that one label has made on a block of rows, in order.
+    """Those that one label has made on a block of rows, in order; arrays of shape (n_mistakes,)."""
 
-    Attributes
-    ----------
-    which : ndarray of shape (n_mistakes,), int64
-        Their rows among those that came along.
-    steps : ndarray of shape (n_mistakes,), float64
-        With the signs of the labels.
-    numbers : ndarray of shape (n_mistakes,), int64
-        Of the rows in the shard.
-    """
-
-    which: np.ndarray
-    steps: np.ndarray
-    numbers: np.ndarray
+    which: np.ndarray  # their rows among those that came along, int64
+    steps: np.ndarray  # float64, with the signs of the labels
+    numbers: np.ndarray  # of the rows in the shard, int64
 
 
 @dataclass(frozen=True)
 class ShardMistakes:
-    """What an epoch on a shard came to.
+    """What an epoch on a shard came to."""
 
-    Attributes
-    ----------
-    blocks : list of (Rows, list of Mistakes)
-        Of each block the rows that any label has made a mistake on, and each label's mistakes.
-    sums : SparseDelta or None
-        Sums of the hypotheses, each as often as it lasted, shape (n_coordinates, n_labels); None
-        where they are not averaged.
-    """
-
+    # Of each block the rows that any label has made a mistake on, and each label's mistakes.
     blocks: list[tuple[Rows, list[Mistakes]]]
+    # Of the hypotheses, each as often as it lasted, shape (n_coordinates, n_labels); None where
+    # they are not averaged.
     sums: SparseDelta | None
 
 

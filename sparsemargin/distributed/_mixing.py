@@ -28,23 +28,12 @@ _SCALARS = "corrections", "largest", "mass", "bound"
 
 @dataclass(frozen=True)
 class Update:
-    """What an epoch on a shard came to.
+    """What an epoch on a shard came to."""
 
-    Attributes
-    ----------
-    learned : object
-        What the mixer takes.
-    trials : int
-    corrections : ndarray of shape (n_labels,)
-        Those of this epoch.
-    mistakes : int or None
-        Rows predicted wrongly just before they were learned from, where known.
-    """
-
-    learned: Any
+    learned: Any  # what the mixer takes
     trials: int
-    corrections: np.ndarray
-    mistakes: int | None
+    corrections: np.ndarray  # of this epoch, shape (n_labels,)
+    mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
 
 
 # ---------------------------------------------------------------------------------- a single shard
@@ -94,23 +83,12 @@ class SingleMixer:
 @dataclass(frozen=True)
 class SparseDelta:
     """An array of shape (n_coordinates, n_vectors), by where it differs from a base that the
-    receiver has, each vector of which is multiplied by a ratio; all of it where that is shorter.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    ratio : ndarray of shape (n_vectors,)
-        0 where no base is needed.
-    indices : ndarray of int32 or int64, or None
-        Of the flat array, rising; None: all.
-    values : ndarray
-        What stands there.
-    """
+    receiver has, each vector of which is multiplied by a ratio; all of it where that is shorter."""
 
     shape: tuple[int, ...]
-    ratio: np.ndarray
-    indices: np.ndarray | None
-    values: np.ndarray
+    ratio: np.ndarray  # of shape (n_vectors,); 0 where no base is needed
+    indices: np.ndarray | None  # int32 or int64, rising, of the flat array; None: all
+    values: np.ndarray  # what stands there
 
     @classmethod
     def of(cls, array: np.ndarray, changed: np.ndarray, ratio: Any = 0.0) -> Self:
@@ -144,21 +122,14 @@ class SparseDelta:
 
 @dataclass(frozen=True)
 class DualVectors:
-    """What all shards begin an epoch with, or what one of them has learned in it.
+    """What all shards begin an epoch with, or what one of them has learned in it."""
 
-    Attributes
-    ----------
-    theta : SparseDelta
-        At the beginning from zero, then from the theta that the epoch began with.
-    sums : SparseDelta or None
-        Of the hypotheses of the epoch, each as often as it lasted, from the weights, without their
-        scale, that it began with; None: they are not averaged, or none have been counted.
-    scalars : dict of str to ndarray of shape (n_vectors,)
-    """
-
+    # At the beginning from zero, then from the theta that the epoch began with.
     theta: SparseDelta
+    # Of the hypotheses of the epoch, each as often as it lasted, from the weights, without their
+    # scale, that it began with; None: they are not averaged, or none have been counted.
     sums: SparseDelta | None
-    scalars: dict[str, np.ndarray]
+    scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
 
 
 def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:

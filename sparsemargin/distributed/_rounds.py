@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +19,7 @@ from sparsemargin._engine.fitting.epochs import count_trials, learn_once
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._mistakes import MistakesMixer
-from sparsemargin.distributed._mixing import Mixing, SingleMixer, Update, VectorMixer
+from sparsemargin.distributed._mixing import Mixing, SingleEpoch, SingleMixer, Update, VectorMixer
 from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment
@@ -32,26 +33,13 @@ from sparsemargin.models._rows import refusing
 
 @dataclass(frozen=True)
 class Plan:
-    """What stays the same over a fit.
+    """What stays the same over a fit."""
 
-    Attributes
-    ----------
-    learner : Learner
-        Without a space.
-    epoch_type : type
-        What begins an epoch, and tells what it came to.
-    schema : Schema
-    seed : int or None
-        Of the shuffling.
-    library : str
-        The version that all must have.
-    """
-
-    learner: Learner
-    epoch_type: Any
+    learner: Learner  # without a space
+    epoch_type: type[SingleEpoch]
     schema: Schema
-    seed: int | None
-    library: str
+    seed: int | None  # of the shuffling
+    library: str  # the version that all must have
 
 
 def library_version() -> str:
@@ -157,21 +145,7 @@ class Round:
 
 
 class Rounds:
-    """The rounds of one fit.
-
-    Parameters
-    ----------
-    backend : SerialBackend or DaskBackend
-    surveys : list of Survey
-        Of its shards.
-    mixture : Mixture
-    mixing : {"uniform", "errors"}
-    checkpoint : Checkpoint
-    report : callable or None
-        Is told the `Moment` whenever a shard is done.
-    on_round : callable or None
-        Is told each `Round`.
-    """
+    """The rounds of one fit; `report` is told the `Moment` whenever a shard is done."""
 
     def __init__(
         self, backend: Backend, surveys: list[Survey], mixture: Mixture, mixing: Mixing,
@@ -228,7 +202,7 @@ class Rounds:
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, and the mixture."""
         began, start = time.perf_counter(), self.mixer.start()
-        updates = self.backend.each(learn_epoch, self.plan, epoch, start, done=self._teller(epoch))
+        updates = self._learn(epoch, start)
         mixing = time.perf_counter()
         # To the end, even where Ctrl-C comes meanwhile, which is heard after.
         thread.submit(self._mix, epoch, updates).result()
@@ -239,6 +213,28 @@ class Rounds:
             sent, received = n_bytes(start), sum(map(n_bytes, updates))
             times = ended - began, ended - mixing
             self.on_round(Round(epoch, made, trials, sent, received, *times, self._finished))
+
+    def _learn(self, epoch: int, start: Any) -> list[Update]:
+        """Learn from every shard; the updates in the order of the shards."""
+        size = sum(survey.n_bytes for survey in self.surveys)
+        rows = consumed = 0
+        mistakes: int | None = 0
+        updates: dict[int, Update] = {}
+        with closing(self.backend.each(learn_epoch, self.plan, epoch, start)) as coming:
+            for s, update in coming:
+                updates[s] = update
+                rows += self.surveys[s].n_rows
+                consumed += self.surveys[s].n_bytes
+                self.corrections += int(update.corrections.sum())
+                mistakes = _added(mistakes, update.mistakes)
+                if self.report is not None:
+                    self.report(
+                        Moment(
+                            epoch, consumed, size, rows, self.mixture.schema.n_features,
+                            self.corrections, mistakes, time.perf_counter() - self.started,
+                        )
+                    )  # fmt: skip
+        return [updates[s] for s in range(len(updates))]
 
     def _mix(self, epoch: int, updates: list[Update]) -> None:
         """Let the learner be the mixture, here and on disk."""
@@ -254,28 +250,6 @@ class Rounds:
         if self.converged and max_iter is not None:
             trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
             space.count_trials(max(trials, space.trials))
-
-    def _teller(self, epoch: int) -> Callable[[int, Update], None]:
-        """Counts what shards have come to in an epoch, and reports it."""
-        size = sum(survey.n_bytes for survey in self.surveys)
-        rows = n_bytes = 0
-        mistakes: int | None = 0
-
-        def tell(s: int, update: Update) -> None:
-            nonlocal rows, n_bytes, mistakes
-            rows += self.surveys[s].n_rows
-            n_bytes += self.surveys[s].n_bytes
-            self.corrections += int(update.corrections.sum())
-            mistakes = _added(mistakes, update.mistakes)
-            if self.report is not None:
-                self.report(
-                    Moment(
-                        epoch, n_bytes, size, rows, self.mixture.schema.n_features,
-                        self.corrections, mistakes, time.perf_counter() - self.started,
-                    )
-                )  # fmt: skip
-
-        return tell
 
 
 def n_bytes(message: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin.distributed._shards import Survey
+from sparsemargin.distributed._shards import FileShard, Survey
 from sparsemargin.io.labels import (
     Coder,
     LabelSets,
@@ -29,31 +29,14 @@ from sparsemargin.models._rows import Rows
 
 @dataclass(frozen=True)
 class Schema:
-    """What the rows of all shards have in common.
+    """What the rows of all shards have in common."""
 
-    Attributes
-    ----------
-    n_columns : int
-        Of the rows as they are learned from.
-    dtype : numpy.dtype
-        Of the values.
-    classes : ndarray of shape (n_classes,)
-    form : str or None
-        How rows have any number of labels; None: each has one.
-    coder : Coder or None
-        What tells the classes of a file's rows.
-    reading : Reading or None
-        How files are read.
-    lowest : int
-        Of the indices in files.
-    checksums : dict of str to int
-        Of the rows of files, by the names of their shards.
-    """
-
-    n_columns: int
-    dtype: np.dtype
+    n_columns: int  # as they are learned from
+    dtype: np.dtype  # of the values
     classes: np.ndarray
-    form: Any
+    form: Any  # how rows have any number of labels; None: each has one
+    # Of files only: what tells the classes of rows, how text is read, the least index, and the
+    # checksums of their rows by the names of the shards.
     coder: Coder | None = None
     reading: Reading | None = None
     lowest: int = 0
@@ -86,7 +69,7 @@ class Schema:
 
 
 def schema_of_files(
-    names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
+    files: Sequence[FileShard], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
     """That of files, whose classes are those that the caller has named, or the labels of all.
 
@@ -117,7 +100,7 @@ def schema_of_files(
         reading.n_columns or reading.columns_up_to(highest), _dtype(surveys), coder.classes,
         "lists" if isinstance(coder, LabelSets) else None, coder, reading,
         min(survey.lowest for survey in surveys),
-        {name: survey.checksum for name, survey in zip(names, surveys, strict=True)},
+        {file.name: survey.checksum for file, survey in zip(files, surveys, strict=True)},
     )  # fmt: skip
 
 

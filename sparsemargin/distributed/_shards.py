@@ -49,43 +49,20 @@ class Pair(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What has to be known of a shard before any is learned from.
-
-    Attributes
-    ----------
-    n_rows, n_entries : int
-    n_columns : int or None
-        Of a matrix.
-    lowest, highest : int
-        Range of the indices of a file, as written.
-    dtype : str
-        Of the values.
-    labels : LabelTable or ndarray
-        Those of a file; the classes of a matrix.
-    form : str or None
-        How the rows of a matrix have any number of labels; None: each has one.
-    reading : Reading or None
-        How a row cache was read.
-    intercept_scale : float
-        What `intercept_scaling="auto"` is for a model that begins with its rows.
-    n_bytes : int
-        Of text, or of the arrays.
-    checksum : int
-        Of rows and labels.
-    """
+    """What has to be known of a shard before any is learned from."""
 
     n_rows: int
     n_entries: int
-    n_columns: int | None
-    lowest: int
+    n_columns: int | None  # of a matrix
+    lowest: int  # of a file's indices, as written
     highest: int
-    dtype: str
-    labels: Any
-    form: str | None
-    reading: Reading | None
-    intercept_scale: float
-    n_bytes: int
-    checksum: int
+    dtype: str  # of the values
+    labels: Any  # the LabelTable of a file; the classes of a matrix
+    form: str | None  # how the rows of a matrix have any number of labels; None: each has one
+    reading: Reading | None  # how a row cache was read
+    intercept_scale: float  # what "auto" is for a model that begins with its rows
+    n_bytes: int  # of text, or of the arrays
+    checksum: int  # of rows and labels
 
     def identity(self) -> dict[str, Any]:
         """What the shard is known by when a fit goes on."""
@@ -97,21 +74,12 @@ class Survey(NamedTuple):
 
 @dataclass
 class MatrixShard:
-    """Rows in memory.
-
-    Attributes
-    ----------
-    rows : Rows
-        Checked.
-    y : ndarray or ManyLabels
-    targets : ndarray, Positives or None
-        Of the fit that learns from them; None: not yet known.
-    shuffled : tuple or None
-        Seed, passes and order of the latest epoch here, so that the next need not start anew.
-    """
+    """Rows in memory, checked, and labels as an array or in another form."""
 
     rows: Rows
     y: Any
+    # Of the fit that learns from them: their targets, and seed, passes and order of the latest
+    # epoch here, so that the next need not start anew.
     targets: Targets | None = None
     shuffled: tuple[int, int, np.ndarray] | None = None
     streams = False
@@ -203,22 +171,12 @@ def _as_csr(X: Any) -> Any:
 
 @dataclass(frozen=True)
 class FileShard:
-    """Rows of svmlight files, or of a row cache, read where the worker is.
-
-    Attributes
-    ----------
-    paths : list of str
-    reading : Reading
-    cache_dir : str or None
-        Where the row cache is on the worker; None: beside the first file.
-    max_index : int
-        Larger indices have no room in memory.
-    """
+    """Rows of svmlight files, or of a row cache, read where the worker is."""
 
     paths: list[str]
     reading: Reading
-    cache_dir: str | None
-    max_index: int
+    cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
+    max_index: int  # larger ones have no room in memory
     streams = True
 
     def __sizeof__(self) -> int:
@@ -338,15 +296,11 @@ def shards_of(
     if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
         return [Pair(*shard) for shard in listed]
     odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
-    if odd:
-        # A pair among others that are none is not to blame.
-        blamed = next((shard for shard in odd if not isinstance(shard, tuple)), odd[0])
-        if isinstance(blamed, tuple):
-            what = f"A shard of {len(blamed)} parts stands among others that are no pairs (X, y)."
-        elif is_lazy(blamed) or is_future(blamed):
+    # A pair among others that are none is not to blame.
+    for shard in sorted(odd, key=lambda shard: isinstance(shard, tuple)):
+        what = f"A shard can't be of type {type(shard).__name__}."
+        if is_lazy(shard) or is_future(shard):
             what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
-        else:
-            what = f"A shard can't be of type {type(blamed).__name__}."
         raise ValueError(f"{what} {_FORMS}.")
     most = memory_limit // _LEAST_PER_FEATURE
     directory = None if cache_dir is None else os.path.abspath(cache_dir)
