@@ -12,7 +12,7 @@ from papers._outcome import Outcome, compare
 from papers._recipe import Measured, Recipe
 from papers._records import Records
 from papers._runner import Progress, run_missing
-from sparsemargin.datasets._local import find_files
+from sparsemargin.datasets.files import find_files
 
 
 def run(

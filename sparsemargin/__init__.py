@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from sparsemargin import evaluation as evaluation
     from sparsemargin import plotting as plotting
     from sparsemargin.api import fit_csr, fit_svmlight
-    from sparsemargin.estimators import (
+    from sparsemargin.io.model_files import load_model, save_model
+    from sparsemargin.io.readable import write_readable
+    from sparsemargin.io.svmlight import load_svmlight
+    from sparsemargin.models.classifiers import (
         ALMAClassifier,
         CRAMMAClassifier,
         HigherOrderPerceptron,
@@ -19,9 +22,6 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SecondOrderPerceptron,
     )
-    from sparsemargin.io.model_files import load_model, save_model
-    from sparsemargin.io.readable import write_readable
-    from sparsemargin.io.svmlight import load_svmlight
 
     __version__: str
 
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
         return version("sparsemargin")
     if name in __all__:
-        value = getattr(import_module(_MODULES.get(name, "sparsemargin.estimators")), name)
+        value = getattr(import_module(_MODULES.get(name, "sparsemargin.models.classifiers")), name)
         globals()[name] = value
         return value
     if name in _PARTS:

@@ -8,13 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin import estimators
-from sparsemargin.estimators._online import OnlineClassifier, as_classifier
-from sparsemargin.estimators._weighted import WeightedClassifier
 from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY
 from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
+from sparsemargin.models.classifiers import Classifier, as_classifier
 
 
 def _n_rows(X: Any) -> int:
@@ -27,7 +25,7 @@ def _n_rows(X: Any) -> int:
 
 def fit_csr(
     X: Any, y: Any, algo: Algorithm | None = None, *, sample_weight: Any = None, **params: Any
-) -> OnlineClassifier:
+) -> Classifier:
     """Fit a classifier to a CSR matrix.
 
     Parameters
@@ -39,14 +37,11 @@ def fit_csr(
         Class labels, numbers or strings; or any number of labels a row, as for the estimators.
     algo : {"perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"}, \
 default=None
-        ``"perceptron"`` is the Perceptron on rows as they are, ``"pnorm"`` is `PNormPerceptron`,
-        ``"alma"`` is `ALMAClassifier`, ``"ho"`` is `HigherOrderPerceptron`, ``"so"`` is
-        `SecondOrderPerceptron`, ``"margin"`` is `MarginPerceptron`, ``"cramma"`` is
-        `CRAMMAClassifier`, ``"romma"`` is `ROMMAClassifier`, ``"maxmargin"`` is
-        `MaxMarginClassifier`. Named, an algorithm has its estimator's defaults; those of the first
-        five were chosen by cross-validation on text, microarrays and other data. None is
-        ``"alma"`` for two epochs, or as many as make 1000 trials: chosen on RCV1 topics. On other
-        topics it errs 0.05 points more often than LinearSVC, and takes a sixth of the time.
+        The classifier of that name, with its defaults; those of the first five were chosen by
+        cross-validation on text, microarrays and other data. ``"perceptron"`` is `PNormPerceptron`
+        with ``p=2`` on rows as they are. None is ``"alma"`` for two epochs, or as many as make 1000
+        trials: chosen on RCV1 topics. On other topics it errs 0.05 points more often than
+        LinearSVC, and takes a sixth of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -55,7 +50,7 @@ default=None
 
     Returns
     -------
-    estimator : OnlineClassifier
+    estimator : Classifier
         The fitted estimator. Unfitted copies of it, as `GridSearchCV` and `cross_val_score` make
         them, learn with the same parameters.
 
@@ -78,14 +73,14 @@ default=None
         # On few rows two epochs are too few trials.
         algo, params = DEFAULT_ALGORITHM, {"max_iter": max(2, -(-1000 // _n_rows(X))), **params}
     learner, params = find_algorithm(algo, params)
-    model = getattr(estimators, learner.classifier)(**params)
-    if isinstance(model, WeightedClassifier):
-        return model.fit(X, y, sample_weight=sample_weight)
-    if sample_weight is not None:
+    model = as_classifier(learner(**params))
+    if sample_weight is None:
+        return model.fit(X, y)
+    if not model.weighs_steps():
         raise ValueError(
             f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
         )
-    return model.fit(X, y)
+    return model.fit(X, y, sample_weight)
 
 
 def fit_svmlight(
@@ -106,7 +101,7 @@ def fit_svmlight(
     n_jobs: int | None = None,
     verbose: int = 0,
     **params: Any,
-) -> OnlineClassifier:
+) -> Classifier:
     """Fit a classifier to svmlight files as they are read.
 
     One epoch takes memory for the weights and a few blocks of text, whatever the files' length.
@@ -168,7 +163,7 @@ def fit_svmlight(
 
     Returns
     -------
-    estimator : OnlineClassifier
+    estimator : Classifier
         The fitted estimator.
 
     Raises

@@ -167,6 +167,13 @@ class CRAMMA(Rule):
 
 
 @dataclass
+class RunningCRAMMA(CRAMMA):
+    """CRAMMA whose R is the largest norm among the start and the corrections so far."""
+
+    normalize = "running"
+
+
+@dataclass
 class ROMMA(Rule):
     """ROMMA: the shortest w' with ``y w'.x >= 1`` and ``w'.w >= ||w||^2`` (Li & Long).
 
@@ -477,6 +484,7 @@ def run_trials(run, rule, norms, weight, trials, max_corrections):
         if norms[i] > 0:
             if rule.starts_at_first_row and len(run.weights) == 1:
                 run.correct(i, 0, 1 / norms[i])
+                scale = norms[i] if rule.normalize == "running" else scale
             step_scale = max(scale, norms[i]) if rule.normalize == "running" else scale
             if _corrects(run, rule, i, weight[i], scale, step_scale):
                 run.correcting_trials.append(trial)

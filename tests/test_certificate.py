@@ -26,7 +26,6 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin.estimators._weighted import WeightedClassifier
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -337,7 +336,7 @@ def test_all_that_touches_outputs_has_its_bracket(make, p):
         keep_history=True, normalize_hypotheses=True,
     )  # fmt: skip
     weights, counts = {}, np.ones(len(problem.y), dtype=bool)
-    if isinstance(model, WeightedClassifier):
+    if model.weighs_steps():
         rng = np.random.RandomState(0)
         weights["sample_weight"] = rng.choice([0.0, 0.2, 1.0, 3.0], len(counts))
         counts = weights["sample_weight"] > 0

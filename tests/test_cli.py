@@ -53,7 +53,7 @@ def test_every_parameter_of_every_algorithm_is_an_option_or_said_otherwise():
     for algorithm in ALGORITHMS:
         for parameter in parameters_of(algorithm):
             assert parameter in ALL_PARAMETERS
-            assert re.search(rf"{option_name(parameter)}\b", text), parameter
+            assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
 
 
 def test_defaults_in_the_help_are_the_constructors():
@@ -120,7 +120,6 @@ def test_options_of_algorithms_are_checked(files, tmp_path, options, words):
         (["--algo", "so", "--max-updates", "none"], "Pass max_updates=1000"),
         (["--algo", "maxmargin"], "keeps a number for every row"),
         (["--p", "log"], "pass n_features, or hash_bits"),
-        (["--algo", "cramma"], "pass it as radius"),
     ],
 )
 def test_what_cannot_stream_is_refused_with_the_reason(files, tmp_path, options, words):

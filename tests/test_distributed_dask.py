@@ -328,7 +328,11 @@ def test_ctrl_c_upon_a_resumed_fit_is_no_end(client, paths, tmp_path, monkeypatc
     [
         (["--mixing", "errors"], 2, "pass --dask"),
         (["--resume"], 2, "pass --dask"),
-        (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init-model can't be had with --dask"),
+        (
+            ["--dask", "tcp://127.0.0.1:9", "--init", "x"],
+            2,
+            "--init-model can't be had with --dask",
+        ),
         (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
         (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "part-0.svm would replace"),
         (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "kernel='rbf' needs all rows"),

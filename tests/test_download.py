@@ -19,8 +19,6 @@ from synthetic_files import (
 
 from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from sparsemargin.datasets.__main__ import main
-from sparsemargin.datasets._download import _Progress
-from sparsemargin.datasets._registry import data_sets
 
 pooch = pytest.importorskip("pooch")
 
@@ -312,27 +310,17 @@ def use_terminal(monkeypatch):
     return stream
 
 
-def test_progress_is_in_percent_of_the_registered_size(files, monkeypatch):
-    (file,) = data_sets()["wbc"].files
-    shown = use_terminal(monkeypatch)
-    progress = _Progress(file.name, file.size)
-    for _ in range(2):
-        progress.update(file.size // 2)
-    progress.reset()
-    progress.update(file.size // 2)
-    assert shown.getvalue() == "".join(f"\r{WBC_FILE}  {part} %\x1b[K" for part in (49, 99, 49))
-
-
 @pytest.mark.parametrize(("fault", "line"), [("give", ""), ("break_off", "error: ")])
 def test_progress_leaves_a_clear_line(files, folder, server, monkeypatch, fault, line):
+    pytest.importorskip("tqdm")
     server.faults = {WBC_FILE: getattr(Handler, fault)}
     shown = use_terminal(monkeypatch)
     main(["download", "wbc", "--to", str(folder)])
-    before, after = shown.getvalue().rsplit("\r\x1b[K", 1)
+    before, cleared, after = shown.getvalue().rsplit("\r", 2)
+    assert f"\r{WBC_FILE}: " in before
+    assert cleared.isspace()
     assert after.startswith(line)
-    if fault == "give":
-        assert after == ""
-        assert before.startswith(f"\r{WBC_FILE} 100 %")
+    assert bool(after) == bool(line)
 
 
 @pytest.mark.parametrize(("arguments", "known"), [

@@ -18,7 +18,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.hypotheses import matrix as replays
 from sparsemargin._engine.matrix import spaces
-from sparsemargin.models import _duals
+from sparsemargin.models import _matrix
 
 MODELS = {
     "HO": (HigherOrderPerceptron, {"c": 0.6}),
@@ -144,7 +144,7 @@ def test_vectors_are_replayed_some_at_a_time(name, hypothesis, monkeypatch):
 
 def test_a_full_matrix_is_told_and_learned_on_without(monkeypatch):
     X, y = noisy(500, 2)
-    monkeypatch.setattr(_duals, "MATRIX_MEMORY", 4 * 30 * 31)
+    monkeypatch.setattr(_matrix, "MATRIX_MEMORY", 4 * 30 * 31)
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
         model = SecondOrderPerceptron(kernel="rbf", gamma=0.1).fit(X, y)
     assert model.n_updates_ == 30 < model.n_corrections_
@@ -173,3 +173,26 @@ def test_a_precomputed_kernel_goes_on_with_its_own_rows_only():
     model.fit(X @ X.T, y)
     with pytest.raises(ValueError, match="warm_start"):
         model.fit(2.0 * X @ X.T, y)
+
+
+@pytest.mark.parametrize("name", ["HO", "SO"])
+def test_support_rows_are_numbered_on_from_call_to_call(name):
+    kind, params = MODELS[name]
+    X, y = noisy(400, 2)
+
+    def new():
+        how = {"warm_start": True, "shuffle": False, "max_iter": 1, "intercept_scaling": 1.0}
+        return kind(kernel="rbf", gamma=0.1, **how, **params)
+
+    (X_1, y_1), (X_2, y_2) = (X[:150], y[:150]), (X[150:], y[150:])
+    expected = new().fit(X, y).support_
+    assert expected.max() >= 150
+    for made in (
+        new().fit(X_1, y_1).fit(X_2, y_2),
+        new().fit(X_1, y_1).partial_fit(X_2, y_2),
+        new().partial_fit(X_1, y_1, [0, 1]).fit(X_2, y_2),
+    ):
+        np.testing.assert_array_equal(made.support_, expected)
+    again = new().fit(X, y).fit(X, y)
+    assert again.support_.max() < 400
+    assert len(np.unique(again.support_)) == len(again.support_)

@@ -30,7 +30,7 @@ from sparsemargin import (
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 ALL_ESTIMATORS = [
-    *ESTIMATORS, MarginPerceptron, partial(CRAMMAClassifier, radius=10.0, eta0=0.001),
+    *ESTIMATORS, MarginPerceptron, CRAMMAClassifier,
     ROMMAClassifier, partial(ROMMAClassifier, aggressive=True), MaxMarginClassifier,
 ]  # fmt: skip
 HYPOTHESES = ["last", "average", "vote", "random"]

@@ -87,5 +87,5 @@ def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_b
     clock["now"] = cost
     whole = sum(sum(range(a, a + r)) for a, r in zip(first.tolist(), rates.tolist(), strict=True))
     with pytest.warns(UserWarning, match=TOLD) as told:
-        forecast.tell(0.1, stacklevel=1)
+        forecast.tell(0.1)
     assert float(re.match(TOLD, str(told[0].message))[1]) == pytest.approx(whole / 60, rel=0.01)

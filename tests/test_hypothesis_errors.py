@@ -19,8 +19,8 @@ from sparsemargin import (
     load_model,
     save_model,
 )
+from sparsemargin._engine.hypotheses.replayed import points_of
 from sparsemargin.evaluation import hypothesis_errors
-from sparsemargin.models._replays import outputs_by_moment
 
 # Models of a few trials warn that they have not converged.
 pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
@@ -80,12 +80,13 @@ def outputs_at_moments(model, X_test, trials):
     """Return the outputs by hypothesis, in the units of X, shape (n_moments, n_rows, n_labels)."""
     rows = model._check_test_rows(X_test)
     found = {}
-    for which, moment, outputs in outputs_by_moment(model, rows, trials):
+    by_moment = model._space.outputs_by_moment(rows, trials, model._slice_seed, 1)
+    for which, moment, outputs in by_moment:
         for name, values in outputs.items():
             shape = len(trials), X_test.shape[0], values.shape[1]
             found.setdefault(name, np.full(shape, np.nan))[moment, which] = values
     if not hasattr(model._space, "support"):
-        exponents = model._points(rows)[1]
+        exponents = points_of(rows, model._space.bias)[1]
         found = {
             name: values if name == "vote" else np.ldexp(values, exponents)
             for name, values in found.items()
@@ -218,7 +219,7 @@ def test_points_beyond_one_replay(monkeypatch):
         model.fit(X, y)
         whole = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         with monkeypatch.context() as patched:
-            patched.setattr("sparsemargin.models._replays._POINTS_WITH_MOMENTS", 7)
+            patched.setattr("sparsemargin._engine.hypotheses.replayed._POINTS_WITH_MOMENTS", 7)
             patched.setattr("sparsemargin._engine.kernel.outputs._POINTS", 7)
             parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         for name, errors in whole.errors.items():

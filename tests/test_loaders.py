@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from synthetic_files import CONTENTS, MINES, ROCKS, hide_copies, write_files
 
 from papers.data import load_sonar, load_wbc
-from sparsemargin.datasets._local import cache_folder
+from sparsemargin.datasets.files import cache_folder
 
 LOADERS = {"sonar": load_sonar, "wbc": load_wbc}
 WBC_FILE = "breast-cancer-wisconsin.data"
@@ -210,39 +210,6 @@ def test_a_wrong_copy_is_refused(nowhere, spoil, found):
     assert str(caught.value).startswith(f"{path} is not the registered file")
     command = f"python -m sparsemargin.datasets download wbc --to '{folder}'"
     assert str(caught.value).endswith(command)
-
-
-@pytest.mark.parametrize(("name", "old", "new", "complaint"), [
-    ("sonar.mines", "CM002:", "CM002", "line 15: expected the name of a pattern, found 'CM002'"),
-    ("sonar.mines", "0.0007", "0.007", "line 5: expected six numbers, found ' 0.0006 0.007"),
-    ("sonar.mines", "0.0007", "nan", "line 5: expected six numbers, found"),
-    ("sonar.mines", "0.0006 0", "0.0006 0.0000 0", "line 5: expected six numbers, found"),
-    ("sonar.mines", "0.0011\n", "0.0011 0.5\n", "line 5: expected six numbers, found"),
-    ("sonar.mines", " 0.0007", "", "line 5: expected six numbers, found"),
-    ("sonar.mines", "0.0059}", "0.0059", "line 13: expected six numbers and '}', found"),
-    ("sonar.mines", "{0.0060", "0.0060", "line 16: expected '{' and six numbers, found"),
-    ("sonar.mines", " 0.0006", " \xe9.0006", r"line 5: expected six numbers, found ' \\\\xc3"),
-    ("sonar.rocks", "\n 0.9826 0.9825 0.9824 0.9823 0.9822 0.9821}", "", "line 38: .* found ''"),
-    ("sonar.rocks", "CR001:", "CR001", "holds 2 rows instead of 3"),
-    (WBC_FILE, ",3,2,1,4", ",3,2,1,3", "line 2: expected a number, 9 attributes from 1 to 10"),
-    (WBC_FILE, ",3,2,1,4", ",3,2,4", "line 2: expected .* found '1002945,5,4,4,5,7,10,3,2,4'"),
-    (WBC_FILE, ",5,1,1,1", ",5,0,1,1", "line 1: expected"),
-    (WBC_FILE, ",5,1,1,1", ",5,11,1,1", "line 1: expected"),
-    (WBC_FILE, ",?,", ",,", "line 3: expected"),
-    (WBC_FILE, "1017023,4", "\n1017023,4", "line 4: expected .* found ''"),
-    (WBC_FILE, "1000025,5,1,1,1,2,1,3,1,1,2\n", "", "holds 3 rows instead of 4"),
-])  # fmt: skip
-def test_malformed_lines_are_refused(register, tmp_path, name, old, new, complaint):
-    """A registry that describes the malformed file lets it through to the parser."""
-    text = CONTENTS[name].decode()
-    assert old in text
-    contents = CONTENTS | {name: text.replace(old, new, 1).encode()}
-    register(contents)
-    home = write_files(tmp_path / "home", contents=contents)
-    load = load_wbc if name == WBC_FILE else load_sonar
-    with pytest.raises(ValueError, match=complaint) as caught:
-        load(data_home=home)
-    assert str(caught.value).startswith(str(home / name))
 
 
 # -- arguments -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from reference import (
     ROMMA,
     MarginPerceptron,
     Perceptron,
+    RunningCRAMMA,
     soft_margin_objective,
 )
 from sklearn.base import clone
@@ -28,6 +29,7 @@ from strategies import (
     Machine,
     assert_per_machine,
     assert_same_corrections,
+    assert_same_dual_vectors,
     assert_same_weights,
     augmentations,
     check_random_slices,
@@ -415,6 +417,28 @@ def test_partial_fit_in_batches_is_an_epoch_of_fit(machine, problem, extras, cut
     np.testing.assert_array_equal(
         streamed.decision_function(problem.X_test), fitted.decision_function(problem.X_test)
     )
+
+
+@examples(150)
+@given(
+    cramma_rules,
+    few_classes,
+    st.builds(Extras, **(augmentations | {"n_epochs": st.just(1)})),
+    st.integers(1, 40),
+    vectors,
+)
+def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, hypothesis):
+    running = RunningCRAMMA(rule.beta, rule.eta_eff, rule.epsilon)
+    runs = extras.runs(Machine(running), problem)
+    assume(smallest_gap(runs) > 1e-9)
+    model = extras.estimator(Machine(replace(rule, radius=None)), hypothesis=hypothesis)
+    for rows in (slice(0, cut), slice(cut, None)):
+        if problem.X[rows].shape[0]:
+            model.partial_fit(problem.X[rows], problem.y[rows], classes=np.unique(problem.y))
+    assert_same_corrections(model, runs)
+    assert_same_dual_vectors(model, runs, 1e-10)
+    expected = np.array([getattr(run, hypothesis)() for run in runs])
+    assert_same_weights(model, problem, runs, expected, 1e-10)
 
 
 # -- the certificate ------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from strategies_higher_order import (
 )
 
 from sparsemargin import HigherOrderPerceptron, fit_csr, fit_svmlight, load_svmlight
-from sparsemargin._engine.matrix.loop import FeatureLoop
+from sparsemargin._engine.matrix import loop
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.models import _matrix
 
@@ -369,15 +369,15 @@ def test_ctrl_c_between_epochs_leaves_whole_epochs(model, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_within_an_epoch_leaves_all_labels_at_the_same_trial(model, n_jobs, monkeypatch):
     X, y = noisy_problem(400, n_classes=3)
-    learn, calls = FeatureLoop._learn_label, []
+    learn, calls = loop.learn_rows, []
 
-    def interrupted(loop, *call):
+    def interrupted(*call):
         calls.append(call)
         if len(calls) == 5:
             _thread.interrupt_main()
-        return learn(loop, *call)
+        return learn(*call)
 
-    monkeypatch.setattr(FeatureLoop, "_learn_label", interrupted)
+    monkeypatch.setattr(loop, "learn_rows", interrupted)
     with pytest.warns(UserWarning, match="Interrupted after"):
         cut = model(shuffle=False, n_jobs=n_jobs).fit(X, y)
     monkeypatch.undo()

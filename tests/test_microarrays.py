@@ -274,10 +274,6 @@ def test_a_wrong_copy_is_refused(home, name, file, spoil):
     ("leukemia", LEUKEMIA, "2,test,AML", "2,test,AMX", "expected classes 'ALL' and 'AML', found"),
     ("leukemia", LEUKEMIA, "2,test", "2,text", "expected classes 'test' and 'train', found 'text'"),
     ("breast_er", WEST, "3,1\n", "3,?\n", r"expected classes '0' and '1', found '\?'"),
-    ("lymphoma", LYMPHOMA, "0.5,?", "0.5,x", "could not convert string to float: 'x'"),
-    ("lymphoma", LYMPHOMA, "0.5,?", "0.5", "."),
-    ("lymphoma", LYMPHOMA, "-1.25,ACL", "-1.25,LCA", "LCA value not in"),
-    ("lymphoma", LYMPHOMA, "0.25,0.5,?,nonACL\n", "", r"holds \(4, 3\) values instead of \(5, 3\)"),
     ("lymphoma", LYMPHOMA_LABELS, "2,TCL,", "2,", "line 4: expected 5 columns, found 4"),
     ("lymphoma", LYMPHOMA_LABELS, "2,TCL,nonACL,0,0\n", "", "holds 4 rows instead of 5"),
 ])  # fmt: skip

@@ -226,10 +226,8 @@ def test_without_a_source_all_ways_to_one_are_told(nowhere):
 
 
 @pytest.mark.parametrize(("name", "content", "complaint"), [
-    (VECTORS, b"0 1:0.5\n", "holds 1 rows instead of 6"),
     (VECTORS, b"0 9:0.5\n" * 6, "but contains a feature with index|n_features"),
     (VECTORS, b"0 1:x\n" * 6, "line 1, column 3: .1:x. has a value that is not a number"),
-    (TOPICS, b"C15\nGCAT\n", "holds 2 rows instead of 4"),
 ])  # fmt: skip
 def test_malformed_files_are_refused(register, monkeypatch, tmp_path, name, content, complaint):
     """A registry that describes the malformed file lets it through to the parser."""

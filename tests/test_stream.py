@@ -403,7 +403,6 @@ def test_verbose_tells_how_far_it_is(text, capsys):
             "for algo='alma'. It is a parameter of 'cramma'. Known are: B, C",
         ),
         ("almighty", {}, "Unknown algo='almighty'"),
-        ("cramma", {}, "pass it as radius"),
         (
             "ho",
             {"max_updates": None},

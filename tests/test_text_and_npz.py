@@ -23,12 +23,12 @@ from sparsemargin import (
 )
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 from sparsemargin.cli import convert
-from sparsemargin.io.labels import number_of
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import RowCache
 from sparsemargin.io.shown import shown
 from sparsemargin.io.sources import open_sources
+from sparsemargin.models.labels import number_of
 
 # What looks like a number, a mark, or another kind of file, and all that stands between tokens.
 TRICKY = [

@@ -1,6 +1,6 @@
 """Letter recognition: capital letters in twenty fonts, described by 16 integers."""
 
-import re
+from string import ascii_uppercase
 from typing import Literal, get_args
 
 import numpy as np
@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-from sparsemargin.datasets._copies import LocalFile
-from sparsemargin.datasets._local import DataHome, read_files
-from sparsemargin.datasets._registry import data_sets
+from sparsemargin.datasets.docs import LOADER, shares
+from sparsemargin.datasets.files import DataHome, data_sets, read_files
 
 LetterSubset = Literal["train", "test", "all"]
 
@@ -32,10 +31,10 @@ _FEATURES = [
     "y-ege",
     "yegvx",
 ]
-_ROW = re.compile(rf"[A-Z](?:,(?:\d|1[0-5])){{{len(_FEATURES)}}}")
 _N_TEST = 4000
 
 
+@shares(**LOADER)
 def load_letter(
     subset: LetterSubset = "train", *, return_X_y: bool = False, data_home: DataHome = None
 ) -> Bunch | tuple[NDArray[np.float64], NDArray[np.str_]]:
@@ -43,20 +42,15 @@ def load_letter(
 
     The attributes are moments and edge counts of the images, scaled to integers by the publisher.
 
-    Nothing is fetched: the file is looked for in `data_home`, in the folder that the environment
-    variable SPARSEMARGIN_DATA names, and in the cache, where
-    ``python -m sparsemargin.datasets download letter`` puts it. It may be packed by gzip or not;
-    size and sha256 of what is inside are checked.
+    ``python -m sparsemargin.datasets download letter`` fetches the file. It may be packed by gzip
+    or not.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
         ``"train"``: the first 16,000 rows, as the data's first users had it; ``"test"``: the last
         4000; ``"all"``: the 20,000. Always in file order.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
-    data_home : str or path, default=None
-        The folder to look in first.
+    $parameters
 
     Returns
     -------
@@ -65,15 +59,7 @@ def load_letter(
         (n_samples,), str, ``"A"`` to ``"Z"``; ``target_names``, ndarray of the 26 letters;
         ``feature_names``, list of the publisher's names; ``frame``, None; ``DESCR``, source,
         licence and citation.
-    (data, target) : tuple
-        With ``return_X_y=True``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is in none of the folders; the message tells how to fetch it.
-    ValueError
-        If an argument is wrong, or the file is not the published one.
+    $raises
 
     References
     ----------
@@ -90,28 +76,10 @@ def load_letter(
     check_choice("subset", subset, get_args(LetterSubset))
     return_X_y = check_flag("return_X_y", return_X_y)
     (file,) = read_files("letter", data_home)
-    X, y = _parse(file)
-    if subset != "all":
-        chosen = slice(-_N_TEST) if subset == "train" else slice(-_N_TEST, None)
-        X, y = X[chosen], y[chosen]
+    chosen = {"train": np.s_[:-_N_TEST], "test": np.s_[-_N_TEST:], "all": np.s_[:]}[subset]
+    rows = [line.split(",") for line in file.lines()[chosen]]
+    X = np.array([row[1:] for row in rows], dtype=np.float64)
+    y = np.array([row[0] for row in rows])
     if return_X_y:
         return X, y
-    return Bunch(
-        data=X,
-        target=y,
-        frame=None,
-        target_names=np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
-        feature_names=list(_FEATURES),
-        DESCR=data_sets()["letter"].description,
-    )
-
-
-def _parse(file: LocalFile) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-    lines = file.lines()
-    for number, line in enumerate(lines, 1):
-        if not _ROW.fullmatch(line):
-            expected = f"a letter and {len(_FEATURES)} attributes from 0 to 15"
-            raise file.malformed(number, line, expected)
-    file.check_count(len(lines))
-    values = [line.split(",")[1:] for line in lines]
-    return np.array(values, dtype=np.float64), np.array([line[0] for line in lines])
+    return data_sets()["letter"].bunch(X, y, ascii_uppercase, feature_names=list(_FEATURES))

@@ -8,31 +8,19 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-from sparsemargin.datasets._copies import LocalFile
-from sparsemargin.datasets._local import DataHome, read_files
-from sparsemargin.datasets._registry import data_sets
+from sparsemargin.datasets.docs import LOADER, shares
+from sparsemargin.datasets.files import DataHome, LocalFile, data_sets, read_files
 
 SonarSubset = Literal["aspect", "aspect_test", "all"]
 
-_HEADING = re.compile(r"\*?C[MR]\d+:")
-_SIX = r"[01]\.\d{4}(?: [01]\.\d{4}){5}"
-# A pattern is its name and ten lines of six numbers, the braces around them.
-_PATTERN_LINES = (
-    (_HEADING, "the name of a pattern"),
-    (re.compile(r"\{" + _SIX), "'{' and six numbers"),
-    *[(re.compile(" " + _SIX), "six numbers")] * 8,
-    (re.compile(" " + _SIX + r"\}"), "six numbers and '}'"),
-)
 
-
+@shares(**LOADER)
 def load_sonar(
     subset: SonarSubset = "aspect", *, return_X_y: bool = False, data_home: DataHome = None
 ) -> Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sonar returns from a metal cylinder and from rocks: the energy in 60 frequency bands.
 
-    Nothing is fetched: the files are looked for in `data_home`, in the folder that the
-    environment variable SPARSEMARGIN_DATA names, and in the cache, where
-    ``python -m sparsemargin.datasets download sonar`` puts them. Size and sha256 are checked.
+    ``python -m sparsemargin.datasets download sonar`` fetches the files.
 
     Parameters
     ----------
@@ -40,10 +28,7 @@ def load_sonar(
         ``"aspect"``: the 104 training patterns of the aspect-angle dependent experiments, starred
         in the files; ``"aspect_test"``: the 104 others; ``"all"``: the 208. Always the mines
         first, then the rocks, either in file order.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
-    data_home : str or path, default=None
-        The folder to look in first.
+    $parameters
 
     Returns
     -------
@@ -52,15 +37,7 @@ def load_sonar(
         of shape (n_samples,), int64, +1 for mines and -1 for rocks; ``target_names``, ndarray of
         the names of -1 and +1 in this order; ``frame``, None; ``DESCR``, source, licence and
         citation.
-    (data, target) : tuple
-        With ``return_X_y=True``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is in none of the folders; the message tells how to fetch it.
-    ValueError
-        If an argument is wrong, or a file is not the published one.
+    $raises
 
     References
     ----------
@@ -85,32 +62,11 @@ def load_sonar(
         X, y = X[chosen], y[chosen]
     if return_X_y:
         return X, y
-    return Bunch(
-        data=X,
-        target=y,
-        frame=None,
-        target_names=np.array(["rock", "mine"]),
-        DESCR=data_sets()["sonar"].description,
-    )
+    return data_sets()["sonar"].bunch(X, y, ["rock", "mine"])
 
 
 def _parse(file: LocalFile) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The patterns of one class in file order, and which of them are starred."""
-    lines = [(number, line.rstrip()) for number, line in enumerate(file.lines(), 1)]
-    headings = (at for at, (_, line) in enumerate(lines) if _HEADING.fullmatch(line))
-    body = [(number, line) for number, line in lines[next(headings, len(lines)) :] if line]
-    starred: list[bool] = []
-    values: list[str] = []
-    for position, (number, line) in enumerate(body):
-        form, meaning = _PATTERN_LINES[position % len(_PATTERN_LINES)]
-        if not form.fullmatch(line):
-            raise file.malformed(number, line, meaning)
-        if form is _HEADING:
-            starred.append(line.startswith("*"))
-        else:
-            values += line.strip(" {}").split()
-    n_rows, rest = divmod(len(body), len(_PATTERN_LINES))
-    if rest:
-        raise file.malformed(len(lines) + 1, "", _PATTERN_LINES[rest][1])
-    file.check_count(n_rows)
-    return np.array(values, dtype=np.float64).reshape(file.file.shape), np.array(starred)
+    patterns = re.findall(r"^(\*?)C[MR]\d+:\s*{([^}]*)}", file.content.decode(), re.MULTILINE)
+    values = [numbers.split() for _, numbers in patterns]
+    return np.array(values, dtype=np.float64), np.array([star == "*" for star, _ in patterns])

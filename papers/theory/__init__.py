@@ -31,7 +31,7 @@ from papers.theory.perceptron import (
     tightest_mistake_bound,
     voted_perceptron_error,
 )
-from sparsemargin.models._cramma_rate import automatic_rate, least_soft_margin
+from sparsemargin.models.cramma import automatic_rate, least_soft_margin
 
 __all__ = [
     "HigherOrderRun",

@@ -20,9 +20,9 @@ from papers.theory.higher_order import (
 )
 from papers.theory.perceptron import deviations
 from sparsemargin._engine.rows.csr import row_norms
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.models import _rows as border
+from sparsemargin.models import validation as given
+from sparsemargin.models.validation import check_sparse
 
 
 class HigherOrderBound(NamedTuple):

@@ -29,7 +29,6 @@ from sparsemargin.cli.options import (
     make_command,
 )
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.npz import read_npz, write_npz
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
@@ -37,6 +36,7 @@ from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.io.svmlight import load_svmlight
 from sparsemargin.io.text import LabelledRows, as_text, part_of, readable_labels
+from sparsemargin.models.labels import LabelTable
 
 _EXAMPLES = """
 sparsemargin convert train.svm.bz2 train.npz

@@ -18,7 +18,6 @@ from sparsemargin.cli.display import (
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, make_command
 from sparsemargin.io.compression import HEAD_BYTES, packing_of
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
-from sparsemargin.io.labels import LabelTable, label_text
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.npz import read_npz
 from sparsemargin.io.passes import Corpus
@@ -26,6 +25,7 @@ from sparsemargin.io.predict import check_form
 from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
 from sparsemargin.io.sources import Source, open_sources
+from sparsemargin.models.labels import LabelTable, label_text
 
 _EXAMPLES = """
 sparsemargin info train.svm

@@ -11,14 +11,14 @@ from typing import Any
 import click
 import numpy as np
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.cli.display import lines_of_facts, print_table, size_in_words, some
 from sparsemargin.cli.files import feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
-from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import vectors_of
+from sparsemargin.models.labels import label_text
 
 _EXAMPLES = """
 sparsemargin inspect news.model

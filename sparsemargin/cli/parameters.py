@@ -1,27 +1,34 @@
-"""The options that are parameters of the algorithms, made from the tables the learners have."""
+"""The options that are parameters of the algorithms, made from what those declare."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from math import isnan
 from typing import Any
 
 import click
 
 from sparsemargin.cli.options import option
-from sparsemargin.io.labels import number_of
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
-from sparsemargin.models._limits import CALLABLE, FLAG, NONE, Limit
+from sparsemargin.models.labels import number_of
+from sparsemargin.models.parameters import (
+    CALLABLE,
+    FLAG,
+    NONE,
+    Limit,
+    Parameter,
+    declarations,
+)
 
-# --init-model, --quiet and --n-jobs see to the first of these; streams can't do the others.
-_ELSEWHERE = {
-    "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol"
+# --init-model, --quiet and --n-jobs see to the first; streams can do without the others alone.
+_NO_OPTIONS = {
+    "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol",
 }  # fmt: skip
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-# What --epochs was told where there is to be no end but the last correction.
+# What --epochs was told where only the last correction is to be the end.
 _OTHER_NONE = {"max_iter": "until"}
 
 # Narrower in streams, which can't end within an epoch.
@@ -30,50 +37,14 @@ _RANGES = {"max_iter": "a whole number from 1"}
 #: Those of the command, where they are not the algorithms' own.
 DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
-_HELP = {
-    "B": "B of the paper's Figure 1; none: sqrt(8) / alpha.",
-    "C": "C of the paper's Figure 1: the length of the steps.",
-    "a": "Weight of the identity: the larger, the more like a Perceptron.",
-    "aggressive": "Correct margins below 1 too.",
-    "alpha": "The margin reached is at least 1 - alpha of the largest.",
-    "beta": "The larger, the more corrections and the larger the margin.",
-    "c": "How much of a row's direction a mistake takes out of the matrix.",
-    "class_weight": "Multiplies the steps for rows with this label; may be repeated.",
-    "coef0": "Added to gamma x.z, of poly.",
-    "degree": "Of poly and polyrbf.",
-    "delta": "How fast the rate falls with beta.",
-    "epsilon": "How fast the threshold falls with the corrections.",
-    "eta": "The step.",
-    "eta0": "Rate at beta = 1.",
-    "fit_intercept": "Learn an intercept.",
-    "gamma": "Of poly, rbf and polyrbf; auto: 1 / n. The default is refused: it needs the variance "
-    "of all rows.",
-    "hypothesis": "What predicts: the average of all weight vectors, or the last one. The others "
-    "would keep a log of all corrections, and are refused.",
-    "intercept_scaling": "Value of the intercept's own feature; auto: a tenth of the norm of the "
-    "first rows, no intercept with a --kernel.",
-    "kernel": "What takes the place of the dot products; needs --max-support. No text has one "
-    "that is precomputed.",
-    "margin": "Rows with less are corrected, in units of w.x.",
-    "max_iter": "Passes over the rows; none, or until: until one makes no correction.",
-    "max_support": "Rows that the pool of a kernel may hold; needed, as it bounds the memory.",
-    "max_updates": "Mistakes that change the matrix, which bounds the memory.",
-    "multi_class": "More than two classes: ovr: each against the rest; joint: the true one against "
-    "its strongest rival.",
-    "normalize": "What rows are divided by: yes: their own norm; no: nothing.",
-    "normalize_hypotheses": "Average weight vectors of norm 1.",
-    "p": "p of the norm that rows are measured with, from 2; log: 2 ln n.",
-    "radius": "Largest 2-norm of a row; needed.",
-    "random_state": "Seed of the random order of rows.",
-    "shuffle": "Take the rows of further epochs in random order.",
-    "solver": "How the matrix is kept.",
-    "sparse_updates": "Let the matrix change on some mistakes only.",
-    "when_full": "What to do where a row would join a full pool: end, or pass it over.",
+# What a stream makes of a parameter.
+_IN_STREAMS = {
+    "class_weight": "may be repeated",
+    "gamma": "scale is refused, as it needs all rows",
+    "hypothesis": "random and vote are refused, as they keep a log of all corrections",
+    "kernel": "needs --max-support",
+    "max_support": "needed with --kernel, as it bounds the memory",
 }
-
-
-#: All parameters that are options.
-ALL_PARAMETERS = tuple(_HELP)
 
 
 def option_name(parameter: str) -> str:
@@ -81,21 +52,27 @@ def option_name(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
+def _options_of(algorithm: str) -> dict[str, Parameter]:
+    learner, fixed = ALGORITHMS[algorithm]  # type: ignore[index]
+    left_out = _NO_OPTIONS | set(fixed)
+    return {name: each for name, each in declarations(learner).items() if name not in left_out}
+
+
+#: All parameters that are options.
+ALL_PARAMETERS = tuple(dict.fromkeys(name for each in ALGORITHMS for name in _options_of(each)))
+
+
 def parameters_of(algorithm: str) -> list[str]:
     """The parameters of an algorithm that are options."""
-    learner, fixed = ALGORITHMS[algorithm]  # type: ignore[index]
-    names = learner.parameter_names()
-    return [name for name in names if name not in fixed and name not in _ELSEWHERE]
+    return list(_options_of(algorithm))
 
 
 def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that its algorithms have, None where they are left out."""
-    owners: dict[str, list[str]] = {}
-    for algorithm in ALGORITHMS:
-        for parameter in parameters_of(algorithm):
-            owners.setdefault(parameter, []).append(algorithm)
-    for parameter in reversed(_in_order(owners)):
-        command = _option(parameter, owners[parameter])(command)
+    options = {algorithm: _options_of(algorithm) for algorithm in ALGORITHMS}
+    for parameter in reversed(_in_order(ALL_PARAMETERS)):
+        owners = {name: each[parameter] for name, each in options.items() if parameter in each}
+        command = _option(parameter, owners)(command)
     return command
 
 
@@ -114,8 +91,7 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     click.UsageError
         If the algorithm has no such option, or a value can't be one of it.
     """
-    known = parameters_of(algorithm or DEFAULT_ALGORITHM)
-    learner, _ = ALGORITHMS[algorithm or DEFAULT_ALGORITHM]  # type: ignore[index]
+    known = _options_of(algorithm or DEFAULT_ALGORITHM)
     chosen = {}
     for parameter, text in given.items():
         if text is None or text == ():
@@ -126,11 +102,11 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
                 f"{option_name(parameter)} is no option of --algo {algorithm or DEFAULT_ALGORITHM},"
                 f" which has {has}."
             )
-        chosen[parameter] = _value_of(parameter, text, learner._limits[parameter])
+        chosen[parameter] = _value_of(parameter, text, known[parameter].limits)
     return chosen
 
 
-def word_for(value: str) -> str:
+def _word_for(value: str) -> str:
     """What the command line calls a value that the library writes as this."""
     return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
@@ -142,73 +118,66 @@ def _in_order(parameters: Any) -> list[str]:
     return [name for name in first if name in parameters] + rest
 
 
-def _option(parameter: str, owners: list[str]) -> Callable[..., Any]:
-    name, settings = option_name(parameter), _settings_of(parameter, owners)
-    names = [f"{name}/--no-{name[2:]}" if settings.get("is_flag") else name]
-    if parameter in _ALIASES:
-        names.append(_ALIASES[parameter])
+def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., Any]:
+    """Read as text, which the algorithm's own limits judge later."""
+    name = option_name(parameter)
+    names = [name, _ALIASES[parameter]] if parameter in _ALIASES else [name]
+    limits = {limit.words: limit for each in owners.values() for limit in each.limits}
+    settings: dict[str, Any] = {"metavar": "|".join(_metavars(parameter, limits.values()))}
+    if parameter == "class_weight":
+        settings = {"multiple": True, "metavar": "LABEL=WEIGHT"}
+    elif list(limits.values()) == [FLAG]:
+        names, settings = [f"{name}/--no-{name[2:]}"], {"is_flag": True, "default": None}
     return option("Learning", *names, parameter, help=_help(parameter, owners), **settings)
 
 
-def _help(parameter: str, owners: list[str]) -> str:
+def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     """What it is, which algorithms have it, and its default, where they agree on one."""
-    whose = [] if len(owners) == len(ALGORITHMS) else [", ".join(owners)]
-    defaults = {_default(parameter, owner) for owner in owners}
-    agreed = [f"default: {default}" for default in defaults if len(defaults) == 1]
-    return "  ".join([_HELP[parameter], *(f"[{note}]" for note in (*whose, *agreed))])
+    doc = owners.get(DEFAULT_ALGORITHM, next(iter(owners.values()))).doc
+    sentence = re.match(r".*?\.(?=\s|$)", doc)
+    assert sentence is not None
+    named = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda name: option_name(name[1]), sentence[0])
+    plain = named.replace("`", "")
+    plain = re.sub(r"\b(None|True|False)\b", lambda word: _word_for(word[0]), plain)
+    defaults = {_default(parameter, each.default) for each in owners.values()}
+    notes = [
+        *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
+        *([", ".join(owners)] if len(owners) < len(ALGORITHMS) else []),
+        *(f"default: {default}" for default in defaults if len(defaults) == 1),
+    ]
+    return "  ".join([plain, *(f"[{note}]" for note in notes)])
 
 
-def _settings_of(parameter: str, owners: list[str]) -> dict[str, Any]:
-    """How click is to read an option: as text, which the algorithm's own limits judge later."""
-    if parameter == "class_weight":
-        return {"multiple": True, "metavar": "LABEL=WEIGHT"}
-    limits = {limit.words: limit for owner in owners for limit in _limits_of(parameter, owner)}
-    if list(limits.values()) == [FLAG]:
-        return {"is_flag": True, "default": None}
-    words = [word for limit in limits.values() for word in _metavars(parameter, limit)]
-    return {"metavar": "|".join(words)}
-
-
-def _limits_of(parameter: str, algorithm: str) -> tuple[Limit, ...]:
-    return ALGORITHMS[algorithm][0]._limits[parameter]  # type: ignore[index]
-
-
-def _default(parameter: str, algorithm: str) -> str:
-    """Of the algorithm, as the command line writes it."""
+def _default(parameter: str, default: Any) -> str:
+    """As the command line writes it."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
-    default = inspect.signature(ALGORITHMS[algorithm][0]).parameters[parameter].default  # type: ignore[index]
-    return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
+    return _word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
-def _metavars(parameter: str, limit: Limit) -> Iterator[str]:
-    """What a limit lets one write, in words."""
-    if limit is NONE:
-        yield word_for("None")
-    elif limit is FLAG:
-        yield from ("yes", "no")
-    elif limit is CALLABLE:
-        return
-    elif limit.words.startswith("a str among"):
-        yield from limit.words.split("'")[1::2]
-    elif limit.words.startswith("an int") or parameter in _RANGES:
-        yield "N"
-    else:
-        yield "X"
+def _metavars(parameter: str, limits: Any) -> Iterator[str]:
+    """What limits let one write, in words."""
+    for limit in limits:
+        if limit is NONE:
+            yield "none"
+        elif limit is FLAG:
+            yield from ("yes", "no")
+        elif limit.choices:
+            yield from limit.choices
+        elif limit is not CALLABLE:
+            yield "N" if limit.words.startswith("an int") or parameter in _RANGES else "X"
 
 
 def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
     if parameter == "class_weight":
         return _class_weights(text)
-    name = option_name(parameter)
     for value in _readings(parameter, text):
         if any(limit.allows(value) for limit in limits):
             return value
-    words = [word for limit in limits for word in _metavars(parameter, limit)]
-    told = "; ".join(limit.words for limit in limits if " range " in limit.words)
-    ranges = _RANGES.get(parameter, told)
-    hint = f"{'|'.join(words)}{f', {ranges}' if ranges else ''}"
-    raise click.BadParameter(f"{text} is not {hint}.", param_hint=name)
+    told = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
+    hint = ", ".join(filter(None, ["|".join(_metavars(parameter, limits)),
+                                   _RANGES.get(parameter, told)]))  # fmt: skip
+    raise click.BadParameter(f"{text} is not {hint}.", param_hint=option_name(parameter))
 
 
 def _readings(parameter: str, text: Any) -> Iterator[Any]:

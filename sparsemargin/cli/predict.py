@@ -29,11 +29,11 @@ from sparsemargin.cli.options import (
     ZERO_BASED_UNLESS_KNOWN,
     make_command,
 )
-from sparsemargin.io.labels import label_text
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.reading import threads_for
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import label_text
 
 _EXAMPLES = """
 sparsemargin predict news.model test.svm -o labels.txt

@@ -6,10 +6,7 @@ tells how to get those that no address serves.
 
 from typing import Any
 
-from ._breast_er import load_breast_er
-from ._colon import load_colon
-from ._leukemia import load_leukemia
-from ._lymphoma import load_lymphoma
+from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma
 from ._rcv1 import BROTTO_TOPICS, load_rcv1
 from ._targets import make_alma_target, make_ho_target
 from ._text import make_zipf_text

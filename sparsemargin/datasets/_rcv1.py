@@ -14,8 +14,8 @@ from sklearn.utils import Bunch, check_random_state
 from sparsemargin._checks import check_choice, check_count, check_flag, check_float_dtype
 from sparsemargin.io.svmlight import load_svmlight
 
-from ._local import DataHome, check_data_home, read_files
-from ._registry import data_sets
+from .docs import LOADER, shares
+from .files import DataHome, check_data_home, data_sets, read_files
 
 RCV1Subset = Literal["train", "test", "all"]
 RCV1Source = Literal["auto", "sample", "corpus"]
@@ -39,9 +39,10 @@ class _Stories(NamedTuple):
     topics: sp.csr_matrix
     names: list[str]
     ids: NDArray[np.integer]
-    description: str
+    described: dict[str, str]
 
 
+@shares(**LOADER)
 def load_rcv1(
     topic: str | Iterable[str] | None = "C15",
     *,
@@ -57,18 +58,16 @@ def load_rcv1(
 ) -> Bunch | tuple[sp.csr_matrix, Target]:
     """RCV1-v2 news stories as TF-IDF vectors of 2-norm 1 over 47,236 terms, and their topics.
 
-    Nothing is fetched. Every call reads the file anew, which takes some seconds: ask for several
-    topics at once. There are two sources:
+    Every call reads the file anew, which takes some seconds: ask for several topics at once. There
+    are two sources:
 
     ``"sample"``: 27,695 stories, the union of the five "rcv1subset" collections that multi-label
-    benchmarks use, looked for in `data_home`, in the folder that the environment variable
-    SPARSEMARGIN_DATA names, and in the cache; size and sha256 are checked, no address serves the
-    file. It is not the chronological beginning of the corpus: document numbers and times are
-    unknown. Its rows are not exchangeable either (each collection seems to begin with stories
-    picked to cover all topics), so they are shuffled by default. MCAT was derived: it is set where
-    M11, M12, M13 or M14 is. Of M143 no label was kept, so that 102 of the 103 topics remain.
-    Exact repeats were dropped, but 82 rows still equal an earlier one, with other topics, and may
-    come to lie on both sides of a split. Values have six decimals.
+    benchmarks use; no address serves the file. It is not the chronological beginning of the corpus:
+    document numbers and times are unknown. Its rows are not exchangeable either (each collection
+    seems to begin with stories picked to cover all topics), so they are shuffled by default. MCAT
+    was derived: it is set where M11, M12, M13 or M14 is. Of M143 no label was kept, so that 102 of
+    the 103 topics remain. Exact repeats were dropped, but 82 rows still equal an earlier one, with
+    other topics, and may come to lie on both sides of a split. Values have six decimals.
 
     ``"corpus"``: all 804,414 stories, by document number, which is nearly the order in time. They
     are read from where `sklearn.datasets.fetch_rcv1` left them, below `data_home` or in
@@ -100,10 +99,7 @@ def load_rcv1(
         Type of the values.
     random_state : int, default=0
         Seed of the shuffle. A number, so that the subsets of two calls belong together.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
-    data_home : str or path, default=None
-        The folder to look in first.
+    $parameters
 
     Returns
     -------
@@ -115,16 +111,8 @@ def load_rcv1(
         else of the columns; ``sample_id``, ndarray of shape (n_samples,), the document numbers of
         the corpus, or the rows of the sample's file, from 0; ``source``, ``"sample"`` or
         ``"corpus"``; ``frame``, None; ``DESCR``, source, licence and citation.
-    (data, target) : tuple
-        With ``return_X_y=True``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If no source asked for is found; the message tells how to get one.
-    ValueError
-        If an argument is wrong, the source does not have the topic or as many rows, or a file is
-        not the registered one.
+    $raises
+        Or the source does not have the topic, or not as many rows.
 
     References
     ----------
@@ -155,27 +143,29 @@ def load_rcv1(
     stories = _load(source, check_data_home(data_home), dtype)
     columns = _columns(wanted, stories)
 
+    n_rows = len(stories.ids)
+    start, stop = {"train": (0, n_train), "test": (n_train, n_train + n_test), "all": (0, n_rows)}[
+        subset
+    ]
+    if stop > n_rows:
+        raise ValueError(
+            f"n_train={n_train} and n_test={n_test} ask for row {stop} of the {stories.source}, "
+            f"which has {n_rows}: lower them"
+        )
     rows = np.argsort(stories.ids, kind="stable")
     if order == "shuffled" or (order == "auto" and stories.source == "sample"):
-        rows = check_random_state(random_state).permutation(len(rows))
-    rows = rows[_span(subset, n_train, n_test, stories)]
+        rows = check_random_state(random_state).permutation(n_rows)
+    rows = rows[start:stop]
     X = stories.X[rows].astype(dtype, copy=False)
     target = stories.topics[rows][:, columns]
-    names = np.array([stories.names[column] for column in columns])
+    names = [stories.names[column] for column in columns]
     if isinstance(topic, str):
         target = np.where(target.toarray().ravel() == 1, np.int64(1), np.int64(-1))
-        names = np.array([f"not {topic}", topic])
+        names = [f"not {topic}", topic]
     if return_X_y:
         return X, target
-    return Bunch(
-        data=X,
-        target=target,
-        frame=None,
-        target_names=names,
-        sample_id=stories.ids[rows],
-        source=stories.source,
-        DESCR=stories.description,
-    )
+    told = {"sample_id": stories.ids[rows], "source": stories.source, **stories.described}
+    return data_sets()["rcv1"].bunch(X, target, names, **told)
 
 
 def _check_topic(topic: object) -> list[str] | None:
@@ -205,22 +195,6 @@ def _columns(wanted: list[str] | None, stories: _Stories) -> list[int]:
     return [stories.names.index(name) for name in wanted or stories.names]
 
 
-def _span(subset: RCV1Subset, n_train: int, n_test: int, stories: _Stories) -> slice:
-    """The rows of a subset, counted in the order asked for."""
-    n_rows = len(stories.ids)
-    start, stop = {
-        "train": (0, n_train),
-        "test": (n_train, n_train + n_test),
-        "all": (0, n_rows),
-    }[subset]
-    if stop > n_rows:
-        raise ValueError(
-            f"n_train={n_train} and n_test={n_test} ask for row {stop} of the {stories.source}, "
-            f"which has {n_rows}: lower them"
-        )
-    return slice(start, stop)
-
-
 def _load(source: RCV1Source, data_home: Path | None, dtype: np.dtype) -> _Stories:
     if source == "corpus":
         return _load_corpus(data_home)
@@ -241,19 +215,12 @@ def _load_sample(data_home: Path | None, dtype: np.dtype) -> _Stories:
     vectors, topics = read_files("rcv1", data_home)
     n_rows, n_features = vectors.file.shape
     X, labels = load_svmlight(vectors.path, n_features=n_features, dtype=dtype, multilabel=True)
-    vectors.check_count(X.shape[0])
     names = topics.lines()
-    topics.check_count(len(names))
     known = [number for number, name in enumerate(names) if name != _UNKNOWN_IN_SAMPLE]
     indicator = MultiLabelBinarizer(classes=known, sparse_output=True).fit_transform(labels)
-    return _Stories(
-        "sample",
-        X,
-        sp.csr_matrix(indicator, dtype=np.uint8),
-        [names[number] for number in known],
-        np.arange(n_rows),
-        data_sets()["rcv1"].description,
-    )
+    topic_rows = sp.csr_matrix(indicator, dtype=np.uint8)
+    names = [names[number] for number in known]
+    return _Stories("sample", X, topic_rows, names, np.arange(n_rows), {})
 
 
 def _load_corpus(data_home: Path | None) -> _Stories:
@@ -263,14 +230,9 @@ def _load_corpus(data_home: Path | None) -> _Stories:
             corpus = fetch_rcv1(data_home=folder, download_if_missing=False)
         except FileNotFoundError:
             continue
-        return _Stories(
-            "corpus",
-            sp.csr_matrix(corpus.data),
-            sp.csr_matrix(corpus.target),
-            corpus.target_names.tolist(),
-            corpus.sample_id,
-            corpus.DESCR,
-        )
+        X, topics = sp.csr_matrix(corpus.data), sp.csr_matrix(corpus.target)
+        names, described = corpus.target_names.tolist(), {"DESCR": corpus.DESCR}
+        return _Stories("corpus", X, topics, names, corpus.sample_id, described)
     raise FileNotFoundError(
         "scikit-learn has no copy of RCV1. Fetch it, once, with: "
         'python -c "from sklearn.datasets import fetch_rcv1; fetch_rcv1()"'

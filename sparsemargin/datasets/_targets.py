@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse as sp
 from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype, check_real
 
-from ._streams import spawn_streams
+from .docs import shares
 
 Instances: TypeAlias = sp.csr_matrix | NDArray[np.floating]
 Labels = NDArray[np.int64]
@@ -24,7 +25,29 @@ _PATIENCE_BATCHES = 64
 _LOWEST_RATE = 1e-5
 _LOWEST_DENSITY = 1e-9  # lower ones overflow the cell numbers
 
+_OPTIONS = """
+    density : float, default=1.0
+        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's
+        protocol).
+    sparse : bool, default=True
+        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+        Type of the instances. The margin holds for the values as rounded to this type.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
+    Returns
+    -------
+    X_train : csr_matrix or ndarray of shape (n_train, n_features)
+    y_train : ndarray of shape (n_train,), int64
+        Labels -1 and +1.
+    X_test : csr_matrix or ndarray of shape (n_test, n_features)
+    y_test : ndarray of shape (n_test,), int64
+    target : ndarray of shape (n_features,), float64
+    """
+
+
+@shares(options=_OPTIONS)
 def make_alma_target(
     n_train: int = 10000,
     n_test: int = 10000,
@@ -55,23 +78,7 @@ def make_alma_target(
         [-1, 1] cannot exceed the margin.
     noise : float, default=0.0
         Probability that a training label is flipped. The instances do not depend on it.
-    density : float, default=1.0
-        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's protocol).
-    sparse : bool, default=True
-        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the instances. The margin holds for the values as rounded to this type.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
-
-    Returns
-    -------
-    X_train : csr_matrix or ndarray of shape (n_train, n_features)
-    y_train : ndarray of shape (n_train,), int64
-        Labels -1 and +1.
-    X_test : csr_matrix or ndarray of shape (n_test, n_features)
-    y_test : ndarray of shape (n_test,), int64
-    target : ndarray of shape (n_features,), float64
+    $options
         The vector u, in {-1, 0, +1}.
 
     Raises
@@ -119,6 +126,7 @@ def make_alma_target(
     return _as_asked(X_train, sparse), y_train, _as_asked(X_test, sparse), y_test, target
 
 
+@shares(options=_OPTIONS)
 def make_ho_target(
     n_train: int = 1000,
     n_test: int = 1000,
@@ -149,23 +157,7 @@ def make_ho_target(
     noise : float, default=0.0
         Probability that a label is flipped, in the test set too (the paper has 0 and 0.1). The
         instances do not depend on it.
-    density : float, default=1.0
-        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's protocol).
-    sparse : bool, default=True
-        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the instances. The margin holds for the values as rounded to this type.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
-
-    Returns
-    -------
-    X_train : csr_matrix or ndarray of shape (n_train, n_features)
-    y_train : ndarray of shape (n_train,), int64
-        Labels -1 and +1.
-    X_test : csr_matrix or ndarray of shape (n_test, n_features)
-    y_test : ndarray of shape (n_test,), int64
-    target : ndarray of shape (n_features,), float64
+    $options
         The vector u, of 2-norm 1.
 
     Raises
@@ -204,6 +196,24 @@ def make_ho_target(
         return _as_asked(X, sparse), _flip(_labels(X, target), noise, flip_stream)
 
     return *labelled(n_train, *streams[:2]), *labelled(n_test, *streams[2:]), target
+
+
+def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:
+    """Split `random_state` into independent streams, one for each thing that is drawn.
+
+    With a stream of its own, a draw does not move when another one takes more numbers: the same
+    seed gives the same instances whatever the noise, and whatever the size of internal batches.
+    RandomState, whose sequences NumPy has frozen, keeps published seeds valid.
+    """
+    try:
+        parent = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be None, an integer from 0 to 2**32 - 1 or a numpy RandomState, "
+            f"got {random_state!r}"
+        ) from error
+    seeds = parent.randint(2**31 - 1, size=n_streams)
+    return [check_random_state(int(seed)) for seed in seeds]
 
 
 def _check_shape(n_train, n_test, n_features) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from sparsemargin._checks import check_count, check_float_dtype, check_real
 
-from ._streams import spawn_streams
+from ._targets import spawn_streams
 
 _MAX_COUNT = 2**31 - 1
 _HEAD_SHIFT = 10

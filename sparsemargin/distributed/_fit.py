@@ -27,7 +27,7 @@ from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algo
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-    from sparsemargin.estimators._online import OnlineClassifier
+    from sparsemargin.models.classifiers import Classifier
 
 # What is told of files only.
 _OF_FILES = (
@@ -73,7 +73,7 @@ def fit_distributed(
     on_round: Callable[[Round], None] | None = None,
     verbose: int = 0,
     **params: Any,
-) -> OnlineClassifier:
+) -> Classifier:
     """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
 
     An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
@@ -136,7 +136,7 @@ def fit_distributed(
 
     Returns
     -------
-    estimator : OnlineClassifier
+    estimator : Classifier
         The fitted estimator.
 
     Raises
@@ -178,7 +178,7 @@ def fit_distributed(
     """
     given = locals()
     given |= given.pop("params")
-    from sparsemargin.estimators._online import as_classifier
+    from sparsemargin.models.classifiers import as_classifier
 
     return as_classifier(learn_distributed(report=Lines() if verbose else None, **given))
 

@@ -53,9 +53,8 @@ class MistakesEpoch(SingleEpoch):
         self.noted = self.space.per_label("corrections")
         self.blocks: list[tuple[Rows, list[Mistakes]]] = []
 
-    def note(self, task: Task, streams: bool) -> None:
-        # The numbers that the space gives rows count those it has been told of.
-        first = self.space.rows_taken - task.rows.n_rows if streams else 0
+    def note(self, task: Task) -> None:
+        first = self.space.first_row_of(task)
         found = [
             space.mistaken_rows[noted:] - first
             for space, noted in zip(self.space.spaces, self.noted, strict=True)
@@ -67,7 +66,7 @@ class MistakesEpoch(SingleEpoch):
             positive, shares = task.shares(label, self.space.n_labels, rows)
             which = np.searchsorted(mistaken, rows)
             steps = np.where(positive, shares, -shares)
-            by_label.append(Mistakes(which, steps, rows + (task.first_row or 0)))
+            by_label.append(Mistakes(which, steps, rows + first))
         self.blocks.append((picked(task.rows, mistaken), by_label))
 
     def learned(self) -> ShardMistakes:

@@ -14,7 +14,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.spaces import counted_of
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.models import Learner
 from sparsemargin.models._rows import Rows
@@ -46,7 +47,7 @@ class SingleEpoch:
     def __init__(self, learner: Learner, no_rows: Rows, start: Any) -> None:
         self.space = learner._space = deepcopy(start)
 
-    def note(self, task: Task, streams: bool) -> None:
+    def note(self, task: Task) -> None:
         """Hear of a block that has been learned from."""
 
     def learned(self) -> Any:

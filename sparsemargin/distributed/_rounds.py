@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import count_trials, learn_once
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._mistakes import MistakesMixer
@@ -24,8 +25,6 @@ from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner
-from sparsemargin.models._first_order import FirstOrderLearner
-from sparsemargin.models._matrix import MatrixLearner, check_steps
 from sparsemargin.models._rows import refusing
 
 # ----------------------------------------------------------------------------------- on the workers
@@ -80,22 +79,10 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
     for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
         task = learner._stream_task(rows, targets, None, first_row=first_row)
         with refusing(rows, first_row):
-            mistakes = _added(mistakes, _make_trials(learner, task, order, shard.streams))
-        epoch.note(task, shard.streams)
+            mistakes = _added(mistakes, learner._learn_stream(task, order))
+        epoch.note(task)
     made = space.per_label("corrections") - corrections
     return Update(epoch.learned(), space.trials - trials, made, mistakes)
-
-
-def _make_trials(
-    learner: Learner, task: Any, order: np.ndarray | None, streams: bool
-) -> int | None:
-    """Learn from rows once: as a stream does, whose model may not depend on its blocks, or as a
-    fit; how many were predicted wrongly just before, where known."""
-    if streams:
-        return learner._learn_stream(task, order)
-    if isinstance(learner, MatrixLearner):
-        check_steps(task)
-    return learn_once(learner._loop(task), order)
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -139,7 +126,7 @@ class Round:
 
     def model(self) -> Any:
         """A classifier that is the mixture."""
-        from sparsemargin.estimators._online import as_classifier
+        from sparsemargin.models.classifiers import as_classifier
 
         return as_classifier(self._finished())
 
@@ -167,7 +154,7 @@ class Rounds:
     def _mixer(self, mixing: Mixing) -> SingleMixer:
         if len(self.surveys) == 1:
             return SingleMixer(self.learner)
-        if isinstance(self.learner, FirstOrderLearner):
+        if isinstance(self.learner._space, LinearSpace):
             return VectorMixer(self.learner, mixing)
         counts = [survey.n_rows for survey in self.surveys]
         return MistakesMixer(self.learner, [0, *np.cumsum(counts)[:-1].tolist()])

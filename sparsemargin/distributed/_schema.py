@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.distributed._shards import FileShard, Survey
-from sparsemargin.io.labels import (
-    Coder,
-    LabelSets,
-    LabelTable,
-    OneAgainstTheRest,
-    coder_of,
-    first_labels,
-    told_coder,
-)
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
-from sparsemargin.models._first_order import FirstOrderLearner
 from sparsemargin.models._learner import LARGEST_SEED, count_labels
 from sparsemargin.models._rows import Rows
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    encoder_of,
+    first_labels,
+    told_encoder,
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Schema:
     form: Any  # how rows have any number of labels; None: each has one
     # Of files only: what tells the classes of rows, how text is read, the least index, and the
     # checksums of their rows by the names of the shards.
-    coder: Coder | None = None
+    encoder: LabelEncoder | None = None
     reading: Reading | None = None
     lowest: int = 0
     checksums: dict[str, int] = field(default_factory=dict)
@@ -89,16 +86,16 @@ def schema_of_files(
                 "Make their row caches anew with the same settings."
             )
     # Rows of a cache have as many labels as it was made with.
-    coder = told_coder(classes, positive, reading.multilabel)
-    if coder is None:
-        coder = coder_of(table.values(), "The data", reading.multilabel)
-    if isinstance(coder, OneAgainstTheRest) and table.find(positive) < 0:
+    encoder = told_encoder(classes, positive, reading.multilabel)
+    if encoder is None:
+        encoder = encoder_of(table.values(), "The data", reading.multilabel)
+    if positive is not None and table.find(positive) < 0:
         known = first_labels(table.texts)
         raise ValueError(f"No row has the label positive={positive!r}. There are: {known}.")
     highest = max(survey.highest for survey in surveys)
     return Schema(
-        reading.n_columns or reading.columns_up_to(highest), _dtype(surveys), coder.classes,
-        "lists" if isinstance(coder, LabelSets) else None, coder, reading,
+        reading.n_columns or reading.columns_up_to(highest), _dtype(surveys), encoder.classes,
+        "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder, reading,
         min(survey.lowest for survey in surveys),
         {file.name: survey.checksum for file, survey in zip(files, surveys, strict=True)},
     )  # fmt: skip
@@ -203,10 +200,7 @@ class Mixture:
             )
         slice_seed = random.randint(LARGEST_SEED)
         learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=grows)
-        learner._coef = None
-        if isinstance(learner, FirstOrderLearner):
-            learner._outcome = learner._learned = None
-        if n_shards > 1 and isinstance(learner._space, LabelBlocks):
+        if n_shards > 1 and learner._space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {n_columns:,} features would be held "
                 "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "

@@ -16,14 +16,20 @@ import numpy as np
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin.io._cache_format import CACHE_SUFFIX
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.labels import LabelTable, UnknownLabelError
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
 from sparsemargin.io.sources import STANDARD_INPUT, open_sources
-from sparsemargin.models._defaults import intercept_scale
+from sparsemargin.models import intercept_scale
 from sparsemargin.models._learner import Targets
-from sparsemargin.models._rows import Rows, check_rows, codes_of, open_rows
+from sparsemargin.models._rows import Rows, check_rows, open_rows
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    UnknownLabelError,
+    multilabel_targets,
+)
 
 if TYPE_CHECKING:
     from sparsemargin.distributed._schema import Schema
@@ -82,7 +88,6 @@ class MatrixShard:
     # epoch here, so that the next need not start anew.
     targets: Targets | None = None
     shuffled: tuple[int, int, np.ndarray] | None = None
-    streams = False
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
@@ -93,20 +98,19 @@ class MatrixShard:
         ValueError
             If they can't be used; says where, and what helps.
         """
-        from sparsemargin.estimators import _validation as given
-        from sparsemargin.estimators._many_labels import read_many_labels
+        from sparsemargin.models import validation as given
 
-        X, many = _as_csr(X), read_many_labels(y)
+        given.check_sparse(y, "y")
+        X, many = _as_csr(X), multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels)
 
     def survey(self) -> Survey:
-        from sparsemargin.estimators._validation import find_classes
-
         rows, many = self.rows, hasattr(self.y, "form")
-        classes, targets = self.y.find_classes() if many else find_classes(self.y)
+        encoder = MultilabelEncoder() if many else LabelEncoder()
+        targets, classes = encoder.fit_transform(self.y), encoder.classes
         # A code tells of a label only by what this shard's classes are.
         checksum = zlib.crc32(_names(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
@@ -120,8 +124,8 @@ class MatrixShard:
     def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
         """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
         if self.targets is None:
-            many, classes = hasattr(self.y, "form"), schema.classes
-            self.targets = self.y.among(classes) if many else codes_of(self.y, classes)
+            encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
+            self.targets = encoder(schema.classes).transform(self.y)
             self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
         yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
 
@@ -150,15 +154,14 @@ def _as_csr(X: Any) -> Any:
     from scipy.sparse import csr_matrix, issparse
     from sklearn.utils import check_array
 
-    from sparsemargin.estimators import _validation as given
-    from sparsemargin.estimators._sparse import check_sparse
+    from sparsemargin.models import validation as given
 
     given.refuse_text(X)
     if hasattr(X, "tocsr") and not issparse(X):
         X = X.tocsr()
     if given.is_plain_csr(X):
         return X
-    check_sparse(X)
+    given.check_sparse(X)
     X = check_array(
         X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32],
         ensure_min_samples=0, ensure_min_features=0,
@@ -177,7 +180,6 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
     max_index: int  # larger ones have no room in memory
-    streams = True
 
     def __sizeof__(self) -> int:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
@@ -252,17 +254,19 @@ class FileShard:
 
     def _targets_of(self, cache: RowCache, schema: Schema) -> Callable[[CachedRows, int], Targets]:
         """What tells the classes of a block's rows; the number of its first row is for errors."""
-        # A coder remembers the labels of one table.
-        table, coder = LabelTable(cache.label_texts, cache.label_numbers), deepcopy(schema.coder)
-        assert coder is not None
+        table = LabelTable(cache.label_texts, cache.label_numbers)
+        # An encoder remembers the labels of one table.
+        encoder = deepcopy(schema.encoder)
+        assert encoder is not None
 
         def targets_of(block: CachedRows, first_row: int) -> Targets:
             try:
-                return coder.of_rows(table, block.labels, block.label_start)
+                return encoder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:
+                classes = encoder.classes.tolist()
                 raise ValueError(
                     f"{self.name}, row {first_row + error.row}: the label {error.label} is none of "
-                    f"the classes {coder.classes.tolist()}. Pass all classes, or leave classes out."
+                    f"the classes {classes}. Pass all classes, or leave classes out."
                 ) from None
 
         return targets_of

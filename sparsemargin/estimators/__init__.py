@@ -1,21 +1,21 @@
-"""scikit-learn classifiers over the engine."""
+"""Old name of `sparsemargin.models.classifiers`; for one release."""
 
-from sparsemargin.estimators.alma import ALMAClassifier
-from sparsemargin.estimators.cramma import CRAMMAClassifier
-from sparsemargin.estimators.higher_order import HigherOrderPerceptron
-from sparsemargin.estimators.margin_perceptron import MarginPerceptron
-from sparsemargin.estimators.max_margin import MaxMarginClassifier
-from sparsemargin.estimators.pnorm_perceptron import PNormPerceptron
-from sparsemargin.estimators.romma import ROMMAClassifier
-from sparsemargin.estimators.second_order import SecondOrderPerceptron
+import sys
+import warnings
 
-__all__ = [
-    "ALMAClassifier",
-    "CRAMMAClassifier",
-    "HigherOrderPerceptron",
-    "MarginPerceptron",
-    "MaxMarginClassifier",
-    "PNormPerceptron",
-    "ROMMAClassifier",
-    "SecondOrderPerceptron",
-]
+from sparsemargin.models import classifiers
+from sparsemargin.models.classifiers import *  # noqa: F403
+
+warnings.warn(
+    "sparsemargin.estimators is now called sparsemargin.models.classifiers; the classes are in "
+    "sparsemargin too. Import them from there, and save again what was pickled.",
+    FutureWarning,
+    stacklevel=2,
+)
+
+# By these names the classes were pickled.
+for _name in (
+    "alma", "cramma", "higher_order", "margin_perceptron", "max_margin", "pnorm_perceptron",
+    "romma", "second_order",
+):  # fmt: skip
+    sys.modules[f"{__name__}.{_name}"] = classifiers

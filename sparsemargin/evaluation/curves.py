@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, shuffle
 
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.evaluation.protocols import compare_on_splits, ended_by_ctrl_c, measure
+from sparsemargin.models.validation import check_sparse
 
 Norm = float | Literal["log"]
 

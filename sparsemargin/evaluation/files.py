@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.kernel.functions import PrecomputedKernel
 from sparsemargin.evaluation.weights import divided, own_margins
-from sparsemargin.io.labels import LabelTable, OneAgainstTheRest, first_labels, label_sets
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
+from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, label_sets
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
@@ -166,14 +165,13 @@ class ClassEvaluation(Evaluation):
                 f"{len(learner.classes_)}."
             )
         super().__init__(learner, sources, multilabel=positive is not None, **how)
-        self.positive = None if positive is None else OneAgainstTheRest(positive)
+        self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         # Ids of labels that rows have: the table has those of the classes in any case.
         self._found: set[int] = set()
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
         # The outputs are shares of votes, or can be divided by what lengths there are.
-        precomputed = isinstance(getattr(learner._space, "kernel", None), PrecomputedKernel)
-        has_margins = votes or not (learner.hypothesis == "random" or precomputed)
+        has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
         self.margins = Quantiles() if has_margins else None
         self._norms = learner._hypothesis_norms() if has_margins and not votes else None
 
@@ -206,7 +204,7 @@ class ClassEvaluation(Evaluation):
         if self.positive is None:
             return block.labels
         self._found.update(np.unique(block.labels).tolist())
-        return self.positive.of_rows(self.predictor.table, block.labels, block.label_start)
+        return self.positive.transform_ids(self.predictor.table, block.labels, block.label_start)
 
     def _margins_of(self, predicted: PredictedBlock, codes: np.ndarray) -> np.ndarray:
         outputs = predicted.outputs

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._online import OnlineClassifier
-from sparsemargin.estimators._sparse import check_sparse
+from sparsemargin.models import validation as given
 from sparsemargin.models._first_order import FirstOrderLearner
 from sparsemargin.models._in_use import asks
-from sparsemargin.models._replays import counts_by_moment, outputs_by_moment
 from sparsemargin.models._rows import refusing
+from sparsemargin.models.classifiers import Classifier
+from sparsemargin.models.validation import check_sparse
 
 _N_MOMENTS = 40
 
@@ -126,25 +125,26 @@ def _errors_at(
 ) -> HypothesisErrors:
     rows = model._check_test_rows(X)
     errors: dict[str, NDArray[np.float64]] = {}
+    by_moment = model._space.outputs_by_moment(rows, trials, model._slice_seed, model._n_threads())
     with refusing(rows):
-        for which, moment, outputs in outputs_by_moment(model, rows, trials):
+        for which, moment, outputs in by_moment:
             for name, values in outputs.items():
                 wrong = model.classes_[model._codes_of_outputs(values)] != y[which]
                 errors.setdefault(name, np.zeros(len(at)))[moment] += np.count_nonzero(wrong)
     shares = {name: counts / len(y) for name, counts in errors.items()}
-    return HypothesisErrors(at, shares, *counts_by_moment(model._space, trials))
+    return HypothesisErrors(at, shares, *model._space.counts_by_moment(trials))
 
 
 def _check_log(model: Any) -> None:
     """Refuse what has no log of corrections to replay."""
     name = type(model).__name__
-    if not (isinstance(model, FirstOrderLearner) and isinstance(model, OnlineClassifier)):
+    if not (isinstance(model, FirstOrderLearner) and isinstance(model, Classifier)):
         raise ValueError(
             f"hypothesis_errors replays the log of a first-order classifier of sparsemargin, which "
             f"{name} is not. Pass a PNormPerceptron, an ALMAClassifier or their like."
         )
     model._check_fitted()
-    if model._space.log is None:
+    if not model._space.logged:
         raise ValueError(
             f"This {name} was fitted with hypothesis={model._structure['hypothesis']!r}, which "
             "keeps no log of corrections. Fit with hypothesis='vote' or 'random'."

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wilcoxon
 from sklearn.model_selection import ShuffleSplit, check_cv, cross_validate
 
-from sparsemargin.estimators._sparse import check_sparse
+from sparsemargin.models.validation import check_sparse
 
 #: Row numbers of a training and of a test part.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]

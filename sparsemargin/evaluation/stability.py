@@ -11,9 +11,9 @@ from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.evaluation.protocols import ended_by_ctrl_c, list_splits
 from sparsemargin.evaluation.weights import coef_of, strongest_features
-from sparsemargin.models._rows import vectors_of
 
 
 class SelectionStability(NamedTuple):

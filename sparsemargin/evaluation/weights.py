@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsemargin._engine.fitting.task import norm, vectors_of
 from sparsemargin.models import Learner
 from sparsemargin.models import _rows as border
+from sparsemargin.models.labels import LabelEncoder
 
 
 class MarginDistribution(NamedTuple):
@@ -78,8 +80,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
-    from sparsemargin.estimators._sparse import check_sparse
-    from sparsemargin.estimators._validation import check_labels
+    from sparsemargin.models.validation import check_labels, check_sparse
 
     check_is_fitted(model)
     hypothesis = getattr(model, "hypothesis", None)
@@ -96,7 +97,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     check_sparse(X)
     y = check_labels(y)
     check_consistent_length(X, y)
-    codes = _codes_of(y, model.classes_)
+    codes = LabelEncoder(model.classes_).transform(y)
     if hypothesis == "vote":
         return own_margins(_outputs(model, X), codes)
     norms, lengths = _lengths_for(model)
@@ -234,18 +235,6 @@ def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
     return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
 
 
-def _codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Each label's place among the classes."""
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's classes "
-            f"{classes.tolist()}. Leave such rows out."
-        )
-    return np.searchsorted(classes, y)
-
-
 def _outputs(model: Any, X: Any) -> np.ndarray:
     outputs = np.asarray(model.decision_function(X), dtype=np.float64)
     return outputs.reshape(len(outputs), -1)
@@ -260,8 +249,8 @@ def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.nda
     # Value of the coordinate that the intercept belongs to; 0 for none.
     bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
-    vectors = zip(border.vectors_of(coef), intercepts, strict=True)
-    norms = np.array([border.norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
+    vectors = zip(vectors_of(coef), intercepts, strict=True)
+    norms = np.array([norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
     return norms, partial(border.row_norms, p=p, bias=bias)
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin.io._loaded import NOTHING_HIGHEST, NOTHING_LOWEST, LabelIds, Loaded
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.scanning import RowBlock, scan
 from sparsemargin.io.sources import Source
+from sparsemargin.models.labels import LabelTable
 
 
 class Growing:

@@ -14,10 +14,10 @@ import numpy as np
 
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.kernel.space import KernelSpace
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import (
     array_of,

@@ -19,11 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
-from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
-from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
 from sparsemargin.io._archive import open_archive, write_archive
 from sparsemargin.io._values import Decoder, Encoder
@@ -31,24 +27,12 @@ from sparsemargin.io.files import replacing
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models._in_use import asks
 from sparsemargin.models._learner import count_labels
-from sparsemargin.models._many_labels import FORMS
+from sparsemargin.models.labels import FORMS
 
 if TYPE_CHECKING:
-    from sparsemargin.estimators._online import OnlineClassifier
+    from sparsemargin.models.classifiers import Classifier
 
 _FORMAT, _VERSION = "sparsemargin model", 2
-
-# What each model learns in.
-_SPACES: dict[str, tuple[type, ...]] = {
-    "ALMAClassifier": (LinearSpace, LabelBlocks, KernelSpace, JointSpace),
-    "CRAMMAClassifier": (LinearSpace, LabelBlocks, KernelSpace),
-    "HigherOrderPerceptron": (LabelSpaces, DualSpaces),
-    "MarginPerceptron": (LinearSpace, LabelBlocks, KernelSpace),
-    "MaxMarginClassifier": (LinearSpace, LabelBlocks),
-    "PNormPerceptron": (LinearSpace, LabelBlocks, KernelSpace, JointSpace),
-    "ROMMAClassifier": (LinearSpace, LabelBlocks, KernelSpace),
-    "SecondOrderPerceptron": (LabelSpaces, DualSpaces),
-}
 
 # Attributes that are made again when they are asked for.
 _CACHES = {"_coef"}
@@ -82,9 +66,9 @@ def _is_ours(model: Any) -> bool:
     name = getattr(model, "classifier", "")
     if type(model) is LEARNERS.get(name):
         return True
-    from sparsemargin import estimators
+    from sparsemargin.models import classifiers
 
-    return name in _SPACES and type(model) is getattr(estimators, name)
+    return name in LEARNERS and type(model) is getattr(classifiers, name)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -174,7 +158,7 @@ def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> An
     return document, encoder.arrays
 
 
-def load_model(path: str | os.PathLike[str]) -> OnlineClassifier:
+def load_model(path: str | os.PathLike[str]) -> Classifier:
     """Load a classifier that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
@@ -199,7 +183,7 @@ def load_model(path: str | os.PathLike[str]) -> OnlineClassifier:
         If the file can't be read.
     """
     learner = load_learner(path)
-    from sparsemargin.estimators._online import as_classifier
+    from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(learner)
     _check_names(path, type(model), set(vars(model)) - set(model.parameter_names()))
@@ -292,7 +276,7 @@ def _read(path: str | os.PathLike[str]) -> Contents:
         document = archive.document()
         _check_version(document)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
-        require(name in _SPACES, f"there is no classifier {name!r}")
+        require(name in LEARNERS, f"there is no classifier {name!r}")
         decoder = Decoder(archive)
         n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
@@ -327,7 +311,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
     """Refuse a state whose parts, each sound by itself, don't go together."""
     classes, space = part(state, "classes_"), part(state, "_space")
     n_labels = _n_labels(classes, state)
-    require(type(space) in _SPACES[name], f"'_space' is none of {name}")
+    require(type(space) in LEARNERS[name].spaces, f"'_space' is none of {name}")
     require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
     n_features = integer(state, "n_features_in_", space.n_features, space.n_features)
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
@@ -341,9 +325,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
     if "_label_form" in state:
         form = state["_label_form"]
         require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
-        require(
-            type(space) in (LinearSpace, LabelBlocks), "'_space' is of rows with one class each"
-        )
+        require(space.takes_many_labels, "'_space' is of rows with one class each")
     if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     _check_hypothesis(space, state["_structure"])
@@ -352,5 +334,4 @@ def _check(name: str, state: dict[str, Any]) -> None:
 def _check_hypothesis(space: Any, structure: dict[str, Any]) -> None:
     """Refuse a vote without a log to replay."""
     replayed = part(structure, "hypothesis") in ("vote", "random")
-    logged = space.log is not None if isinstance(space, FirstOrderSpace) else space.logged
-    require(replayed == logged, "'_structure' has another hypothesis than '_space'")
+    require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")

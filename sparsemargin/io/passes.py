@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.row_cache import CachedRows, RowCache, RowCacheWriter, find_cache, shuffled
 from sparsemargin.io.scanning import RowBlock, scan
 from sparsemargin.io.sources import Source
+from sparsemargin.models.labels import LabelTable
 
 
 @dataclass

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sparsemargin.io.fit import columns_of
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.passes import Corpus
 from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.scan_errors import located_output
@@ -18,8 +17,8 @@ from sparsemargin.io.scanning import RowBlock
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models._learner import Targets, first_infinite
-from sparsemargin.models._many_labels import Choice, positives_of, rows_per_part
 from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.labels import Choice, LabelTable, positives_of, rows_per_part
 
 
 class PredictedBlock(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
-from sparsemargin.models._rows import vectors_of
 
 _INTERCEPT = "(intercept)"
 # A line of a dictionary, by whether it has a tab.

@@ -10,8 +10,8 @@ import numpy as np
 
 from sparsemargin._engine.svmlight.scan import ScanError
 from sparsemargin.io.blocks import TextBlock
-from sparsemargin.io.labels import first_labels
 from sparsemargin.io.reading import Reading
+from sparsemargin.models.labels import first_labels
 
 NEWLINE = b"\n"
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin.io.blocks import Buffers, TextBlock
-from sparsemargin.io.labels import LabelTable
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.scan_errors import located
 from sparsemargin.io.sources import Source
+from sparsemargin.models.labels import LabelTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,26 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin.io.labels import (
-    ClassCodes,
-    Coder,
-    LabelSets,
-    OneAgainstTheRest,
-    UnknownLabelError,
-    coder_of,
-    first_labels,
-    told_coder,
-)
 from sparsemargin.io.passes import Corpus, Passes
 from sparsemargin.io.scan_errors import located_index, located_label
 from sparsemargin.io.scanning import RowBlock
-from sparsemargin.models import Learner
-from sparsemargin.models._defaults import ROWS_MEASURED
+from sparsemargin.models import ROWS_MEASURED, Learner
 from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    MultilabelEncoder,
+    UnknownLabelError,
+    encoder_of,
+    first_labels,
+    told_encoder,
+)
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -129,34 +124,27 @@ def learn_from(
         Says where, and what helps.
     """
     many = corpus.reading.multilabel
-    coder = told_coder(classes, positive, many)
+    coder = told_encoder(classes, positive, many)
     try:
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
     except _NewClass:
         # What has been learned by then was for too few classes.
-        coder = coder_of(corpus.all_labels(), corpus.names, many)
+        coder = encoder_of(corpus.all_labels(), corpus.names, many)
         return _Stream(corpus, make_learner, coder, memory_limit, report).run()
-
-
-def _first_new_row(space: Any) -> int:
-    """A number from which on no row has been learned from."""
-    if not isinstance(space, KernelSpace):
-        return 0
-    return max(space.rows_taken, int(space.origin.max(initial=-1)) + 1)
 
 
 class _Stream:
     """One run over the files."""
 
     learner: Learner
-    coder: Coder
+    coder: LabelEncoder
     seed: int | None
 
     def __init__(
         self,
         corpus: Corpus,
         make_learner: MakeLearner,
-        coder: Coder | None,
+        coder: LabelEncoder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
     ) -> None:
@@ -264,15 +252,15 @@ class _Stream:
         learner._coef = None
         if not goes_on:
             self._open_stream(block, random.randint(LARGEST_SEED))
-        self.first_row = _first_new_row(learner._space)
+        self.first_row = learner._space.first_new_row
         self.opened = True
 
     def _keep_classes(self, learner: Learner) -> None:
         """Go on with the classes that a model has learned."""
         classes = learner.classes_
         if not self.told_classes:
-            coder = LabelSets if learner._has_many_labels else ClassCodes
-            self.coder, self.told_classes = coder(classes), True
+            encoder = MultilabelEncoder if learner._has_many_labels else LabelEncoder
+            self.coder, self.told_classes = encoder.of_text(classes), True
         elif not np.array_equal(self.coder.classes, classes):
             raise ValueError(
                 f"The model has learned the classes {classes.tolist()}, not "
@@ -294,7 +282,7 @@ class _Stream:
                     f"The first rows of {self.corpus.names} have {found}, and it can't be read "
                     "twice. Pass all labels there will be as classes=[...]."
                 )
-        self.coder = coder_of(table.values(), self.corpus.names, self.reading.multilabel)
+        self.coder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
 
     def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns
@@ -306,7 +294,7 @@ class _Stream:
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
             )
-        if isinstance(self.coder, LabelSets):
+        if isinstance(self.coder, MultilabelEncoder):
             learner._label_form = "lists"
         learner._open_stream(
             rows, self.coder.classes, slice_seed, grows=n_columns is None,
@@ -314,7 +302,7 @@ class _Stream:
         )  # fmt: skip
 
     def _bytes_per_feature(self, block: RowBlock, n_features: int) -> int:
-        n_labels = count_labels(self.coder.classes, isinstance(self.coder, LabelSets))
+        n_labels = count_labels(self.coder.classes, isinstance(self.coder, MultilabelEncoder))
         return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
 
     def _most_features(self, block: RowBlock) -> int:
@@ -327,7 +315,7 @@ class _Stream:
 
     def _targets(self, block: RowBlock) -> Targets:
         try:
-            return self.coder.of_rows(self.passes.table, block.labels, block.label_start)
+            return self.coder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
             if self.passes.labels_may_come and not self.told_classes:
                 raise _NewClass from None
@@ -349,13 +337,8 @@ class _Stream:
     def _check_memory(self) -> None:
         """Refuse to let what corrections make take more memory than there is for it."""
         space = self.learner._space
-        if isinstance(space, KernelSpace):
-            what, smaller = f"The pool's {space.n_support:,} rows take", "max_support"
-        elif isinstance(space, LabelBlocks):
-            what, smaller = "The weights that are not 0 take", "hash_bits"
-        else:
-            return
-        if space.nbytes > self.memory_limit:
+        if space.growth is not None and space.nbytes > self.memory_limit:
+            what, smaller = space.growth
             raise ValueError(
                 f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
                 f"Raise it, or pass a smaller {smaller}."
@@ -401,7 +384,7 @@ class _Stream:
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
         table, coder = self.passes.table, self.coder
-        if isinstance(coder, OneAgainstTheRest) and table.find(coder.positive) < 0:
+        if coder.positive is not None and table.find(coder.positive) < 0:
             raise ValueError(
                 f"{self.corpus.names}: no row has the label positive={coder.positive!r}. There "
                 f"are: {first_labels(table.texts)}."

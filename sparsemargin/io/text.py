@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
 from sparsemargin.io.kinds import begins_as_text
-from sparsemargin.io.labels import label_text
+from sparsemargin.models.labels import label_text
 
 # Characters of a label that an error shows.
 _SHOWN = 40

@@ -6,23 +6,25 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models._learner import Learner
-from sparsemargin.models.alma import ALMALearner
-from sparsemargin.models.cramma import CRAMMALearner
-from sparsemargin.models.higher_order import HigherOrderLearner
-from sparsemargin.models.margin_perceptron import MarginLearner
-from sparsemargin.models.max_margin import MaxMarginLearner
-from sparsemargin.models.pnorm_perceptron import PNormLearner
-from sparsemargin.models.romma import ROMMALearner
-from sparsemargin.models.second_order import SecondOrderLearner
+from sparsemargin.models._learner import ROWS_MEASURED, Learner, intercept_scale
+from sparsemargin.models.alma import ALMA
+from sparsemargin.models.cramma import CRAMMA
+from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.margin_perceptron import Margin
+from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.pnorm_perceptron import PNorm
+from sparsemargin.models.romma import ROMMA
+from sparsemargin.models.second_order import SecondOrder
 
 __all__ = [
     "ALGORITHMS",
     "DEFAULT_ALGORITHM",
     "LEARNERS",
+    "ROWS_MEASURED",
     "Algorithm",
     "Learner",
     "find_algorithm",
+    "intercept_scale",
 ]
 
 Algorithm = Literal[
@@ -31,15 +33,15 @@ Algorithm = Literal[
 
 #: Each name of an algorithm: its learner, and the parameters the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
-    "perceptron": (PNormLearner, {"p": 2.0, "normalize": False}),
-    "pnorm": (PNormLearner, {}),
-    "alma": (ALMALearner, {}),
-    "ho": (HigherOrderLearner, {}),
-    "so": (SecondOrderLearner, {}),
-    "margin": (MarginLearner, {}),
-    "cramma": (CRAMMALearner, {}),
-    "romma": (ROMMALearner, {}),
-    "maxmargin": (MaxMarginLearner, {}),
+    "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
+    "pnorm": (PNorm, {}),
+    "alma": (ALMA, {}),
+    "ho": (HigherOrder, {}),
+    "so": (SecondOrder, {}),
+    "margin": (Margin, {}),
+    "cramma": (CRAMMA, {}),
+    "romma": (ROMMA, {}),
+    "maxmargin": (MaxMargin, {}),
 }
 
 #: What ``algo=None`` means.

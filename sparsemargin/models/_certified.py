@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import LinearSpace
+from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.kernel.space import KernelSpace
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models._learner import Learner
 
 
@@ -17,6 +18,9 @@ class CertifiedLearner(Learner):
 
     _space: LinearSpace | KernelSpace
     _outcome: FitResult | None
+    _rule: FirstOrderRule
+    # Of the last fit.
+    _trials_per_epoch: int
 
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:

@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.label_blocks import (
-    BlockLoop,
-    BlockOutputs,
-    LabelBlocks,
-    labels_at_once,
-    resized,
-)
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.linear_loop import LinearLoop, linear_loop
-from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.spaces import LinearSpace
-from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn
-from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
+from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.hypotheses.log import CorrectionLog
-from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
-from sparsemargin._engine.kernel.loop import SupportFull, kernel_loop
-from sparsemargin._engine.kernel.outputs import hypothesis_outputs
-from sparsemargin._engine.kernel.space import KernelSpace
-from sparsemargin._engine.rows.csr import BadRow, any_repeats, row_norms, summed
-from sparsemargin.models import _pools as pools
-from sparsemargin.models import _rows as border
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models._certified import CertifiedLearner
-from sparsemargin.models._defaults import ROWS_MEASURED
 from sparsemargin.models._kernels import BYTES_PER_FEATURE, KernelLearner
-from sparsemargin.models._learner import Learner, Targets
-from sparsemargin.models._limits import FLAG, NONE, Limit, one_of, real, whole
-from sparsemargin.models._replays import random_outputs, votes
-
-# Outputs that stay in a near cache until they have been looked at.
-_OUTPUTS_PER_PART = 1 << 17
-# The same where weights must be unpacked for each part.
-_OUTPUTS_PER_UNPACKING = 1 << 23
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._rows import Rows, check_rows
+from sparsemargin.models.parameters import (
+    FLAG,
+    NONE,
+    declared,
+    integer,
+    one_of,
+    parameter,
+    real,
+)
 
 
 @dataclass
@@ -63,39 +49,60 @@ class Sample:
     largest_norm: Callable[[], float]
 
 
+@declared
 class FirstOrderLearner(CertifiedLearner, KernelLearner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
+
+    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, KernelSpace)
 
     # Whether a fit is meant to reach a margin, and says so where it did not.
     _seeks_margin: ClassVar[bool] = False
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **Learner._limits,
-        **KernelLearner._limits,
-        "max_support": (whole(1), NONE),
-        "when_full": (one_of(["error", "skip"]),),
-        "tol": (real(0, 1), NONE),
-        "soft_margin": (real(0, closed="left"),),
-        "keep_history": (FLAG,),
-    }
-
-    _structural = (
-        *Learner._structural, *KernelLearner._structural, "normalize", "soft_margin", "max_support"
-    )  # fmt: skip
-
-    max_support: int | None
-    when_full: Literal["error", "skip"]
-    tol: float | None
-    soft_margin: float
-    keep_history: bool
-
-    _space: LinearSpace | KernelSpace
-    _rule: FirstOrderRule
-    _outcome: FitResult | None
-    # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
-    _learned: tuple[str, Any] | None
-    # Of the last fit.
-    _trials_per_epoch: int
+    hypothesis: Hypothesis = parameter(
+        "average",
+        more="The last two log the corrections (56 bytes each and, without a kernel, 16 bytes a "
+        "nonzero of every row that made one) and replay them to predict.",
+    )
+    warm_start: bool = parameter(
+        False,
+        more="With other rows than the last one had it knows no margin, and `tol` is refused: "
+        "there would be no proof.",
+    )
+    normalize: bool = parameter(
+        False,
+        FLAG,
+        "Whether instances are divided by their p-norm, intercept and soft-margin coordinates "
+        "included.",
+        structural=True,
+    )
+    soft_margin: float = parameter(
+        0.0,
+        real(0, closed="left"),
+        "Delta: every example gets a coordinate of its own of that value while learning, which "
+        "makes any data separable (Freund & Schapire 1999, section 3.2).",
+        structural=True,
+    )
+    tol: float | None = parameter(
+        None,
+        (real(0, 1), NONE),
+        "Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of "
+        'the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.',
+    )
+    max_support: int | None = parameter(
+        None, (integer(1), NONE), "Rows that the pool of a kernel may hold.", structural=True
+    )
+    when_full: Literal["error", "skip"] = parameter(
+        "error",
+        one_of(["error", "skip"]),
+        "What is done where a row would join a full pool: the fit ends in an error; or the trial "
+        "is passed over, and a warning at the end says how many were.",
+    )
+    keep_history: bool = parameter(
+        False,
+        FLAG,
+        "Whether `history_` tells the margin after every epoch, at the cost of a pass over the "
+        'rows each; needs ``hypothesis="last"``.',
+    )
 
     @property
     def _takes_many_labels(self) -> bool:
@@ -131,90 +138,36 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             if getattr(self, name):
                 self._refuse_to_stream(name, "needs passes over all rows", "None")
 
-    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        """Open a space and learn; rows are checked as they are first used, if all will be."""
-        rows = border.open_rows(X)
+    @property
+    def _checks_on_the_way(self) -> bool:
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
-        as_used = all_used and self._is_linear
-        if not as_used:
-            rows = border.check_rows(rows)
-        elif self._measures_rows and any_repeats(border.part_of(rows, 0, ROWS_MEASURED)):
-            rows = summed(rows)
-        try:
-            self._open_fit(rows, X, weights)
-            return self._learn_rows(rows, targets, weights, seed, check=as_used)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
-        except SupportFull as full:
-            pools.refuse_full(self, f"{full.epochs:.3g} epochs")
+        return all_used and self._is_linear
 
-    def _open_fit(self, rows: border.Rows, X: Any, weights: Any) -> None:
-        """Make what a fit of these rows learns in."""
-        if self._is_linear:
-            self._space = self._open_space(rows)
-            self._rule = self._open_rule(rows, X, weights)
-        else:
-            kernel = self._make_kernel(rows, streams=False)
-            self._space = pools.open_space(self, kernel, rows.n_features)
-            self._rule = self._open_rule(rows, X, weights, kernel)
-        self._structure = self._get_structure()
+    def _begin(self, task: Task) -> StoppingRule:
+        provable = self._recall_rows(
+            task, task.codes, task.weights, task.class_weight, *(task.positives or ())
+        )
 
-    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        """Go on with the space there is; all rows are checked before the first is used."""
-        rows = border.check_rows(border.open_rows(X))
-        try:
-            kernel = getattr(self._space, "kernel", None)
-            if isinstance(kernel, PrecomputedKernel):
-                kernel.check(rows)
-            self._rule = self._open_rule(rows, X, weights, kernel)
-            return self._learn_rows(rows, targets, weights, seed, check=False)
-        except BadRow as bad:
-            border.refuse_row(rows, bad.status, bad.row)
-        except SupportFull as full:
-            pools.refuse_full(self, f"{full.epochs:.3g} epochs")
+        def largest_norm() -> float:
+            rows = check_rows(task.rows) if task.check else task.rows
+            return float(self._space.largest_norm(rows, task.weights))
 
-    def _learn_rows(
-        self, rows: border.Rows, targets: Targets, weights: Any, seed: int | None, *, check: bool
-    ) -> Self:
-        task = self._task(rows, targets, weights, check=check)
+        sample = Sample(task.n_trials, largest_norm)
+        self._rule = self._make_rule(self._p(task.rows.n_features), sample)
         self._trials_per_epoch = task.n_trials
-        provable = self._recall_rows(task)
-        if isinstance(self._space, KernelSpace):
-            pools.number(self._space, task)
-        stopping = StoppingRule(
+        return StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable,
         )  # fmt: skip
-        self._outcome = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
-        if self._learned is not None:
-            self._learned = self._learned[0], task.row_state
-        self.n_iter_ = self._outcome.n_iter
-        if not self._outcome.interrupted:
-            self._warn_of_shortfall(self._outcome)
-        if isinstance(self._space, KernelSpace):
-            pools.warn_of_full(self, self._space)
-            pools.number_on(self._space, task)
-        return self
 
-    def _recall_rows(self, task: Task) -> bool:
-        """Let rows that were learned from before go on where they were; whether the model has
-        learned from no others, as a certificate needs."""
-        earlier = getattr(self, "_learned", None)
-        self._learned = None
-        if self.warm_start:
-            import joblib
-
-            rows = task.rows
-            what = (
-                rows.data, rows.indices, rows.indptr, task.codes, task.weights, task.class_weight,
-                *(task.positives or ()),
-            )  # fmt: skip
-            self._learned = joblib.hash(what), None
+    def _recall_rows(self, task: Task, *others: Any) -> bool:
+        """As that of `Learner`; whether the model has learned from no other rows, as a certificate
+        needs."""
+        same = super()._recall_rows(task, *others)
         if self._space.trials == 0:
             return True
-        if earlier is not None and self._learned is not None and earlier[0] == self._learned[0]:
-            task.row_state = earlier[1]
-            return self._space.t.dtype == np.float64
+        if same:
+            return bool(self._space.t.dtype == np.float64)
         for name in ("tol", "keep_history"):
             if getattr(self, name):
                 raise ValueError(
@@ -223,11 +176,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                     f"there is part of no proof for these rows. Pass warm_start=False, or "
                     f"{name}=None."
                 )
-        if isinstance(getattr(self._space, "kernel", None), PrecomputedKernel):
-            raise ValueError(
-                "warm_start with kernel='precomputed' goes on with the very X and y of the last "
-                "fit; these are others. Pass warm_start=False."
-            )
         self._learned = None
         return False
 
@@ -261,66 +209,58 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
             )
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(message, ConvergenceWarning, stacklevel=6)
+        warn_user(message, ConvergenceWarning)
 
-    def _open(self, rows: border.Rows) -> None:
-        self._rule = self._open_rule(rows)
-        if self._is_linear:
-            self._space = self._open_space(rows)
-        else:
-            kernel = self._make_kernel(rows, streams=True)
-            self._space = pools.open_space(self, kernel, rows.n_features)
+    def _conclude(self, result: FitResult) -> None:
+        self._outcome = result
+        if not result.interrupted:
+            self._warn_of_shortfall(result)
+        if self._space.full:
+            space, made = self._space, np.sum(self.n_corrections_)
+            missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_label.sum())
+            warn_user(
+                f"The pool was full at max_support={self.max_support} rows: {missed} trials "
+                f"({100 * missed / trials:.2g} % of all) that would have corrected were passed "
+                f"over; {made} corrections were made. n_passed_over_ has them label by label."
+            )
+
+    def _warn_of_full(self) -> None:
+        warn_user(
+            f"The pool holds max_support={self.max_support} rows, and takes no more: trials that "
+            "would have corrected with another row are passed over. n_passed_over_ counts them."
+        )
+
+    def _open(self, rows: Rows) -> None:
+        super()._open(rows)
+        self._outcome = self._learned = None
+        self._rule = self._make_rule(self._p(rows.n_features), None)
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        if isinstance(self._space, KernelSpace):
-            return kernel_loop(self._space, self._rule, task, skips=self.when_full == "skip")
-        kind = BlockLoop if isinstance(self._space, LabelBlocks) else LinearLoop
-        return linear_loop(self._space, self._rule, task, kind)
+        skips = getattr(self, "when_full", "error") == "skip"
+        return self._space.loop(task, self._rule, skips=skips)
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        self._outcome = self._learned = None
-        take = partial(super()._learn_stream, task, order)
-        if isinstance(self._space, KernelSpace):
-            return pools.learn_stream(self, self._space, task, take)
-        return take()
+        self._outcome = None
+        return super()._learn_stream(task, order)
 
-    def _open_rule(
-        self, rows: border.Rows, X: Any = None, weights: Any = None, kernel: Kernel | None = None
-    ) -> FirstOrderRule:
-        """The rule; X is None in a stream."""
-        p = self._p(rows.n_features)
-        if X is None:
-            return self._make_rule(p, None)
-
-        def largest_norm() -> float:
-            if kernel is not None:
-                return pools.largest_length(kernel, rows, weights, float(self.soft_margin))
-            checked = border.check_rows(rows)
-            norms = row_norms(checked, p, self._space.bias, float(self.soft_margin))
-            norms *= self._stretch(p)
-            return float(norms.max() if weights is None else norms[weights > 0].max())
-
-        n_rows = X.shape[0] if weights is None else int(np.count_nonzero(weights))
-        return self._make_rule(p, Sample(n_rows, largest_norm))
-
-    def _stretch(self, p: float) -> float:
-        """The p-norm of an instance over that of its row."""
-        return 1.0
-
-    def _open_space(self, rows: border.Rows) -> LinearSpace:
-        """An empty space."""
-        n_labels, logs = self._n_labels(), self.hypothesis in ("vote", "random")
-        kind = LinearSpace
-        if self._labels_at_once(self._state_type(rows), n_labels, rows.n_features) < n_labels:
+    def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
+        n_features, n_labels = rows.n_features, self._n_labels()
+        logs = self.hypothesis in ("vote", "random")
+        how = {
+            "slack": float(self.soft_margin), "averaged": self.hypothesis == "average",
+            "normalized": self.normalize_hypotheses, "log": CorrectionLog() if logs else None,
+        }  # fmt: skip
+        if not self._is_linear:
+            kernel = self._make_kernel(rows)
+            how |= {"bias": kernel.bias, "max_support": self.max_support}
+            return KernelSpace(kernel, n_features, n_labels, **how)
+        dtype, kind = self._state_type(rows), LinearSpace
+        if self._labels_at_once(dtype, n_labels, n_features) < n_labels:
             kind = LabelBlocks
             if logs:
-                self._refuse_log_of_blocks(rows.n_features)
-        return kind(
-            rows.n_features, n_labels, self._p(rows.n_features), self._state_type(rows),
-            bias=self._bias(rows), slack=float(self.soft_margin),
-            averaged=self.hypothesis == "average", normalized=self.normalize_hypotheses,
-            log=CorrectionLog() if logs else None,
-        )  # fmt: skip
+                self._refuse_log_of_blocks(n_features)
+        bias = self._bias(rows)
+        return kind(n_features, n_labels, self._p(n_features), dtype, bias=bias, **how)
 
     def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
         raise ValueError(
@@ -333,7 +273,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _resize(self, n_features: int, first: int = 0) -> None:
         self._space = resized(self._space, n_features, first)
 
-    def _state_type(self, rows: border.Rows) -> DTypeLike:
+    def _state_type(self, rows: Rows) -> DTypeLike:
         # A proof takes theta for the very sum of what was added to it.
         return np.float64 if self._is_certified() else rows.data.dtype
 
@@ -356,34 +296,6 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         return labels_at_once(n_features + self.fit_intercept, n_labels, self._label_bytes(dtype))
 
-    # ------------------------------------------------------------------------------ prediction
-
-    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
-        if self._structure["hypothesis"] == "vote":
-            return votes(self, rows)
-        if self._structure["hypothesis"] == "random":
-            return random_outputs(self, rows)
-        if isinstance(self._space, KernelSpace):
-            return hypothesis_outputs(self._space, rows, self._n_threads())
-        return self._linear_outputs(rows).all(self._n_threads())
-
-    def _outputs_are_parts(self) -> bool:
-        replayed = self._structure["hypothesis"] in ("vote", "random")
-        return not replayed and not isinstance(self._space, KernelSpace | LabelBlocks)
-
-    def _output_parts(self, rows: border.Rows) -> tuple[Callable[[int, int], np.ndarray], int]:
-        if not self._outputs_are_parts():
-            of_part, step = super()._output_parts(rows)
-            if isinstance(self._space, LabelBlocks):
-                step = max(1, _OUTPUTS_PER_UNPACKING // self._space.n_labels)
-            return of_part, step
-        outputs = self._linear_outputs(rows)
-        return outputs.part, max(1, _OUTPUTS_PER_PART // self._space.n_labels)
-
-    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
-        kind = BlockOutputs if isinstance(self._space, LabelBlocks) else LinearOutputs
-        return kind(self._space, rows)
-
     # ------------------------------------------------------------------------ fitted attributes
 
     @property
@@ -391,7 +303,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
         two classes, else an array of shape (n_classes,)."""
         self._with_kernel("n_passed_over_")
-        return self._by_label(self._space.passed_over)  # type: ignore[union-attr]
+        return self._by_label(self._space.passed_over)
 
     @property
     def theta_(self) -> Any:
@@ -399,7 +311,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
         under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
         self._check_linear("theta_")
-        return self._space.theta()  # type: ignore[union-attr]
+        return self._space.theta()
 
     @property
     def theta_norm_(self) -> np.ndarray:

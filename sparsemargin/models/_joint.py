@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NoReturn, get_args
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
-from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.spaces import JointSpace, LinearSpace
-from sparsemargin.models import _rows as border
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models._first_order import FirstOrderLearner
-from sparsemargin.models._limits import Limit, one_of
-from sparsemargin.models._rows import norm
+from sparsemargin.models._rows import Rows
+from sparsemargin.models.parameters import declared, one_of, parameter
 
 MultiClass = Literal["ovr", "joint"]
 
 
+@declared
 class JointLearner(FirstOrderLearner):
     """Base of the learners with `multi_class`; not for use by itself."""
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **FirstOrderLearner._limits,
-        "multi_class": (one_of(get_args(MultiClass)),),
-    }
+    spaces = (*FirstOrderLearner.spaces, JointSpace)
 
-    _structural = (*FirstOrderLearner._structural, "multi_class")
-
-    multi_class: MultiClass
+    multi_class: MultiClass = parameter(
+        "ovr",
+        one_of(get_args(MultiClass)),
+        'How more than two classes are learned; ``"ovr"``: a vector for each, that tells its rows '
+        'from the rest, ``"joint"``: one vector made of one for each class. There a correction '
+        "moves those of the true class and of its strongest rival alone (Gentile 2001, section 5, "
+        "item 4): the instance is x at the place of the one and -x at that of the other, its "
+        "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
+        "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
+        "weighs the true class. For the average and the last vector, without kernel and soft "
+        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
+        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
+        "by their norms they make the same corrections.",
+        structural=True,
+    )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -63,12 +72,9 @@ class JointLearner(FirstOrderLearner):
             )
         super()._refuse_many_labels()
 
-    def _stretch(self, p: float) -> float:
-        return 2.0 ** (1.0 / p) if self._is_joint() else 1.0
-
-    def _open_space(self, rows: border.Rows) -> LinearSpace:
+    def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
         if not self._is_joint():
-            return super()._open_space(rows)
+            return super()._new_space(rows)
         return JointSpace(
             rows.n_features, self._n_labels(), self._p(rows.n_features), self._state_type(rows),
             bias=self._bias(rows), averaged=self.hypothesis == "average",
@@ -79,24 +85,3 @@ class JointLearner(FirstOrderLearner):
         if self.multi_class != "joint":
             return super()._bytes_per_feature(dtype, n_labels, n_features)
         return n_labels * super()._bytes_per_feature(dtype, 1, n_features)
-
-    # ------------------------------------------------------------------------------ prediction
-
-    def _linear_outputs(self, rows: border.Rows) -> LinearOutputs:
-        if isinstance(self._space, JointSpace):
-            return LinearOutputs(self._space.side_by_side(), rows)
-        return super()._linear_outputs(rows)
-
-    # ------------------------------------------------------------------------ fitted attributes
-
-    def _hypothesis_norms(self) -> np.ndarray:
-        if not isinstance(self._space, JointSpace):
-            return super()._hypothesis_norms()
-        weights = self._weights()
-        return np.full(len(weights), norm(weights.ravel(), self._space.p / (self._space.p - 1.0)))
-
-    def _row_lengths(self, rows: border.Rows) -> np.ndarray:
-        lengths = super()._row_lengths(rows)
-        if isinstance(self._space, JointSpace):
-            lengths *= 2.0 ** (1.0 / self._space.p)
-        return lengths

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.functions import (
     CallableKernel,
     Kernel,
@@ -16,11 +17,8 @@ from sparsemargin._engine.kernel.functions import (
     RBFKernel,
     keeps_zeros,
 )
-from sparsemargin._engine.kernel.outputs import hypothesis_norms, row_lengths
-from sparsemargin._engine.matrix.spaces import DualSpaces
 from sparsemargin.models._learner import Learner
-from sparsemargin.models._limits import CALLABLE, Limit, one_of, real, whole
-from sparsemargin.models._rows import refusing
+from sparsemargin.models.parameters import CALLABLE, declared, integer, one_of, parameter, real
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 BYTES_PER_FEATURE = 4
@@ -34,27 +32,39 @@ def refuse_precomputed() -> NoReturn:
     )
 
 
+@declared
 class KernelLearner(Learner):
     """Base of the learners whose dot products a kernel can take the place of."""
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        "kernel": (one_of(get_args(KernelName)), CALLABLE),
-        "degree": (whole(1, 1000),),
-        "gamma": (one_of(["scale", "auto"]), real(0)),
-        "coef0": (real(0, closed="left"),),
-    }
-
-    _structural: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0")
-
-    # Of those without the parameter.
-    kernel: KernelName | Callable[[Any, Any], Any] = "linear"
-    degree: int
-    gamma: float | Literal["scale", "auto"]
-    coef0: float
-
-    gamma_: float
-    # Whether the rows of the fit were sparse, as a callable kernel then gets them.
-    _sparse_rows: bool
+    kernel: KernelName | Callable[[Any, Any], Any] = parameter(
+        "linear",
+        (one_of(get_args(KernelName)), CALLABLE),
+        'What takes the place of the dot products, for p = 2. ``"linear"``: nothing does; '
+        '``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``; '
+        '``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3); '
+        '``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to '
+        "predict with those in `predict`; or a function of two matrices, ndarrays, or `csr_array` "
+        "where X was sparse, to the ndarray of shape (n_rows, n_other_rows). An intercept adds the "
+        "square of `intercept_scaling` to it, and norms of rows are those in feature space. All "
+        "labels share one pool of rows; a trial costs one kernel row, and the pool takes for each "
+        "row its entries (zeros too, where every fourth is not 0 or features are few) and, for "
+        "algorithms of first order, 16 bytes a label.",
+        structural=True,
+    )
+    degree: int = parameter(
+        3, integer(1, 1000), 'Of ``"poly"`` and ``"polyrbf"``.', structural=True
+    )
+    gamma: float | Literal["scale", "auto"] = parameter(
+        "scale",
+        (one_of(["scale", "auto"]), real(0)),
+        'Of ``"poly"``, ``"rbf"`` and ``"polyrbf"``; ``"scale"``: ``1 / (n_features * X.var())``, '
+        '``"auto"``: ``1 / n_features``. In the papers\' terms ``1 / (2 sigma**2)`` for a Gaussian '
+        "of width sigma, ``1 / s`` for greys divided by the scale s.",
+        structural=True,
+    )
+    coef0: float = parameter(
+        0.0, real(0, closed="left"), 'Added to ``gamma x.z``, of ``"poly"``.', structural=True
+    )
 
     @property
     def _is_linear(self) -> bool:
@@ -72,24 +82,35 @@ class KernelLearner(Learner):
                 f"of; got p={self.p!r}. Pass p=2 or kernel='linear'."
             )
 
-    def _make_kernel(self, rows: Any, *, streams: bool) -> Kernel:
-        """The kernel, for rows like these.
+    def _open(self, rows: Any) -> None:
+        self._check_needs_no_rows()
+        super()._open(rows)
 
-        Raises
-        ------
-        ValueError
-            If a stream can't know what the kernel needs, or a precomputed one is none.
-        """
-        if streams:
-            self._check_needs_no_rows()
+    def _recall_rows(self, task: Task, *others: Any) -> bool:
+        same = super()._recall_rows(task, *others)
+        kernel = getattr(self._space, "kernel", None)
+        if isinstance(kernel, PrecomputedKernel):
+            if self._space.trials and not same:
+                raise ValueError(
+                    "warm_start with kernel='precomputed' goes on with the very X and y of the "
+                    "last fit; these are others. Pass warm_start=False."
+                )
+            kernel.check(task.rows)
+        return same
+
+    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
+        if not self._space.tells_lengths:
+            refuse_precomputed()
+        return super()._learn_stream(task, order)
+
+    def _make_kernel(self, rows: Any) -> Kernel:
+        """The kernel, for rows like these."""
         bias, dense = self._bias(rows), not self._grows and keeps_zeros(rows)
         if callable(self.kernel):
             given = getattr(self, "_sparse_rows", True)
             return CallableKernel(bias, dense=not given, function=self.kernel)
         if self.kernel == "precomputed":
-            kernel = PrecomputedKernel(bias)
-            kernel.check(rows)
-            return kernel
+            return PrecomputedKernel(bias)
         if self._is_linear:
             return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
         self.gamma_ = self._find_gamma(rows)
@@ -144,45 +165,6 @@ class KernelLearner(Learner):
     def _weights(self) -> np.ndarray:
         self._check_linear("coef_")
         return super()._weights()
-
-    def _hypothesis_norms(self) -> np.ndarray:
-        """Dual norm of each label's hypothesis, in feature space, shape (n_labels,)."""
-        if not self._has_pool:
-            return super()._hypothesis_norms()
-        if not isinstance(self._space.kernel, PrecomputedKernel):
-            return hypothesis_norms(self._space, self._n_threads())
-        if isinstance(self._space, DualSpaces):
-            raise ValueError(
-                "kernel='precomputed' keeps no kernel of support rows, which the norm of a matrix "
-                "Perceptron's vector takes. Pass the kernel as a function."
-            )
-        if self._structure["hypothesis"] != "last":
-            raise ValueError(
-                "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
-                "average takes. Fit with hypothesis='last', or pass the kernel as a function."
-            )
-        space = self._space
-        norms: np.ndarray = space.visible_norm() * space.mixture()[0] / space.per_label("scale")
-        return norms
-
-    def _row_lengths(self, rows: Any) -> np.ndarray:
-        """Norm of checked rows in feature space, the intercept's coordinate included, shape
-        (n_rows,).
-
-        Raises
-        ------
-        ValueError
-            With a precomputed kernel, which does not tell them.
-        """
-        if not self._has_pool:
-            return super()._row_lengths(rows)
-        if isinstance(self._space.kernel, PrecomputedKernel):
-            raise ValueError(
-                "kernel='precomputed' does not tell the lengths of rows to predict. Pass "
-                "normalize=False for margins in their own units."
-            )
-        with refusing(rows):
-            return row_lengths(self._space.kernel, rows)
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.hypotheses import matrix as replays
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
+from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.matrix.base import MatrixSpace
-from sparsemargin._engine.matrix.loop import matrix_loop
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
-from sparsemargin.models import _duals as duals
-from sparsemargin.models import _rows as border
 from sparsemargin.models._kernels import KernelLearner
-from sparsemargin.models._learner import Learner, Targets
-from sparsemargin.models._limits import NONE, Limit, one_of, whole
-from sparsemargin.models._replays import draw
-from sparsemargin.models._weighted import WeightedLearner
+from sparsemargin.models._learner import Hypothesis
+from sparsemargin.models._rows import Rows
+from sparsemargin.models.parameters import NONE, declared, integer, one_of, parameter
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
@@ -49,27 +42,47 @@ def check_steps(task: Task) -> None:
         )
 
 
-class MatrixLearner(WeightedLearner, KernelLearner):
+@declared
+class MatrixLearner(KernelLearner):
     """Base of the learners that keep a matrix of their mistakes; not for use by itself."""
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **Learner._limits,
-        **WeightedLearner._limits,
-        **KernelLearner._limits,
-        "max_updates": (whole(1), NONE),
-        "solver": (one_of(get_args(Solver)),),
-    }
+    spaces = (LabelSpaces, DualSpaces)
 
-    _structural = (
-        *Learner._structural, *KernelLearner._structural, "max_updates", "solver"
-    )  # fmt: skip
-
-    max_updates: int | None
-    solver: Solver
-
-    _space: LabelSpaces | DualSpaces
-    # Under warm_start, in dual variables: what the rows of the last fit hash to, and their places.
-    _learned: tuple[str, Any] | None
+    hypothesis: Hypothesis = parameter(
+        "average",
+        more="The average costs one addition a feature seen and correction. The last two log the "
+        "rows of all corrections (12 bytes a nonzero, 8 for float32) and learn from them again to "
+        "predict, each time, scoring every point with every vector: they are meant for "
+        "comparisons, not for use. In dual variables the log takes 24 bytes a correction, and 128 "
+        "MB of vectors at a time score the points.",
+    )
+    max_iter: float | None = parameter(
+        5,
+        more="The paper's experiments make one on text, five on microarrays, without an intercept "
+        "and with ``max_updates=None``.",
+    )
+    max_updates: int | None = parameter(
+        1000,
+        (integer(1), NONE),
+        "Mistakes that change the matrix. After so many it stays as it is, and only v moves: a "
+        "stream of any length then costs a bounded time a mistake. More gain nothing on noisy "
+        "text, nor do 1000 over 300. None, which the paper has: any number.",
+        structural=True,
+    )
+    solver: Solver = parameter(
+        "auto",
+        one_of(get_args(Solver)),
+        'How the matrix is kept. ``"implicit"``: by the rows it is made of; ``"primal"``: as n x n '
+        'numbers, 8 n^2 bytes. ``"auto"`` begins with the first and goes over to the second where '
+        "n^2 numbers take at most 64 MB, all classes together, and the first has come to cost "
+        'more. ``"dual"``: by the k x k numbers of the k mistakes that changed the matrix, 4 k^2 '
+        "bytes a label (as much again for the products of all mistaken rows with "
+        "`normalize_hypotheses`, a vote or a random hypothesis; beyond the bound these end the fit "
+        "with an error), over a pool of rows that all labels share; for p = 2, with any kernel, "
+        'and what ``"auto"`` is with one that is not linear. Each takes at most 1 GiB, all classes '
+        "together: there the matrix stops growing, and a warning says so.",
+        structural=True,
+    )
 
     @abstractmethod
     def _make_space(self, **settings: Any) -> MatrixSpace:
@@ -109,114 +122,64 @@ class MatrixLearner(WeightedLearner, KernelLearner):
                 "solver='primal' needs the number of features: pass n_features, or hash_bits."
             )
 
-    def _open(self, rows: border.Rows) -> None:
-        self._open_space(rows, streams=True)
-
-    def _open_space(self, rows: border.Rows, *, streams: bool) -> None:
-        if self._is_dual:
-            kernel = self._make_kernel(rows, streams=streams)
-            self._space = duals.open_space(self, kernel, rows.n_features)
-            return
-        n_labels = self._n_labels()
-        primal = 8 * (rows.n_features + self.fit_intercept + 1) ** 2 * n_labels
-        if self.solver == "primal" and primal > MATRIX_MEMORY:
-            raise ValueError(
-                f"solver='primal' would take {primal / 2**30:.3g} GiB: {n_labels} matrices of "
-                f"{rows.n_features} features squared. At most {MATRIX_MEMORY / 2**30:g} GiB is "
-                "allowed; pass solver='implicit' or 'auto'."
-            )
-        settings = {
-            "n_features": rows.n_features,
-            "bias": self._bias(rows),
-            "single": rows.data.dtype == np.float32,
+    def _new_space(self, rows: Rows) -> LabelSpaces | DualSpaces:
+        n_labels, n_features = self._n_labels(), rows.n_features
+        settings: dict[str, Any] = {
             "averaged": self.hypothesis == "average",
             "normalized": bool(self.normalize_hypotheses),
             "logged": self.hypothesis in ("vote", "random"),
             "most_updates": self.max_updates,
-            "solver": self.solver,
             "room": MATRIX_MEMORY // n_labels,
+        }
+        if self._is_dual:
+            kernel = self._make_kernel(rows)
+            return DualSpaces(kernel, n_features, lambda: self._make_dual(**settings), n_labels)
+        primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_labels
+        if self.solver == "primal" and primal > MATRIX_MEMORY:
+            raise ValueError(
+                f"solver='primal' would take {primal / 2**30:.3g} GiB: {n_labels} matrices of "
+                f"{n_features} features squared. At most {MATRIX_MEMORY / 2**30:g} GiB is "
+                "allowed; pass solver='implicit' or 'auto'."
+            )
+        settings |= {
+            "n_features": n_features,
+            "bias": self._bias(rows),
+            "single": rows.data.dtype == np.float32,
+            "solver": self.solver,
             # Of features yet to come none are counted.
             "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
         }
-        self._space = LabelSpaces(lambda: self._make_space(**settings), n_labels)
+        return LabelSpaces(lambda: self._make_space(**settings), n_labels)
 
     def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
         return 4 * n_labels
 
-    def _loop(self, task: Task) -> AbstractContextManager:
-        return matrix_loop(self._space, task, streams=False)
-
-    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        rows = border.check_rows(border.open_rows(X))
-        with border.refusing(rows):
-            self._open_space(rows, streams=False)
-            self._structure = self._get_structure()
-            self._learn_rows(rows, targets, weights, seed)
-        return self
-
-    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        rows = border.check_rows(border.open_rows(X))
-        with border.refusing(rows):
-            self._learn_rows(rows, targets, weights, seed)
-        return self
-
-    def _learn_rows(
-        self, rows: border.Rows, targets: Targets, weights: Any, seed: int | None
-    ) -> Self:
-        task = self._task(rows, targets, weights)
+    def _begin(self, task: Task) -> StoppingRule:
         check_steps(task)
-        if isinstance(self._space, DualSpaces):
-            duals.recall_rows(self, self._space, task)
-        stopping = StoppingRule(self.max_iter)
-        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
-        if isinstance(self._space, DualSpaces):
-            duals.keep_rows(self, task)
-        self.n_iter_ = result.n_iter
-        self._warn_of_shortfall(result)
-        return self
+        self._recall_rows(task)
+        return StoppingRule(self.max_iter)
 
-    def _warn_of_shortfall(self, result: FitResult) -> None:
+    def _conclude(self, result: FitResult) -> None:
         if self.max_iter is None and not (result.converged or result.interrupted):
             from sklearn.exceptions import ConvergenceWarning
 
-            warnings.warn(
+            warn_user(
                 f"Stopped after {self.n_iter_:g} epochs, before a pass made no correction. Raise "
-                f"max_corrections={self.max_corrections}, or pass None.",
-                ConvergenceWarning, stacklevel=6,
+                f"max_corrections={self.max_corrections}, or pass None.", ConvergenceWarning
             )  # fmt: skip
-        self._warn_of_full_matrix(stacklevel=7)
+        if self._space.full:
+            self._warn_of_full()
 
-    def _warn_of_full_matrix(self, stacklevel: int) -> None:
-        if self._space.per_label("full").any():
-            warnings.warn(
-                f"The matrix stopped growing after {np.max(self.n_updates_)} mistakes, at "
-                f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
-                "stop it sooner, which is faster too.", stacklevel=stacklevel,
-            )  # fmt: skip
+    def _warn_of_full(self) -> None:
+        warn_user(
+            f"The matrix stopped growing after {np.max(self.n_updates_)} mistakes, at "
+            f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
+            "stop it sooner, which is faster too."
+        )
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         check_steps(task)
-        was_full = self._space.per_label("full").any()
-        mistakes = learn_once(matrix_loop(self._space, task, streams=True), order)
-        if not was_full:
-            self._warn_of_full_matrix(stacklevel=6)
-        self._space.count_rows(len(task.codes))
-        return mistakes
-
-    # ------------------------------------------------------------------------------ prediction
-
-    def _outputs_of_rows(self, rows: border.Rows) -> np.ndarray:
-        if isinstance(self._space, DualSpaces):
-            return duals.outputs(self, self._space, rows)
-        hypothesis = self._structure["hypothesis"]
-        if hypothesis == "vote":
-            return replays.votes(replays.FeaturePoints(self._space, self._points(rows)[0]))
-        if hypothesis == "random":
-            X, exponents = self._points(rows)
-            points = replays.FeaturePoints(self._space, X)
-            outputs = replays.random_outputs(points, draw(self, X, self._space.trials))
-            return np.ldexp(outputs, exponents)
-        return self._space.outputs(rows)
+        return super()._learn_stream(task, order)
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -242,7 +205,4 @@ class MatrixLearner(WeightedLearner, KernelLearner):
         """The form the matrix has come to: "implicit", "primal" or "dual" for two classes, else a
         list."""
         self._check_fitted()
-        if isinstance(self._space, DualSpaces):
-            return self._listed(["dual"] * self._space.n_labels)
-        primal = self._space.per_label("primal")
-        return self._listed(["primal" if is_so else "implicit" for is_so in primal])
+        return self._listed(self._space.solvers)

@@ -57,13 +57,6 @@ def _laid_out(array: np.ndarray) -> np.ndarray:
     return array if array.flags.aligned else array.copy()
 
 
-def part_of(rows: Rows, start: int, stop: int) -> Rows:
-    """The rows from `start` to before `stop`."""
-    indptr = rows.indptr[start : stop + 1]
-    entries = slice(indptr[0], indptr[-1])
-    return Rows(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
-
-
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(f"X is corrupted: its {name} are of type {array.dtype}, not integers.")
@@ -131,39 +124,6 @@ def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoRetur
     )
 
 
-def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Each label's place among known classes.
-
-    Raises
-    ------
-    ValueError
-        Names the first label that is not among them.
-    """
-    places = np.searchsorted(classes, y)
-    places[places == len(classes)] = 0
-    unknown = classes[places] != y
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the classes "
-            f"{classes.tolist()}. partial_fit needs all classes in its first call; after a fit, a "
-            "new class needs a new fit."
-        )
-    return places.astype(np.int64, copy=False)
-
-
 def row_norms(rows: Rows, p: float, bias: float) -> np.ndarray:
     """p-norm of every checked row, the intercept's coordinate included; shape (n_rows,)."""
     return norms_of_rows(rows, p, bias)
-
-
-def vectors_of(weights: Any) -> Iterator[np.ndarray]:
-    """The rows of an array, or of a CSR array of which one at a time is made dense."""
-    for i in range(weights.shape[0]):
-        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
-
-
-def norm(v: np.ndarray, q: float) -> float:
-    """The q-norm of a vector, whatever its magnitude."""
-    largest = float(np.abs(v).max())
-    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0

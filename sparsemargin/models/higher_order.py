@@ -1,60 +1,100 @@
-"""Parameters and rule of the Higher-order Perceptron: see `HigherOrderPerceptron`."""
+"""The Higher-order Perceptron."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models._limits import FLAG, Limit, real
 from sparsemargin.models._matrix import MatrixLearner, Solver
+from sparsemargin.models.parameters import FLAG, declared, parameter, real
 
 
-class HigherOrderLearner(MatrixLearner):
-    """What `HigherOrderPerceptron` learns by."""
+@declared
+class HigherOrder(MatrixLearner):
+    r"""Higher-order Perceptron, HO_p(c) [1]_.
+
+    A p-norm Perceptron that also learns how its mistakes lie to each other. On the k-th mistake,
+    :math:`y\, w \cdot \hat{x} \le 0` with :math:`\hat{x} = x / \|x\|_p`,
+
+    .. math::
+
+        v_k = v_{k-1} + y \hat{x},
+
+        B_k = B_{k-1} \left(I - \rho_k\, \hat{x}\, g(\hat{x})^\top\right),
+
+        w_k = B_k^\top g(B_k v_k),
+
+    where :math:`g = \nabla \|\cdot\|_p^2 / 2` is the link and :math:`\rho_k = c / k`. ``c = 0`` is
+    the p-norm Perceptron. Larger p favours targets with few relevant features.
+
+    A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. A
+    mistake costs O(stored nonzeros of the mistakes that changed B), plus some passes over the
+    features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the
+    square of its mistakes, until `max_updates` of them have changed B, and then with their number.
+    Unbounded, an epoch of 100,000 documents with 5 % of labels wrong takes 36 times as long as
+    `LinearSVC`, with p = 7; one that will take minutes warns.
+
+    {parameters}
+
+    {attributes}
+
+    Notes
+    -----
+    Weights of samples and classes multiply the step of v, not rho.
+
+    Beside the matrix a label takes 4 bytes a feature of X, 8 a mistake, and up to 48 a feature that
+    mistakes have brought so far.
+
+    Where a row lies exactly on the hyperplane, rounding may tell on which side, and differently for
+    each solver, as for any two ways to work out the same sum.
+
+    See Also
+    --------
+    SecondOrderPerceptron : Inverts the mistakes' correlation matrix instead.
+    PNormPerceptron : The same with c = 0, in O(nnz(x)) a mistake.
+
+    References
+    ----------
+    .. [1] C. Brotto, C. Gentile and F. Vitale. On Higher-Order Perceptron Algorithms. NIPS 2007:
+       Figure 1, section 2 (p > 2 and the implicit primal form), Theorem 1.
+
+    Examples
+    --------
+    >>> from sparsemargin import HigherOrderPerceptron
+    >>> from sparsemargin.datasets import make_ho_target
+    >>> X, y, X_test, y_test, _ = make_ho_target(random_state=0)
+    >>> fit = lambda p: HigherOrderPerceptron(p=p, random_state=0).fit(X, y)
+    >>> bool(fit(7).score(X_test, y_test) > fit(2).score(X_test, y_test) + 0.05)
+    True
+    """
 
     classifier = "HigherOrderPerceptron"
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **MatrixLearner._limits,
-        "c": (real(0, 1, "left"),),
-        "sparse_updates": (FLAG,),
-    }
-
-    _structural = (*MatrixLearner._structural, "c", "sparse_updates")
-
-    c: float
-    sparse_updates: bool
-
-    def __init__(
-        self,
-        *,
-        p: float | Literal["log"] = 2.0,
-        c: float = 0.4,
-        sparse_updates: bool = False,
-        max_updates: int | None = 1000,
-        solver: Solver = "auto",
-        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 5,
-        max_corrections: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float | Literal["auto"] = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self._keep(locals())
+    c: float = parameter(
+        0.4,
+        real(0, 1, "left"),
+        "How much of an instance's direction a mistake takes out of the matrix. 1 - c is the c of "
+        "the paper's Theorem 1.",
+        structural=True,
+    )
+    sparse_updates: bool = parameter(
+        False,
+        FLAG,
+        r"Whether only some mistakes change B. It stays where "
+        r":math:`y\, g(\hat{x}) \cdot v_{k-1} < 0`. Half of the mistakes then change it in the "
+        "paper's kernel experiments, a tenth on text. "
+        r"The paper has it for p = 2 (section 4), with :math:`\hat{x} \cdot v`.",
+        structural=True,
+    )
+    max_updates: int | None = parameter(
+        1000,
+        more=r"Theorem 1, for p = 2 and steps of weight 1, allows any :math:`\rho_k` from 0 up to "
+        r":math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`, so it still holds.",
+    )
+    solver: Solver = parameter(
+        "auto", more="The rows take 12 bytes a nonzero (20 for p > 2; 8 and 12 for float32)."
+    )
 
     def _make_space(self, **settings: Any) -> MatrixSpace:
         return HigherOrderSpace(

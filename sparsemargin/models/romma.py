@@ -1,62 +1,90 @@
-"""Parameters and rule of ROMMA: see `ROMMAClassifier`."""
+"""ROMMA, the relaxed online maximum margin algorithm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from dataclasses import field
+from typing import Any
+
+import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin.models._first_order import FirstOrderLearner, Sample
 from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models._limits import FLAG, Limit
+from sparsemargin.models.parameters import FLAG, declared, parameter
 
 
-class ROMMALearner(FirstOrderLearner):
-    """What `ROMMAClassifier` learns by."""
+@declared
+class ROMMA(FirstOrderLearner):
+    r"""Relaxed online maximum margin algorithm [1]_.
+
+    On a mistake the weights become the shortest vector that gives the row a margin of 1,
+    :math:`y\, w' \cdot x \ge 1`, and lies in the half-space
+    :math:`\{v : v \cdot w \ge \|w\|^2\}`, which holds all that was asked for before:
+
+    .. math::
+
+        w \leftarrow
+        \frac{\|x\|^2 \|w\|^2 - y\, w \cdot x}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, w +
+        \frac{\|w\|^2 (y - w \cdot x)}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, x,
+
+    and :math:`y x / \|x\|^2` from :math:`w = 0`. The aggressive variant also moves where
+    :math:`0 < y\, w \cdot x < 1`, and then starts again from :math:`y x / \|x\|^2` where that
+    alone does.
+
+    For p = 2. Steps can't be weighted: neither `fit` nor the constructor takes weights.
+
+    {parameters}
+
+    {attributes}
+
+    Notes
+    -----
+    On data that are not separable the weights grow without end: a margin of 1 then asks for ever
+    longer vectors. Once their norm exceeds ``2**40 / ||x||`` they start again from the row at
+    hand. Such data need `soft_margin`.
+
+    See Also
+    --------
+    CRAMMAClassifier : Comes as near to the largest margin as one likes.
+
+    References
+    ----------
+    .. [1] Y. Li and P. M. Long. The relaxed online maximum margin algorithm. Machine Learning 46,
+       2002: section 2.
+
+    Examples
+    --------
+    >>> from sparsemargin import ROMMAClassifier
+    >>> X, y = [[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0]
+    >>> model = ROMMAClassifier(aggressive=True, tol=0.01).fit(X, y)
+    >>> bool(model.margin_ >= 0.99 * model.margin_upper_bound_)
+    True
+    """
 
     classifier = "ROMMAClassifier"
 
     _seeks_margin = True
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **FirstOrderLearner._limits,
-        "aggressive": (FLAG,),
-    }
+    p: float = field(default=2.0, init=False)
+    normalize: bool = field(default=False, init=False)
+    class_weight: Any = field(default=None, init=False)
 
-    aggressive: bool
-
-    def __init__(
-        self,
-        *,
-        aggressive: bool = False,
-        hypothesis: Hypothesis = "last",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 1000,
-        max_corrections: int | None = None,
-        tol: float | None = None,
-        shuffle: bool = False,
-        random_state: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float | Literal["auto"] = "auto",
-        soft_margin: float = 0.0,
-        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        max_support: int | None = None,
-        when_full: Literal["error", "skip"] = "error",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        keep_history: bool = False,
-    ):
-        self._keep(locals())
+    aggressive: bool = parameter(
+        False,
+        FLAG,
+        "Whether margins below 1 are mistakes too. It then tends to the largest margin, which a "
+        "fit seldom reaches exactly: pass `tol`.",
+    )
+    hypothesis: Hypothesis = "last"
+    max_iter: float | None = 1000
+    shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.romma(bool(self.aggressive))
 
     @property
-    def n_infeasible_(self) -> Any:
-        """Trials passed over: an int for two classes, else an array of shape (n_classes,)."""
+    def n_infeasible_(self) -> int | np.ndarray:
+        """Trials passed over because x and -y w point the same way, so that no vector gives x a
+        margin of 1 and stays in the half-space: an int for two classes, else an array of shape
+        (n_classes,)."""
         return self._counts("unmoved")

@@ -1,56 +1,83 @@
-"""Parameters and rule of the Second-order Perceptron: see `SecondOrderPerceptron`."""
+"""The Second-order Perceptron."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from dataclasses import field
+from typing import Any
 
-from sparsemargin._engine.kernel.functions import KernelName
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models._limits import Limit, real
 from sparsemargin.models._matrix import MatrixLearner, Solver
+from sparsemargin.models.parameters import declared, parameter, real
 
 
-class SecondOrderLearner(MatrixLearner):
-    """What `SecondOrderPerceptron` learns by."""
+@declared
+class SecondOrder(MatrixLearner):
+    r"""Second-order Perceptron, SO(a) [1]_.
+
+    A Perceptron in the metric of its own mistakes: with S the matrix whose columns are the
+    mistaken instances, divided by their 2-norms, and v their sum with the signs of their labels,
+
+    .. math:: w = (a I + S S^\top)^{-1} v,
+
+    and a trial is a mistake where :math:`y\, w \cdot \hat{x} \le 0`. The paper's prediction adds
+    the instance at hand to S, which divides the output by a positive number: with two classes
+    nothing changes. With more, outputs of the classes are compared without these divisors; the
+    largest of them is another one in less than one case in a hundred.
+
+    A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. The
+    k-th mistake costs O(k^2 + nonzeros of S); or O(n^2) where an n x n matrix is kept. So a fit on
+    many features grows with the cube of its mistakes, until S has `max_updates` of them, and then
+    with their number. Unbounded, an epoch of 50,000 documents with 5 % of labels wrong takes 330
+    times as long as `LinearSVC`; one that will take minutes warns.
+
+    {parameters}
+
+    {attributes}
+
+    Notes
+    -----
+    Weights of samples and classes multiply the step of v; S takes in the instance as it is.
+
+    Beside the matrices a label takes 4 bytes a feature of X, 8 a mistake, and up to 32 a feature
+    that mistakes have brought so far.
+
+    See Also
+    --------
+    HigherOrderPerceptron : For any p, at a cost that does not grow with k^2.
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi and C. Gentile. A second-order Perceptron algorithm. SIAM
+       Journal on Computing 34, 2005.
+
+    Examples
+    --------
+    >>> from sparsemargin import SecondOrderPerceptron
+    >>> from sparsemargin.datasets import make_ho_target
+    >>> X, y, X_test, y_test, _ = make_ho_target(random_state=0)
+    >>> model = SecondOrderPerceptron(a=0.2, random_state=0).fit(X, y)
+    >>> bool(model.score(X_test, y_test) > 0.8)
+    True
+    """
 
     classifier = "SecondOrderPerceptron"
 
-    _limits: ClassVar[dict[str, tuple[Limit, ...]]] = {
-        **MatrixLearner._limits,
-        "a": (real(1e-12, 1e12, "both"),),
-    }
+    p: float = field(default=2.0, init=False)
 
-    _structural = (*MatrixLearner._structural, "a")
-
-    a: float
-
-    def __init__(
-        self,
-        *,
-        a: float = 1.0,
-        max_updates: int | None = 1000,
-        solver: Solver = "auto",
-        kernel: KernelName | Callable[[Any, Any], Any] = "linear",
-        degree: int = 3,
-        gamma: float | Literal["scale", "auto"] = "scale",
-        coef0: float = 0.0,
-        hypothesis: Hypothesis = "average",
-        normalize_hypotheses: bool = False,
-        max_iter: float | None = 5,
-        max_corrections: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float | Literal["auto"] = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self._keep(locals())
+    a: float = parameter(
+        1.0,
+        real(1e-12, 1e12, "both"),
+        "Weight of the identity, in units of the instances, whose norm is 1. The larger, the more "
+        "like a Perceptron. Weights are exact to about 1e-15 / a.",
+        structural=True,
+    )
+    solver: Solver = parameter(
+        "auto",
+        more=r"The rows are those of S, with the Cholesky factor of :math:`a I + S^\top S`: 4 k^2 "
+        r"bytes for k mistakes and 12 a nonzero (8 for float32); the numbers are the factor of "
+        r":math:`a I + S S^\top`. The bound is met at 16,000 mistakes of two classes.",
+    )
 
     def _make_space(self, **settings: Any) -> MatrixSpace:
         return SecondOrderSpace(a=float(self.a), **settings)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
-from sparsemargin.models._rows import vectors_of
 from sparsemargin.plotting.display import Display, by_name, chosen_classes
 from sparsemargin.plotting.style import colours_on, ground_of, neutral
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin.estimators import _validation as given
 from sparsemargin.evaluation.curves import certificate_over_passes
 from sparsemargin.evaluation.weights import (
     MarginDistribution,
@@ -18,6 +17,8 @@ from sparsemargin.evaluation.weights import (
     margins,
     own_margins,
 )
+from sparsemargin.models import validation as given
+from sparsemargin.models.labels import LabelEncoder
 from sparsemargin.plotting.display import (
     Display,
     by_name,
@@ -162,7 +163,9 @@ class MarginDistributionDisplay(Display):
         """
         cls._measuring("from_predictions")
         scores = y_score if isinstance(y_score, Mapping) else {name or "Classifier": y_score}
-        classes, codes = given.find_classes(given.check_labels(y_true))
+        encoder = LabelEncoder()
+        codes = encoder.fit_transform(given.check_labels(y_true))
+        classes = encoder.classes
         distributions = {
             of: margin_distribution(_margins_of(of, outputs, codes, classes), thresholds)
             for of, outputs in by_name(scores, "y_score").items()

@@ -1,6 +1,6 @@
 # The space of joint multi-class learning; a part of `spaces`.
 
-cdef class JointSpace(LinearSpace):
+cdef class JointState(LinearState):
     """The learned state of a joint machine: a linear space whose one label is all classes.
 
     Theta = (theta_1, ..., theta_K) is one dual vector, its coordinates feature by feature and, for
@@ -13,7 +13,7 @@ cdef class JointSpace(LinearSpace):
     n_classes : int
         From 3: two classes need no more than the one vector that tells them apart.
     p, dtype, averaged, normalized
-        As those of `LinearSpace`.
+        As those of `LinearState`.
     bias : float
         Value of the intercept's coordinate of each class; 0 for none.
     """
@@ -23,15 +23,15 @@ cdef class JointSpace(LinearSpace):
         cdef Py_ssize_t n_columns = n_features + (1 if bias else 0)
         if n_columns > MOST_NUMBERS // n_classes:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
-        LinearSpace.__init__(self, n_columns * n_classes, 1, p, dtype, bias=0.0, slack=0.0,
+        LinearState.__init__(self, n_columns * n_classes, 1, p, dtype, bias=0.0, slack=0.0,
                              averaged=averaged, normalized=normalized, log=None)
         self.n_classes, self.rho = n_classes, bias
 
     def __getstate__(self):
-        return {**LinearSpace.__getstate__(self), "n_classes": self.n_classes, "rho": self.rho}
+        return {**LinearState.__getstate__(self), "n_classes": self.n_classes, "rho": self.rho}
 
     def __setstate__(self, state):
-        LinearSpace.__setstate__(self, state)
+        LinearState.__setstate__(self, state)
         require(self.c.n_labels == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
                 and part(state, "log") is None, "it is not of a joint machine")
         self.n_classes = integer(state, "n_classes", 3, self.c.n_coordinates)
@@ -53,9 +53,9 @@ cdef class JointSpace(LinearSpace):
         return self.rho
 
     def side_by_side(self):
-        """A `LinearSpace` with a label for each class over the same coordinates, to read outputs
+        """A `LinearState` with a label for each class over the same coordinates, to read outputs
         and weights off: every label has the scalars that the machine has now."""
-        cdef LinearSpace labels = LinearSpace.__new__(LinearSpace)
+        cdef LinearState labels = LinearState.__new__(LinearState)
         cdef Py_ssize_t K = self.n_classes
         labels.c.n_labels, labels.c.bias, labels.trials = K, self.rho, self.trials
         labels.c.averaged, labels.c.normalized = self.c.averaged, self.c.normalized
@@ -68,7 +68,7 @@ cdef class JointSpace(LinearSpace):
         return labels
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearSpace.resize`."""
+        """As `LinearState.resize`."""
         cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
         self.move_coordinates(n_features * K, self.n_features * K, first * K, bias * K)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
-from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
-from sparsemargin._engine.first_order.spaces import LinearSpace, counted_of
-from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.first_order.linear_space import LinearOutputs, LinearSpace
+from sparsemargin._engine.first_order.spaces import counted_of
+from sparsemargin._engine.fitting.task import Positives, Space
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
 from sparsemargin._engine.state import (
@@ -79,6 +80,68 @@ class Chosen:
         array[self.places[held["at"] // GROUP], held["at"] % GROUP] = held[name]
 
 
+class BlockLoop(LinearLoop):
+    """The loop over `LabelBlocks`: every pass is made by one block of labels after the other.
+
+    Ctrl-C waits for the end of the pass, as all labels then have made the same trials.
+    """
+
+    gram_suits = False
+    mistakes = None  # no block sees all outputs
+
+    def __init__(self, space, rule, task):
+        if task.check:
+            status, row = first_bad_row(task.rows, True)
+            if status != OK:
+                raise BadRow(status, row)
+        super().__init__(space, rule, task)
+        self.take_rows()
+
+    def take_rows(self):
+        self.chosen = Chosen(self.space.n_coordinates, self.task.rows, self.space.held)
+        self.rows = self.chosen.of_rows(self.task.rows, self.space.bias)
+
+    def sum_repeats(self):
+        super().sum_repeats()
+        self.take_rows()
+
+    def run(self, order, seed, stop, n_passes, check):
+        space, dense, ends = self.space, None, []
+        n_rows, n_columns = len(self.task.codes), len(self.chosen.columns)
+        with uninterrupted():
+            for first, last in space.blocks(n_columns, itemsize_of(space)):
+                if dense is None or dense.n_labels != last - first:
+                    dense = space.empty(n_columns, last - first)
+                task = task_of(self.task, self.rows, first, last)
+                with space.learning(dense, self.chosen, first, n_rows):
+                    loop = LinearLoop(dense, self.rule, task)
+                    learning, _, converged = loop.run(order, seed, stop, 1, False)
+                    ends.append((learning, dense.trials, converged))
+            space.count_trials(max(trials for _, trials, _ in ends))
+            self.part = stop / n_rows
+        self.part = 0.0
+        return any(learning for learning, *_ in ends), 1, all(same for *_, same in ends)
+
+
+def task_of(task, rows, first, last):
+    """What the labels from first to before last learn from: rows with any number of them."""
+    starts, labels = task.positives or (np.arange(len(task.codes) + 1), task.codes)
+    mine = (first <= labels) & (labels < last)
+    positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
+    weights = np.ascontiguousarray(task.class_weight[:, first:last])
+    return replace(task, rows=rows, positives=positives, class_weight=weights)
+
+
+class BlockOutputs:
+    """Outputs of `LabelBlocks`, made anew for every part."""
+
+    def __init__(self, space, rows):
+        self.space, self.rows = space, rows
+
+    def part(self, start, stop):
+        return self.space.outputs(self.rows.part(start, stop), 1)
+
+
 class LabelBlocks(LinearSpace):
     """The learned state of many labels, of which a block at a time is dense.
 
@@ -99,6 +162,11 @@ class LabelBlocks(LinearSpace):
     """
 
     n_features = 0
+
+    in_blocks = True
+    loop_type = BlockLoop
+    # Weights must be unpacked for each part.
+    outputs_per_part = 1 << 23
 
     def __init__(self, n_features, n_labels, p, dtype, *, log=None, **how):
         super().__init__(1, n_labels, p, dtype, log=log, **how)
@@ -124,6 +192,10 @@ class LabelBlocks(LinearSpace):
         if self.averaged:
             arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
         return arrays
+
+    @property
+    def growth(self):
+        return "The weights that are not 0 take", "hash_bits"
 
     @property
     def n_coordinates(self):
@@ -245,36 +317,46 @@ class LabelBlocks(LinearSpace):
 
     # ------------------------------------------------------------------------------- the weights
 
-    def hypothesis(self, held, labels):
+    def hypothesis(self, factors, held, labels):
         """What is held of the weights, of these labels; infinite where they exceed their type."""
         g = held.get("g", held["t"])
-        a, b, pending = self.factors()
+        a, b, pending = factors
         weights = g * a[labels]
         if self.averaged:
             acc, synced = held["acc"], held["synced"]
             weights += counted_of(g, acc, synced, labels, pending) * b[labels]
         return weights.astype(g.dtype, copy=False)
 
-    def outputs(self, rows, chosen, first, last, n_threads):
-        """Those of rows over these coordinates, for the labels from first to before last."""
-        # The hypothesis as the vectors of a Perceptron: outputs are products with these.
-        space = LinearSpace(
-            rows.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
-            averaged=False, normalized=False, log=None,
-        )  # fmt: skip
-        space.sigma[...] = 1.0 if self.averaged else self.mixture()[0][first:last]
-        for i, labels in self.groups(first, last):
-            met = chosen.chosen[self.held[i]["at"] // GROUP]
-            held = {name: array[met] for name, array in self.held[i].items()}
-            weights = held.get("g", held["t"])
-            if self.averaged:
-                weights = self.hypothesis(held, i * GROUP + held["at"] % GROUP)
-            chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
-        return LinearOutputs(space, rows).all(n_threads)
+    def opened_outputs(self, rows):
+        return BlockOutputs(self, rows)
+
+    outputs_in_parts = Space.outputs_in_parts
+
+    def outputs(self, rows, n_threads):
+        chosen, factors = Chosen(self.n_coordinates, rows), self.factors()
+        some = chosen.of_rows(rows, self.bias)
+        out = np.empty((rows.n_rows, self.n_labels))
+        for first, last in self.blocks(len(chosen.columns), self.t.itemsize):
+            # The hypothesis as the vectors of a Perceptron: outputs are products with these.
+            space = LinearSpace(
+                some.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
+                averaged=False, normalized=False, log=None,
+            )  # fmt: skip
+            space.sigma[...] = 1.0 if self.averaged else factors[0][first:last]
+            for i, labels in self.groups(first, last):
+                met = chosen.chosen[self.held[i]["at"] // GROUP]
+                held = {name: array[met] for name, array in self.held[i].items()}
+                weights = held.get("g", held["t"])
+                if self.averaged:
+                    label = i * GROUP + held["at"] % GROUP
+                    weights = self.hypothesis(factors, held, label)
+                chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
+            out[:, first:last] = LinearOutputs(space, some).all(n_threads)
+        return out
 
     def weights(self):
         """The hypothesis as CSR, shape (n_labels, n_coordinates)."""
-        weights = self.stacked(self.hypothesis)
+        weights = self.stacked(partial(self.hypothesis, self.factors()))
         if not np.isfinite(weights.data).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return weights
@@ -321,79 +403,3 @@ def resized(space, n_features, first=0):
             space = LabelBlocks.of(space)
     space.resize(n_features, first)
     return space
-
-
-class BlockLoop(LinearLoop):
-    """The loop over `LabelBlocks`: every pass is made by one block of labels after the other.
-
-    Ctrl-C waits for the end of the pass, as all labels then have made the same trials.
-    """
-
-    gram_suits = False
-    mistakes = None  # no block sees all outputs
-
-    def __init__(self, space, rule, task):
-        if task.check:
-            status, row = first_bad_row(task.rows, True)
-            if status != OK:
-                raise BadRow(status, row)
-        super().__init__(space, rule, task)
-        self.take_rows()
-
-    def take_rows(self):
-        self.chosen = Chosen(self.space.n_coordinates, self.task.rows, self.space.held)
-        self.rows = self.chosen.of_rows(self.task.rows, self.space.bias)
-
-    def sum_repeats(self):
-        super().sum_repeats()
-        self.take_rows()
-
-    def certificate(self):
-        certificate = super().certificate()
-        certificate.outputs_by = BlockOutputs
-        return certificate
-
-    def run(self, order, seed, stop, n_passes, check):
-        space, dense, ends = self.space, None, []
-        n_rows, n_columns = len(self.task.codes), len(self.chosen.columns)
-        with uninterrupted():
-            for first, last in space.blocks(n_columns, itemsize_of(space)):
-                if dense is None or dense.n_labels != last - first:
-                    dense = space.empty(n_columns, last - first)
-                task = task_of(self.task, self.rows, first, last)
-                with space.learning(dense, self.chosen, first, n_rows):
-                    loop = LinearLoop(dense, self.rule, task)
-                    learning, _, converged = loop.run(order, seed, stop, 1, False)
-                    ends.append((learning, dense.trials, converged))
-            space.count_trials(max(trials for _, trials, _ in ends))
-            self.part = stop / n_rows
-        self.part = 0.0
-        return any(learning for learning, *_ in ends), 1, all(same for *_, same in ends)
-
-
-def task_of(task, rows, first, last):
-    """What the labels from first to before last learn from: rows with any number of them."""
-    starts, labels = task.positives or (np.arange(len(task.codes) + 1), task.codes)
-    mine = (first <= labels) & (labels < last)
-    positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
-    weights = np.ascontiguousarray(task.class_weight[:, first:last])
-    return replace(task, rows=rows, positives=positives, class_weight=weights)
-
-
-class BlockOutputs(LinearOutputs):
-    """Outputs of `LabelBlocks`, made anew for every part."""
-
-    def __init__(self, space, rows):
-        self.space, self.rows = space, rows
-
-    def part(self, start, stop):
-        return BlockOutputs(self.space, self.rows.part(start, stop)).all(1)
-
-    def all(self, n_threads):
-        space = self.space
-        chosen = Chosen(space.n_coordinates, self.rows)
-        rows = chosen.of_rows(self.rows, space.bias)
-        out = np.empty((self.rows.n_rows, space.n_labels))
-        for first, last in space.blocks(len(chosen.columns), space.t.itemsize):
-            out[:, first:last] = space.outputs(rows, chosen, first, last, n_threads)
-        return out

@@ -36,9 +36,11 @@ cdef class FirstOrderRule:
                                "alpha": alpha, "B": B, "C": C, "radius": radius})
 
     @staticmethod
-    def cramma(double beta, double eta_eff, double epsilon, double radius):
-        return FirstOrderRule({"kind": CRAMMA, "scaling": UNSCALED, "p": 2.0,
-                               "margin": beta * radius, "rate": eta_eff / radius,
+    def cramma(double beta, double eta_eff, double epsilon, radius):
+        """`radius` is R; None: the largest norm among the start and the corrections so far."""
+        scaling, unit = (BY_RUNNING_MAX, 1.0) if radius is None else (UNSCALED, radius)
+        return FirstOrderRule({"kind": CRAMMA, "scaling": scaling, "p": 2.0,
+                               "margin": beta * unit, "rate": eta_eff / unit,
                                "epsilon": epsilon})
 
     @staticmethod

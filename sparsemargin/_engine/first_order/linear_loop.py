@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine.first_order.spaces import JointSpace
-from sparsemargin._engine.first_order.trials import Job, set_thresholds
+from sparsemargin._engine.first_order.trials import Job
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
@@ -22,34 +20,35 @@ FEW_LABELS = 16
 # Products of labels side by side are made by vectors, so many times as fast.
 SIDE_BY_SIDE = 8
 
-
 # What a correction costs, in products for each of a row's entries.
 CORRECTION = 30
 
 
 class LinearLoop(Loop):
-    """The loop of the first-order rules, which a linear space learns by.
+    """The loop of the first-order rules, which a linear space learns by; labels are split over
+    threads."""
 
-    Labels are split over threads; a joint machine is learned by one, as every trial needs what the
-    one before has left behind in all classes.
-    """
+    certificate_type = LinearCertificate
 
     def __init__(self, space, rule, task):
         super().__init__(space, task)
         self.rule = rule
         self.n_mistakes = 0
-        self.is_joint = isinstance(space, JointSpace)
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
         # Columns that stand twice are looked for where it matters.
-        self.job = Job(space, rule, task.rows, task, not task.check)
+        self.distinct = not task.check
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
-        self.n_threads = 1 if self.is_joint else max(1, min(n_threads, space.n_labels))
+        self.n_threads = max(1, min(n_threads, space.n_labels))
+
+    @cached_property
+    def job(self):
+        return Job(self.space, self.rule, self.task.rows, self.task, self.distinct)
 
     @cached_property
     def gram_suits(self):
-        return not self.is_joint and GramLoop.suits(self.space, self.task)
+        return GramLoop.suits(self.space, self.task)
 
     @property
     def mistakes(self):
@@ -64,14 +63,13 @@ class LinearLoop(Loop):
         rows = self.task.rows
         if not self.task.check or not any_repeats(rows):
             return
-        self.task.rows = summed(rows)
-        self.job = Job(self.space, self.rule, self.task.rows, self.task, True)
+        self.task.rows, self.distinct = summed(rows), True
+        self.__dict__.pop("job", None)
 
     def certificate(self):
         """Margins of the vectors as they are."""
         self.sum_repeats()
-        kind = JointCertificate if self.is_joint else LinearCertificate
-        return kind(self.space, self.rule, self.task)
+        return self.certificate_type(self.space, self.rule, self.task)
 
     def run(self, order, seed, stop, n_passes, check):
         if n_passes == 1:
@@ -102,6 +100,19 @@ class LinearLoop(Loop):
         return learning, max(end.passes for end in ends), all(end.converged for end in ends)
 
 
+class JointLoop(LinearLoop):
+    """That of a joint machine, by one thread: every trial needs what the one before has left behind
+    in all classes."""
+
+    certificate_type = JointCertificate
+
+    gram_suits = False
+
+    def __init__(self, space, rule, task):
+        super().__init__(space, rule, task)
+        self.n_threads = 1
+
+
 def cut_labels(space, n_threads):
     """Labels from and to, for each thread: whole vectors, and as much work for one as for another,
     if labels go on being corrected as often as so far."""
@@ -112,15 +123,3 @@ def cut_labels(space, n_threads):
     shares = work[-1] * np.arange(1, n_threads) / n_threads
     cuts = ends[np.abs(work[ends - 1] - shares[:, np.newaxis]).argmin(axis=1)]
     return list(pairwise(np.unique([0, *cuts, space.n_labels]).tolist()))
-
-
-@contextmanager
-def linear_loop(space, rule, task, kind=LinearLoop):
-    """The loop over a task: every label learns, rows have their soft-margin coordinates."""
-    space.resume(task.max_corrections)
-    set_thresholds(space, rule)
-    space.open_rows(len(task.codes), task.row_state, rule.keeps_multipliers)
-    try:
-        yield kind(space, rule, task)
-    finally:
-        task.row_state = space.close_rows()

@@ -8,17 +8,17 @@ cdef class Hypothesis:
 
     Parameters
     ----------
-    space : LinearSpace
+    space : LinearState
     n_entries : int
         Of the rows to come.
     """
 
-    cdef LinearSpace space
+    cdef LinearState space
     cdef object weights  # where they have been made
     cdef const double[::1] a
     cdef const double[::1] b
 
-    def __init__(self, LinearSpace space, int64_t n_entries):
+    def __init__(self, LinearState space, int64_t n_entries):
         self.space = space
         self.a, self.b = space.mixture()
         if space.c.averaged and n_entries >= space.c.n_coordinates:

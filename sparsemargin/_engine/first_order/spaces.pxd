@@ -3,7 +3,7 @@
 from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
 from sparsemargin._engine.first_order.linear cimport Coordinates
 
-cdef class LinearSpace(FirstOrderSpace):
+cdef class LinearState(FirstOrderSpace):
     cdef readonly object t
     cdef readonly object g
     cdef readonly object acc
@@ -19,6 +19,6 @@ cdef class LinearSpace(FirstOrderSpace):
     cdef take_coordinates(self, t, g, acc, synced, pending)
     cdef point(self)
 
-cdef class JointSpace(LinearSpace):
+cdef class JointState(LinearState):
     cdef Py_ssize_t n_classes
     cdef double rho

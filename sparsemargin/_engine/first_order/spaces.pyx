@@ -61,7 +61,7 @@ def counted_of(g, acc, synced, labels, pending):
     return acc if pending is None else acc + pending[labels, synced] * g
 
 
-cdef class LinearSpace(FirstOrderSpace):
+cdef class LinearState(FirstOrderSpace):
     """The learned state of all labels, feature by feature.
 
     Parameters
@@ -323,7 +323,7 @@ cdef class LinearSpace(FirstOrderSpace):
             self.row_slack[:, l] = 0.0
 
 
-cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
+cdef place(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
     cdef Space* c = &space.c
     cdef Label* label
@@ -345,7 +345,7 @@ cdef place(LinearSpace space, const Coordinates[state_t]& at, const state_t[:, :
         refit(c, l, FREE)
 
 
-cdef weigh_all(LinearSpace space, const Coordinates[state_t]& at, state_t* made):
+cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made):
     """The weights of all coordinates, 0 where there is padding."""
     cdef Py_ssize_t i, l, width = at.width
     a_array, b_array, pending = space.factors()

@@ -177,6 +177,9 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     if move(job, call, at, l, x, &step, 1.0 / norm) != OK:
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
+    if job.rule.rule.scaling == BY_RUNNING_MAX:
+        c.labels[l].largest = norm
+        c.threshold[l] = next_threshold(&job.rule.rule, c.labels + l)
     return OK
 
 

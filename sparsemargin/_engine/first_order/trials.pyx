@@ -24,9 +24,10 @@ from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, starts_from_first_row
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin,
+    starts_from_first_row
 )
-from sparsemargin._engine.first_order.spaces cimport JointSpace, LinearSpace
+from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
 from sparsemargin._engine.hypotheses.log cimport Correction
 from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
@@ -56,7 +57,7 @@ cdef class Job:
 
     Parameters
     ----------
-    space : LinearSpace or JointSpace
+    space : LinearState or JointState
     rule : FirstOrderRule
     rows : Csr
     task : Task
@@ -67,7 +68,7 @@ cdef class Job:
         Whether no row has a column twice.
     """
 
-    cdef LinearSpace space
+    cdef LinearState space
     cdef FirstOrderRule rule
     cdef readonly Csr rows
     cdef list arrays  # that pointers lead to
@@ -85,15 +86,15 @@ cdef class Job:
     cdef uint8_t* repeats  # of each row; NULL: none
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
-    def __init__(self, LinearSpace space, FirstOrderRule rule, Csr rows, task, bint distinct):
-        cdef JointSpace joint
+    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
+        cdef JointState joint
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
         cdef const double[:, ::1] class_weight = task.class_weight
         cdef uint8_t[::1] repeats
         cdef int64_t[::1] logged
         self.space, self.rule, self.rows = space, rule, rows
-        self.is_joint = isinstance(space, JointSpace)
+        self.is_joint = isinstance(space, JointState)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
         self.stretch = 1.0
         if self.is_joint:
@@ -350,7 +351,7 @@ def shuffle(int64_t[::1] order, uint64_t seed):
         shuffle_rows(&order[0], order.shape[0], seed)
 
 
-def add_rows(LinearSpace space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
+def add_rows(LinearState space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
              double[::1] scores):
     """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh; and
     the rows' scores by it, soft-margin coordinates included."""
@@ -360,7 +361,7 @@ def add_rows(LinearSpace space, Csr rows, Py_ssize_t l, const double[::1] multip
         add_rows_to(space, space.doubles, rows, l, multipliers, scores)
 
 
-cdef add_rows_to(LinearSpace space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
+cdef add_rows_to(LinearState space, const Coordinates[state_t]& at, Csr rows, Py_ssize_t l,
                  const double[::1] multipliers, double[::1] scores):
     cdef Space* c = &space.c
     with nogil:

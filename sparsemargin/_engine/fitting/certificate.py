@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsemargin._engine.first_order.linear_outputs import LinearOutputs
 from sparsemargin._engine.rows.csr import row_norms
 
 # How far above 1 an output must be, relative to how far the worst is below, for its row to be
@@ -160,8 +159,6 @@ class LinearCertificate(Certificate):
         Its rows have been checked.
     """
 
-    outputs_by = LinearOutputs
-
     def __init__(self, space, rule, task):
         norms = row_norms(task.rows, space.p, space.bias, space.slack)
         super().__init__(space, rule, task, norms)
@@ -169,19 +166,14 @@ class LinearCertificate(Certificate):
             self.outputs = np.empty((len(self.norms), space.n_labels))
 
     def _signed_outputs(self):
-        labels = self._labels()
-        outputs = self.outputs_by(labels, self.task.rows)
+        outputs = self.space.opened_outputs(self.task.rows)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result = outputs.part(block.start, block.stop)
-            if labels.normalized:
+            if self.space.normalized:
                 # Of hypotheses of norm 1, and margins are those of the vectors as they are.
-                result *= labels.theta_norm()
+                result *= self.space.theta_norm()
             yield block, self._signed(block, result)
-
-    def _labels(self):
-        """What the outputs are of."""
-        return self.space
 
     def _slack_outputs(self, block):
         return self.space.slack_outputs(block.start, block.stop)
@@ -207,11 +199,7 @@ class JointCertificate(LinearCertificate):
     def __init__(self, space, rule, task):
         super().__init__(space, rule, task)
         if rule.measures_rows:
-            # The instance is the row, and its opposite in another place.
-            self.measured = self.measured * 2.0 ** (1.0 / space.p)
-
-    def _labels(self):
-        return self.space.side_by_side()
+            self.measured = self.measured * space.stretch
 
     def _signed(self, block, result):
         codes = self.task.codes[block]

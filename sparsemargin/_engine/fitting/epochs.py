@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL
+from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, warn_user
 from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.state import MAX_TRIALS
 
@@ -124,9 +123,8 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         except KeyboardInterrupt:
             fit.epochs += loop.part
             fit.result.interrupted = True
-            warnings.warn(
-                f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned.",
-                stacklevel=6,
+            warn_user(
+                f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned."
             )
         return fit.conclude()
 

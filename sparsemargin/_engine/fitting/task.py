@@ -1,16 +1,47 @@
-"""What a loop over rows learns from, and what all loops share."""
+"""What a loop over rows learns from, and what all loops and all spaces share."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
 from sparsemargin._engine.state import array_of, writable
 
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the line that has called the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("sparsemargin."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def part_of(rows, start, stop):
+    """The rows from `start` to before `stop`, in arrays that begin and end with them."""
+    indptr = rows.indptr[start : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    return Csr(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
+
+
+def vectors_of(weights):
+    """The rows of an array, or of a CSR array of which one at a time is made dense."""
+    for i in range(weights.shape[0]):
+        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
+
+
+def norm(v, q):
+    """The q-norm of a vector, whatever its magnitude."""
+    largest = float(np.abs(v).max())
+    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0
 
 
 class Positives(NamedTuple):
@@ -106,6 +137,124 @@ class Task:
         return positive, shares if self.weights is None else shares * self.weights[rows]
 
 
+class Space:
+    """What is learned, in whatever form; base of the spaces, which models ask alike.
+
+    Beside what stands here, spaces have counts `per_label`, `count_trials`, `exhausted`, `resume`,
+    `resize`, and what they need to be saved.
+    """
+
+    if TYPE_CHECKING:
+        __getstate__: ClassVar[Any]
+
+        def __getattr__(self, name: str) -> Any:
+            """What the compiled states have that spaces are made of."""
+
+    #: Whether rows may have any number of labels.
+    takes_many_labels = False
+    #: Whether the weights are held sparsely, labels block by block.
+    in_blocks = False
+    # How many are held at once.
+    outputs_per_part = 1 << 21
+
+    @property
+    def tells_lengths(self):
+        """Whether the lengths of rows to predict can be told, as margins need."""
+        return True
+
+    @property
+    def growth(self):
+        """What corrections make larger, in words, and the parameter that bounds it; None: nothing
+        that need be watched."""
+        return None
+
+    @property
+    def full(self):
+        """Whether a bound on memory has kept any correction, or the matrix, from being made."""
+        return False
+
+    @property
+    def first_new_row(self):
+        """A number from which on no row has been learned from."""
+        return 0
+
+    @abstractmethod
+    def loop(self, task, rule=None, *, skips=False):
+        """A context that opens the loop over a task: every label learns.
+
+        rule: FirstOrderRule, of a first-order space; skips: whether trials are passed over that a
+        support set has no room for.
+        """
+
+    @abstractmethod
+    def outputs(self, rows, n_threads):
+        """Outputs of checked rows by the last or averaged hypothesis, shape (n_rows, n_labels)."""
+
+    @abstractmethod
+    def votes(self, rows, n_threads):
+        """Shares of votes, replayed from a log, shape (n_rows, n_labels)."""
+
+    @abstractmethod
+    def random_outputs(self, rows, seed, n_threads):
+        """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
+
+    def norms(self, n_threads):
+        """Dual norm of each label's hypothesis, shape (n_labels,)."""
+        q = self.p / (self.p - 1.0)
+        return np.array([norm(weights, q) for weights in vectors_of(self.weights())])
+
+    def row_lengths(self, rows):
+        """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
+        return row_norms(rows, self.p, self.bias)
+
+    def outputs_by(self, hypothesis, rows, seed, n_threads):
+        """Outputs of checked rows by a hypothesis of that name, shape (n_rows, n_labels)."""
+        if hypothesis == "vote":
+            return self.votes(rows, n_threads)
+        if hypothesis == "random":
+            return self.random_outputs(rows, seed, n_threads)
+        return self.outputs(rows, n_threads)
+
+    def outputs_in_parts(self, hypothesis, rows, seed, n_threads):
+        """What gives the outputs of the rows from one to before another, and how many rows to ask
+        for at once."""
+
+        def of_part(start, stop):
+            try:
+                return self.outputs_by(hypothesis, part_of(rows, start, stop), seed, n_threads)
+            except BadRow as bad:
+                raise BadRow(bad.status, start + bad.row) from None
+
+        return of_part, max(1, self.outputs_per_part // self.n_labels)
+
+    def first_row_of(self, task):
+        """Number of the task's first row."""
+        return 0
+
+    def number(self, task, same):
+        """Number the rows of a fit; whether they are those of the last one."""
+
+    def number_on(self, task):
+        """Number the next rows on from the task's."""
+
+
+class NumberedRows(Space):
+    """Base of the spaces that keep numbers of rows."""
+
+    @property
+    def first_new_row(self):
+        return self.rows_taken
+
+    def first_row_of(self, task):
+        return self.rows_taken if task.first_row is None else task.first_row
+
+    def number(self, task, same):
+        task.first_row = self.rows_taken - (len(task.codes) if same else 0)
+
+    def number_on(self, task):
+        self.count_rows(max(0, self.first_row_of(task) + len(task.codes) - self.rows_taken))
+
+
 class Loop:
     """A compiled loop bound to one task, and the driver of its passes.
 
@@ -113,7 +262,7 @@ class Loop:
 
     Parameters
     ----------
-    space : LinearSpace or LabelSpaces
+    space : Space
     task : Task
 
     Attributes

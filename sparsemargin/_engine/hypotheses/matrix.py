@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.hypotheses.replayed import points_of
 from sparsemargin._engine.kernel.outputs import single_blas, support_products
 from sparsemargin._engine.matrix.base import replay
-from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
 
 # Bytes of the vectors that are made in one go, and how many these are at most; points scored at
@@ -67,13 +67,14 @@ class _Stretch(NamedTuple):
 
 
 class FeaturePoints:
-    """Test points over the features met: a csr_array with the intercept's column."""
+    """Test points, checked rows, over the features met."""
 
     # Bytes of the vectors that are kept at once.
     memory = 1 << 25
 
-    def __init__(self, space: LabelSpaces, X: Any):
-        self.space, self.X, self.n_points = space, X, X.shape[0]
+    def __init__(self, space: Any, rows: Csr):
+        self.space, self.n_points = space, rows.n_rows
+        self.X, self.exponents = points_of(rows, space.bias)
 
     def used(self, label: int) -> np.ndarray:
         """Which entries of a label's vectors the points have, rising."""
@@ -104,10 +105,16 @@ class SupportPoints:
 
     # The products are worked out anew for every so many bytes of vectors.
     memory = 1 << 27
+    exponents = 0
 
-    def __init__(self, space: DualSpaces, rows: Csr, n_threads: int):
+    def __init__(self, space: Any, rows: Csr, n_threads: int):
         self.space, self.rows, self.n_threads = space, rows, n_threads
         self.n_points = rows.n_rows
+
+    @property
+    def X(self) -> Any:
+        """What slices are drawn by."""
+        return points_of(self.rows, self.space.bias)[0]
 
     def used(self, label: int) -> np.ndarray:
         """All entries of the label's vectors."""

@@ -1,9 +1,10 @@
-"""Passes over rows for the kernel space."""
+"""Passes over rows for the kernel space, and that space as models ask it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import frexp
 from typing import Any
 
@@ -13,8 +14,16 @@ from sparsemargin._engine.first_order.trials import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin._engine.hypotheses.replay import KernelReplay
+from sparsemargin._engine.hypotheses.replayed import Replayed, points_of
 from sparsemargin._engine.kernel.gram_loop import MEMORY, StoredProducts
-from sparsemargin._engine.kernel.outputs import outputs, single_blas
+from sparsemargin._engine.kernel.outputs import (
+    SupportSpace,
+    outputs,
+    single_blas,
+    support_products,
+)
+from sparsemargin._engine.kernel.space import KernelState
 from sparsemargin._engine.kernel.support import Points, SupportSet
 
 #: Rows whose scores are worked out at once.
@@ -22,14 +31,6 @@ BLOCK = 256
 
 # A vector's square beyond these, in units of t, has t rescaled.
 _LEAST_SQUARE = 2.0**-500
-
-
-class SupportFull(Exception):
-    """A row would have to join a support set that has no room."""
-
-    def __init__(self, epochs: float):
-        super().__init__(epochs)
-        self.epochs = epochs
 
 
 class KernelLoop(Loop):
@@ -154,7 +155,11 @@ class KernelLoop(Loop):
         result = block.conclude(ends, order, len(block.rows) if order is None else len(order))
         for label, end in ends.items():
             if end.passed_over and not self.skips:
-                raise SupportFull(self.passes + self.part)
+                raise ValueError(
+                    f"After {space.trials:,} trials another row would have to join the pool, "
+                    f"which holds max_support={space.max_support} rows by now. Raise max_support, "
+                    "or pass when_full='skip' to learn on with the rows it has."
+                )
             space.passed_over[label] += end.passed_over
         return result
 
@@ -281,8 +286,7 @@ class KernelBlock(StoredProducts):
         first = np.where(self.joined < 0, np.iinfo(np.int64).max, self.joined).min(axis=0)
         joining = self.new[first[self.new] < np.iinfo(np.int64).max]
         joining = joining[np.argsort(first[joining], kind="stable")]
-        first_row = space.rows_taken if loop.task.first_row is None else loop.task.first_row
-        numbers = self.rows[joining] + first_row
+        numbers = self.rows[joining] + space.first_row_of(loop.task)
         which = np.searchsorted(self.new, joining)
         space.adopt(self.points.take(joining), numbers, len(self.new), which, self.log_start)
         loop.slots[self.rows[joining]] = self.n_before + np.arange(len(joining))
@@ -332,15 +336,52 @@ def _blocks(rows) -> Iterator[np.ndarray]:
         yield rows[start : start + BLOCK]
 
 
-@contextmanager
-def kernel_loop(space: Any, rule: Any, task: Any, *, skips: bool) -> Iterator[KernelLoop]:
-    """The loop over a task: every label learns."""
-    space.resume(task.max_corrections)
-    set_thresholds(space, rule)
-    try:
-        with single_blas():
-            loop = KernelLoop(space, rule, task, skips=skips)
-        yield loop
-        task.row_state = loop.slots, None
-    finally:
-        space.kernel.forget_rows()
+class KernelSpace(SupportSpace, Replayed, KernelState):
+    """Vectors over a support set; made as `KernelState` is."""
+
+    @contextmanager
+    def loop(self, task: Any, rule: Any = None, *, skips: bool = False) -> Iterator[KernelLoop]:
+        if task.first_row is not None and task.row_state is None:
+            task.row_state = self._slots(task), None
+        self.resume(task.max_corrections)
+        set_thresholds(self, rule)
+        try:
+            with single_blas():
+                loop = KernelLoop(self, rule, task, skips=skips)
+            yield loop
+            task.row_state = loop.slots, None
+        finally:
+            self.kernel.forget_rows()
+
+    @property
+    def full(self) -> bool:
+        return bool(self.passed_over.any())
+
+    def _slots(self, task: Any) -> np.ndarray:
+        """Where in the support set the rows of these numbers are, -1 for those that are not."""
+        slots = np.full(len(task.codes), -1, dtype=np.int64)
+        rows = self.origin - task.first_row
+        which = np.flatnonzero((rows >= 0) & (rows < len(slots)))
+        slots[rows[which]] = which
+        return slots
+
+    def replays(self, rows: Any, n_threads: int, n_points: int) -> Iterator[tuple[Any, ...]]:
+        X, _ = points_of(rows, self.bias)
+        for which, products in support_products(self, rows, n_threads):
+            yield which, X[which], 0, partial(KernelReplay, self, products)
+
+    def norms(self, n_threads: int) -> np.ndarray:
+        if self.tells_lengths:
+            return super().norms(n_threads)
+        if self.logged or self.averaged:
+            raise ValueError(
+                "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
+                "average takes. Fit with hypothesis='last', or pass the kernel as a function."
+            )
+        norms: np.ndarray = self.visible_norm() * self.mixture()[0] / self.per_label("scale")
+        return norms
+
+    def largest_norm(self, rows: Any, weights: np.ndarray | None) -> float:
+        which = np.arange(rows.n_rows)
+        lengths = self._lengths(rows, which if weights is None else which[weights > 0])
+        return float(np.hypot(lengths.max(initial=0.0), self.slack))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import NumberedRows
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernel.functions import Kernel
+from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.support import Points
 
 # Support rows of a tile: with a block of rows their products stay in a core's cache.
@@ -105,22 +106,11 @@ def unit_products(
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def _test_points(space: Any, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
+def _test_points(kernel: Kernel, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
     """Numbers of some rows at a time, and these rows."""
     for start in range(0, rows.n_rows, _POINTS):
         which = np.arange(start, min(start + _POINTS, rows.n_rows))
-        yield which, space.kernel.points(rows, which, test=True)
-
-
-def hypothesis_outputs(space: Any, rows: Any, n_threads: int) -> np.ndarray:
-    """Outputs of checked rows by a space's support set, shape (n_rows, n_labels)."""
-    result = np.zeros((rows.n_rows, space.n_labels))
-    support, coefficients = space.support.points, space.coefficients()
-    with single_blas():
-        for which, points in _test_points(space, rows):
-            out = outputs(space.kernel, points, support, coefficients, n_threads)
-            result[which] = (out * points.lengths).T
-    return result
+        yield which, kernel.points(rows, which, test=True)
 
 
 def support_products(
@@ -135,7 +125,7 @@ def support_products(
     products : ndarray of shape (n_support, n_points), float64
     """
     support = space.support.points
-    for which, points in _test_points(space, rows):
+    for which, points in _test_points(space.kernel, rows):
         with single_blas():
             unit = unit_products(space.kernel, points, support, n_threads).T
         products = np.multiply(unit, support.lengths[:, np.newaxis], order="C")
@@ -143,21 +133,53 @@ def support_products(
         yield which, products
 
 
-def hypothesis_norms(space: Any, n_threads: int) -> np.ndarray:
-    """``||w||`` of each label's hypothesis in feature space, shape (n_labels,)."""
-    support, coefficients = space.support.points, space.coefficients()
-    squares = np.zeros(space.n_labels)
-    with single_blas():
-        for i, part in enumerate(_parts(support, _POINTS)):
-            out = outputs(space.kernel, part, support, coefficients, n_threads) * part.lengths
-            start = i * _POINTS
-            squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
-    return np.sqrt(np.maximum(squares, 0.0))
+class SupportSpace(NumberedRows):
+    """Base of the spaces whose vectors are combinations of a support set.
 
+    They have a ``kernel``, a ``support`` set, the numbers ``origin`` of its rows, and
+    ``coefficients()`` of these in the hypothesis.
+    """
 
-def row_lengths(kernel: Kernel, rows: Any) -> np.ndarray:
-    """``sqrt(K(x, x))`` of checked rows, the intercept's part included, shape (n_rows,)."""
-    which = np.arange(rows.n_rows)
-    starts = range(0, rows.n_rows, _POINTS)
-    parts = [kernel.points(rows, which[start : start + _POINTS]).lengths for start in starts]
-    return np.concatenate(parts)
+    @property
+    def tells_lengths(self) -> bool:
+        return not isinstance(self.kernel, PrecomputedKernel)
+
+    @property
+    def growth(self) -> tuple[str, str]:
+        return f"The pool's {self.n_support:,} rows take", "max_support"
+
+    @property
+    def first_new_row(self) -> int:
+        return max(self.rows_taken, int(self.origin.max(initial=-1)) + 1)
+
+    def outputs(self, rows: Any, n_threads: int) -> np.ndarray:
+        result = np.zeros((rows.n_rows, self.n_labels))
+        support, coefficients = self.support.points, self.coefficients()
+        with single_blas():
+            for which, points in _test_points(self.kernel, rows):
+                out = outputs(self.kernel, points, support, coefficients, n_threads)
+                result[which] = (out * points.lengths).T
+        return result
+
+    def norms(self, n_threads: int) -> np.ndarray:
+        support, coefficients = self.support.points, self.coefficients()
+        squares = np.zeros(self.n_labels)
+        with single_blas():
+            for i, part in enumerate(_parts(support, _POINTS)):
+                out = outputs(self.kernel, part, support, coefficients, n_threads) * part.lengths
+                start = i * _POINTS
+                squares += np.einsum("ij,ij->i", out, coefficients[:, start : start + part.n])
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def row_lengths(self, rows: Any) -> np.ndarray:
+        if not self.tells_lengths:
+            raise ValueError(
+                "kernel='precomputed' does not tell the lengths of rows to predict. Pass "
+                "normalize=False for margins in their own units."
+            )
+        return self._lengths(rows, np.arange(rows.n_rows))
+
+    def _lengths(self, rows: Any, which: np.ndarray) -> np.ndarray:
+        starts = range(0, len(which), _POINTS)
+        parts = [self.kernel.points(rows, which[start : start + _POINTS]) for start in starts]
+        return np.concatenate([part.lengths for part in parts])

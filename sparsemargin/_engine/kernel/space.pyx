@@ -44,7 +44,7 @@ SCHEMA = {
 }
 
 
-cdef class KernelSpace(FirstOrderSpace):
+cdef class KernelState(FirstOrderSpace):
     """The learned state of all labels, over one support set.
 
     Parameters
@@ -92,7 +92,7 @@ cdef class KernelSpace(FirstOrderSpace):
                 **{name: getattr(self, name) for name in SCHEMA}}
 
     def __reduce__(self):
-        return copyreg.__newobj__, (KernelSpace,), self.__getstate__()
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
 
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task
+from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task, warn_user
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.loop import BLOCK
-from sparsemargin._engine.kernel.outputs import single_blas, unit_products
+from sparsemargin._engine.kernel.outputs import unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
-from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 
 # Seconds that a pass must be expected to take for a warning, and after which that is first asked.
 _LONG = 90.0
@@ -30,7 +27,7 @@ class Forecast:
     before, so that k of them take time in proportion to their square.
     """
 
-    def __init__(self, space: LabelSpaces | DualSpaces):
+    def __init__(self, space: Any):
         self.space = space
         self.told = space.spaces[0].most_updates >= 0  # bounded matrices do not grow
 
@@ -38,7 +35,7 @@ class Forecast:
         """A pass begins."""
         self.started, self.first = time.perf_counter(), self._updates()
 
-    def tell(self, part: float, stacklevel: int) -> None:
+    def tell(self, part: float) -> None:
         """Warn, if there is reason to, once that part of the pass has been made."""
         took = time.perf_counter() - self.started
         if self.told or took < _SOON:
@@ -51,11 +48,10 @@ class Forecast:
         seconds = took * (last**2 - self.first**2).sum() / done
         if seconds >= _LONG:
             self.told = True
-            warnings.warn(
+            warn_user(
                 f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
                 "so far, and each costs more the more there were. max_updates=1000 bounds that, "
-                "most often at no loss. Ctrl-C ends the fit and keeps what it has learned.",
-                stacklevel=stacklevel,
+                "most often at no loss. Ctrl-C ends the fit and keeps what it has learned."
             )
 
     def _updates(self) -> np.ndarray:
@@ -80,7 +76,7 @@ class MatrixLoop(Loop):
     longest_span: int
     products_per_span: int
 
-    def __init__(self, space: LabelSpaces | DualSpaces, task: Task):
+    def __init__(self, space: Any, task: Task):
         super().__init__(space, task)
         self.span = self.first_span
         self.first_corrections = int(space.per_label("corrections")[0])
@@ -110,7 +106,7 @@ class MatrixLoop(Loop):
             which = which[weights[which] > 0]
         self.part = stop / len(self.task.codes)  # Ctrl-C is heard when all labels have done so much
         products = self._learn(which) if len(which) else 0.0
-        self.forecast.tell(stop / self.n_trials, stacklevel=13)
+        self.forecast.tell(stop / self.n_trials)
         # Mistakes get dearer as they get more, but not by more than the rows double. By counts
         # alone, so that a fit can be repeated to the bit.
         fitting = int((stop - start) * self.products_per_span / max(products, 1.0))
@@ -124,30 +120,22 @@ class MatrixLoop(Loop):
 
 
 class FeatureLoop(MatrixLoop):
-    """The loop over the features met; mistakes are numbered from `first_number`."""
+    """The loop over the features met."""
 
     first_span = 64
     longest_span = 1 << 62
     products_per_span = PRODUCTS_PER_CALL
 
-    def __init__(self, space: LabelSpaces, task: Task, first_number: int):
-        super().__init__(space, task)
-        self.first_number = first_number
-
     def _learn(self, which: np.ndarray) -> float:
-        numbers = which + self.first_number
-        if self.space.n_labels == 1:
-            return self._learn_label(0, which, numbers)
+        numbers = which + self.space.first_row_of(self.task)
         calls = [
-            partial(self._learn_label, label, which, numbers)
-            for label in range(self.space.n_labels)
+            partial(learn_rows, space, self.task.rows, which, self._steps(label, which), numbers)
+            for label, space in enumerate(self.space.spaces)
         ]
+        if len(calls) == 1:
+            return calls[0]()  # Ctrl-C is heard within
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))
-
-    def _learn_label(self, label: int, which: np.ndarray, numbers: np.ndarray) -> float:
-        steps = self._steps(label, which)
-        return learn_rows(self.space.spaces[label], self.task.rows, which, steps, numbers)
 
 
 class DualLoop(MatrixLoop):
@@ -160,7 +148,7 @@ class DualLoop(MatrixLoop):
     first_span = longest_span = BLOCK
     products_per_span = 1 << 29  # some 0.3 s
 
-    def __init__(self, space: DualSpaces, task: Task):
+    def __init__(self, space: Any, task: Task):
         super().__init__(space, task)
         self.slots = task.slots(space.n_support)
 
@@ -190,7 +178,9 @@ class _Block:
     def __init__(self, loop: DualLoop, rows: np.ndarray):
         task, space = loop.task, loop.space
         self.spaces, self.base = space.spaces, space.n_support
-        self.rows, self.numbers = rows, rows + space.rows_taken
+        self.rows, self.numbers = rows, rows + space.first_row_of(task)
+        # In a fit, mistakes are told as rows of its X.
+        self.mistakes = self.numbers if task.first_row is None else rows
         self.points = space.kernel.points(task.rows, rows)
         self.square = np.ascontiguousarray(space.kernel.square(self.points))
         self.slots = loop.slots[rows]
@@ -218,7 +208,7 @@ class _Block:
         products = np.empty((n, len(slots) + n))
         products[:, : len(slots)] = self.products.take(slots, axis=1)
         return learn_products(
-            space, products, self.square, self.steps[label], self.which[label], self.numbers,
+            space, products, self.square, self.steps[label], self.which[label], self.mistakes,
             self.base,
         )  # fmt: skip
 
@@ -228,22 +218,3 @@ class _Block:
         self.slots[joining] = self.base + np.arange(len(joining))
         loop.slots[self.rows] = self.slots
         loop.space.adopt(self.points.take(joining), self.numbers[joining], self.slots)
-
-
-@contextmanager
-def matrix_loop(
-    space: LabelSpaces | DualSpaces, task: Task, *, streams: bool
-) -> Iterator[MatrixLoop]:
-    """The loop over a task: every label learns. In a stream rows are numbered on; the rows of a fit
-    are those of its X."""
-    space.resume(task.max_corrections)
-    if isinstance(space, LabelSpaces):
-        yield FeatureLoop(space, task, space.rows_taken if streams else 0)
-        return
-    loop = DualLoop(space, task)
-    try:
-        with single_blas():
-            yield loop
-        task.row_state = loop.slots, None
-    finally:
-        space.kernel.forget_rows()

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import NumberedRows, Task
+from sparsemargin._engine.hypotheses.matrix import (
+    FeaturePoints,
+    SupportPoints,
+    random_outputs,
+    votes,
+)
+from sparsemargin._engine.hypotheses.replayed import draw
 from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
+from sparsemargin._engine.kernel.outputs import SupportSpace, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.matrix.base import learn_rows, outputs
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
+from sparsemargin._engine.matrix.loop import DualLoop, FeatureLoop
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
@@ -34,7 +46,7 @@ def _common(name: str) -> Any:
     return property(lambda self: getattr(self.spaces[0], name))
 
 
-class SpacePerLabel:
+class SpacePerLabel(NumberedRows):
     """Spaces, all alike, that know nothing of each other."""
 
     #: Names of the classes that the spaces may be of.
@@ -69,8 +81,24 @@ class SpacePerLabel:
         return np.array([getattr(space, name) for space in self.spaces])
 
     @property
+    def full(self) -> bool:
+        return bool(self.per_label("full").any())
+
+    @property
     def trials(self) -> int:
         return max(space.trials for space in self.spaces)
+
+    @abstractmethod
+    def test_points(self, rows: Csr, n_threads: int) -> FeaturePoints | SupportPoints:
+        """Checked rows as the labels' vectors meet them."""
+
+    def votes(self, rows: Csr, n_threads: int) -> np.ndarray:
+        return votes(self.test_points(rows, n_threads))
+
+    def random_outputs(self, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
+        points = self.test_points(rows, n_threads)
+        outputs = random_outputs(points, draw(points.X, seed, self.trials))
+        return np.asarray(np.ldexp(outputs, points.exponents))
 
     def count_trials(self, trials: int) -> None:
         """Let the trials go up to `trials` without a correction, for labels still learning."""
@@ -108,6 +136,14 @@ class LabelSpaces(SpacePerLabel):
     def __init__(self, make: Callable[[], Any], n_labels: int):
         super().__init__([make() for _ in range(n_labels)])
 
+    @contextmanager
+    def loop(self, task: Task, rule: Any = None, *, skips: bool = False) -> Iterator[FeatureLoop]:
+        self.resume(task.max_corrections)
+        yield FeatureLoop(self, task)
+
+    def number(self, task: Task, same: bool) -> None:
+        task.first_row = 0
+
     def resize(self, n_features: int, first: int = 0) -> None:
         """As `LinearSpace.resize`."""
         for space in self.spaces:
@@ -122,8 +158,15 @@ class LabelSpaces(SpacePerLabel):
         """Weights of the hypothesis, shape (n_labels, n_coordinates)."""
         return np.vstack([space.weights() for space in self.spaces])
 
-    def outputs(self, rows: Csr) -> np.ndarray:
-        """``w.x`` of every row for every label, shape (n_rows, n_labels)."""
+    @property
+    def solvers(self) -> list[str]:
+        """The form that each label's matrix has come to."""
+        return ["primal" if primal else "implicit" for primal in self.per_label("primal")]
+
+    def test_points(self, rows: Csr, n_threads: int) -> FeaturePoints:
+        return FeaturePoints(self, rows)
+
+    def outputs(self, rows: Csr, n_threads: int = 1) -> np.ndarray:
         result = np.empty((rows.n_rows, self.n_labels))
         for space, out in zip(self.spaces, result.T, strict=True):
             outputs(space, rows, out)
@@ -146,7 +189,7 @@ class LabelSpaces(SpacePerLabel):
             space.take_sums(summed, trials)
 
 
-class DualSpaces(SpacePerLabel):
+class DualSpaces(SupportSpace, SpacePerLabel):
     """The spaces of all labels, and the rows that any of them has mistaken.
 
     Parameters
@@ -185,6 +228,32 @@ class DualSpaces(SpacePerLabel):
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
             require_within("places", space.slots, 0, self.n_support - 1)
+
+    @contextmanager
+    def loop(self, task: Task, rule: Any = None, *, skips: bool = False) -> Iterator[DualLoop]:
+        self.resume(task.max_corrections)
+        loop = DualLoop(self, task)
+        try:
+            with single_blas():
+                yield loop
+            task.row_state = loop.slots, None
+        finally:
+            self.kernel.forget_rows()
+
+    @property
+    def solvers(self) -> list[str]:
+        return ["dual"] * self.n_labels
+
+    def test_points(self, rows: Csr, n_threads: int) -> SupportPoints:
+        return SupportPoints(self, rows, n_threads)
+
+    def norms(self, n_threads: int) -> np.ndarray:
+        if not self.tells_lengths:
+            raise ValueError(
+                "kernel='precomputed' keeps no kernel of support rows, which the norm of a matrix "
+                "Perceptron's vector takes. Pass the kernel as a function."
+            )
+        return super().norms(n_threads)
 
     @property
     def bias(self) -> float:

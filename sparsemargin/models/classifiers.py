@@ -1,9 +1,15 @@
-"""The scikit-learn contract of an online learner, which all classifiers of this library share."""
+"""scikit-learn classifiers: the contract they share, and each made of its algorithm.
+
+Importing this imports scikit-learn, so nothing that starts without it does so at its top.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Never, Self
 
 import numpy as np
@@ -12,30 +18,85 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin.estimators import _validation as given
-from sparsemargin.estimators._many_labels import Indicator, ManyLabels, in_form, read_many_labels
-from sparsemargin.estimators._sparse import check_sparse
 from sparsemargin.models import _rows as border
+from sparsemargin.models import validation as given
 from sparsemargin.models._in_use import asks, learns
+from sparsemargin.models._kernels import KernelLearner
 from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
-from sparsemargin.models._many_labels import Choice
+from sparsemargin.models.alma import ALMA
+from sparsemargin.models.cramma import CRAMMA
+from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.labels import (
+    Choice,
+    LabelEncoder,
+    MultilabelEncoder,
+    MultilabelTargets,
+    multilabel_targets,
+)
+from sparsemargin.models.margin_perceptron import Margin
+from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.parameters import declarations, indented
+from sparsemargin.models.pnorm_perceptron import PNorm
+from sparsemargin.models.romma import ROMMA
+from sparsemargin.models.second_order import SecondOrder
+from sparsemargin.models.validation import check_sparse
+
+__all__ = [
+    "ALMAClassifier",
+    "CRAMMAClassifier",
+    "Classifier",
+    "HigherOrderPerceptron",
+    "MarginPerceptron",
+    "MaxMarginClassifier",
+    "PNormPerceptron",
+    "ROMMAClassifier",
+    "SecondOrderPerceptron",
+    "as_classifier",
+]
+
+_WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
+"""
 
 
-def _has_weights(model: OnlineClassifier) -> bool:
+def _has_weights(model: Classifier) -> bool:
     """Whether a model has, or will have, `coef_`."""
     return bool(getattr(model, "kernel", "linear") == "linear")
 
 
-def _takes_many_labels(model: OnlineClassifier) -> bool:
+def _takes_many_labels(model: Classifier) -> bool:
     return model._takes_many_labels
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
+def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a classifier that can't weight its steps: without `sample_weight`."""
+    signature = inspect.signature(method)
+    kept = [each for name, each in signature.parameters.items() if name != "sample_weight"]
+    shown = signature.replace(parameters=kept)
+
+    @wraps(method)
+    def unweighted(*args: Any, **kwargs: Any) -> Any:
+        return method(*shown.bind(*args, **kwargs).args)
+
+    unweighted.__signature__ = shown  # type: ignore[attr-defined]
+    doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
+    unweighted.__doc__ = doc.replace("X, y or sample_weight can't", "X or y can't")
+    return unweighted
+
+
+class Classifier(ClassifierMixin, BaseEstimator, Learner):
     """Base of the classifiers that learn row by row; not for use by itself."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if not cls.weighs_steps():
+            cls.fit = _without_weights(cls.fit)  # type: ignore[method-assign]
+            cls.partial_fit = _without_weights(cls.partial_fit)  # type: ignore[method-assign]
+        super().__init_subclass__(**kwargs)
 
     # ------------------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any) -> Self:
+    @learns
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X and y, from scratch unless `warm_start`.
 
         Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
@@ -53,6 +114,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             of shape (n_samples, n_labels) with entries 0 and 1, or a list of labels for each row.
             Lists of 0 and 1, two or more and all of one length, are the rows of an indicator,
             unless a model of lists goes on under `warm_start`; a dense column is one class a row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
 
         Returns
         -------
@@ -61,26 +124,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         Raises
         ------
         ValueError
-            If a parameter, X or y can't be used; says where, and what helps. The model is then as
-            it was, unless under `warm_start` a row's magnitudes are to blame: the rows before it
-            have been learned.
+            If a parameter, X, y or sample_weight can't be used; says where, and what helps. The
+            model is then as it was, unless under `warm_start` a row's magnitudes are to blame: the
+            rows before it have been learned.
         RuntimeError
             If another thread is at the model, fitting it or asking it for predictions, or a
             callable kernel calls the model that calls it. Models of their own learn side by side.
         """
-        return self._fit(X, y, None)
-
-    @property
-    def predict_proba(self) -> Never:
-        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
-        raise AttributeError(
-            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
-            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
-            "decision_function serves for ranking and thresholds."
-        )
-
-    @learns
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
         self._coef = None
         with self._all_or_nothing():
@@ -101,6 +151,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             self._slice_seed = random.randint(LARGEST_SEED)
             return self._learn_afresh(X, targets, weights, seed)
 
+    @property
+    def predict_proba(self) -> Never:
+        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
+            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
+            "decision_function serves for ranking and thresholds."
+        )
+
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Take back all attributes set on the way to an error."""
@@ -111,7 +170,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             self.__dict__ = before
             raise
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    @learns
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Take the rows of X as the next trials, once, in the given order.
 
         Any split of the same rows into batches gives the same model to the bit, and the one of
@@ -132,6 +192,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         classes : array-like of shape (n_classes,), default=None
             All classes there will ever be; needed in the first call, optional later, and for an
             indicator, whose columns they are.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the step of a correction; 0 leaves the row out.
 
         Returns
         -------
@@ -146,10 +208,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        return self._partial_fit(X, y, classes, None)
-
-    @learns
-    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._coef = None
         if hasattr(self, "classes_"):
             return self._take(X, y, classes, sample_weight)
@@ -177,7 +235,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
     # ------------------------------------------------------------------------------ validation
 
     def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
-        """What `read_many_labels` needs to know of the model, or of the classes it is to learn."""
+        """What `multilabel_targets` needs to know of the model, or of its classes to be."""
         if goes_on:
             return 0 if getattr(self, "_label_form", None) == "lists" else None
         if classes is None:
@@ -186,9 +244,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
 
     def _check_input(
         self, X: Any, y: Any, n_columns: int | None, *, reset: bool
-    ) -> tuple[Any, np.ndarray | ManyLabels]:
+    ) -> tuple[Any, np.ndarray | MultilabelTargets]:
         X = self._check_X(X, reset=reset)
-        many = read_many_labels(y, n_columns)
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns)
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
@@ -196,33 +255,35 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
             self._refuse_many_labels()
         return X, y
 
-    def _find_targets(self, y: np.ndarray | ManyLabels) -> Targets:
+    def _find_targets(self, y: np.ndarray | MultilabelTargets) -> Targets:
         """What a fit from scratch learns; the classes are those of y."""
         self._keep_form(y)
-        if isinstance(y, ManyLabels):
-            self.classes_, positives = y.find_classes()
-            return positives
-        classes, codes = given.find_classes(y)
-        if len(classes) < 2:
+        many = isinstance(y, MultilabelTargets)
+        encoder = MultilabelEncoder() if many else LabelEncoder()
+        targets: Targets = encoder.fit_transform(y)
+        classes = encoder.classes
+        if len(classes) < 2 and not many:
             raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
         self.classes_ = classes
-        return codes
+        return targets
 
-    def _keep_form(self, y: np.ndarray | ManyLabels) -> None:
+    def _keep_form(self, y: np.ndarray | MultilabelTargets) -> None:
         """Remember whether rows may have several labels, and how those are given."""
         self.__dict__.pop("_label_form", None)
-        if isinstance(y, ManyLabels):
+        if isinstance(y, MultilabelTargets):
             self._label_form = y.form
 
-    def _targets_among(self, y: np.ndarray | ManyLabels, classes: np.ndarray) -> Targets:
+    def _targets_among(self, y: np.ndarray | MultilabelTargets, classes: np.ndarray) -> Targets:
         """What is learned next, among known classes."""
-        many = isinstance(y, ManyLabels)
+        many = isinstance(y, MultilabelTargets)
         if hasattr(self, "classes_") and many != self._has_many_labels:
             form = "one class a row, but y may have several labels a row"
             if not many:
                 form = "any number of labels a row, but y has one class a row"
             raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-        return y.among(classes) if isinstance(y, ManyLabels) else border.codes_of(y, classes)
+        encoder = MultilabelEncoder(classes) if many else LabelEncoder(classes)
+        targets: Targets = encoder.transform(y)
+        return targets
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
@@ -242,20 +303,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator, Learner):
         )  # fmt: skip
         return X if issparse(X) else csr_matrix(X)
 
-    def _check_classes(self, wanted: np.ndarray | None, y: np.ndarray | ManyLabels) -> np.ndarray:
+    def _check_classes(
+        self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
+    ) -> np.ndarray:
         fitted = getattr(self, "classes_", None)
+        many = isinstance(y, MultilabelTargets)
+        columns = y.columns if isinstance(y, MultilabelTargets) else None
         if wanted is None:
             if fitted is not None:
                 return fitted
-            if isinstance(y, Indicator):
-                return y.find_classes()[0]
+            if columns is not None:
+                return columns
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if isinstance(y, Indicator) and not np.array_equal(wanted, y.find_classes()[0]):
+        if columns is not None and not np.array_equal(wanted, columns):
             raise ValueError(
                 f"classes={wanted.tolist()} are not the columns of y, an indicator of "
                 f"{y.shape[1]} labels. Leave classes out."
             )
-        if len(wanted) < 2 and not isinstance(y, ManyLabels):
+        if len(wanted) < 2 and not many:
             raise ValueError(
                 f"classes has one class only, {wanted.tolist()}; at least 2 are needed."
             )
@@ -346,7 +411,7 @@ where rows may have several
                 "learned one class a row. Call predict."
             )
         chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
-        return in_form(chosen, self.classes_, self._label_form)
+        return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -365,13 +430,15 @@ where rows may have several
         float
         """
         n_columns = self._columns_of_lists(True, None)
-        many = read_many_labels(y, n_columns) if self._has_many_labels else None
+        check_sparse(y, "y")
+        many = multilabel_targets(y, n_columns) if self._has_many_labels else None
         if many is None:
             return float(super().score(X, y, sample_weight))
         rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
         told = self._choose_labels(rows, Choice(len(self.classes_)))
-        return float(np.average(many.agree(told, self.classes_), weights=sample_weight))
+        matches = MultilabelEncoder(self.classes_).matches(many, told)
+        return float(np.average(matches, weights=sample_weight))
 
     def _check_test_rows(self, X: Any) -> border.Rows:
         """X as rows that a fitted model can be asked about."""
@@ -418,14 +485,75 @@ where rows may have several
         # A hyperplane through the origin can't favour one class of blobs that lie around it, and
         # of those that seek a margin which blobs don't have the last vector is any.
         seeks_margin = getattr(self, "_seeks_margin", False)
-        tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin
+        # ALMA's projection forgets all but the last of steps far longer than 1, such as class
+        # weights of 1000 against 0.0001 make them.
+        forgets = isinstance(self, ALMA)
+        tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin or forgets
         return tags
 
 
-def as_classifier(learner: Learner) -> OnlineClassifier:
-    """The classifier over a learner, with all that it has learned."""
-    from sparsemargin import estimators
+def _documented(model: type[Learner]) -> str:
+    """The docstring of a model, with the sections on its parameters and attributes."""
+    known, shared = declarations(model), declarations(model.__mro__[1])
+    own_first = sorted(known.values(), key=lambda each: each.name in shared)
+    entries = "\n".join(each.described() for each in own_first)
+    doc = inspect.getdoc(model) or ""
+    parameters = f"Parameters\n----------\n{entries}"
+    return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
 
-    model = object.__new__(getattr(estimators, learner.classifier))
+
+def _attributes(model: type[Learner]) -> str:
+    """The first sentences of the attributes that a fitted model has."""
+    found = {
+        "classes_": "classes_ : ndarray of shape (n_classes,)",
+        "n_iter_": "n_iter_ : float\n    Epochs swept.",
+        "n_features_in_": "n_features_in_ : int",
+    }
+    without = KernelLearner if "kernel" not in declarations(model) else None
+    for kind in (Classifier, *reversed(model.__mro__)):
+        for name, each in vars(kind).items():
+            if isinstance(each, property) and name.endswith("_") and kind is not without:
+                kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
+                head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
+                told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
+                found.setdefault(name, f"{head}\n{indented(told[0] if told else '')}")
+    return "Attributes\n----------\n" + "\n".join(found.values())
+
+
+class ALMAClassifier(Classifier, ALMA):
+    __doc__ = _documented(ALMA)
+
+
+class CRAMMAClassifier(Classifier, CRAMMA):
+    __doc__ = _documented(CRAMMA)
+
+
+class HigherOrderPerceptron(Classifier, HigherOrder):
+    __doc__ = _documented(HigherOrder)
+
+
+class MarginPerceptron(Classifier, Margin):
+    __doc__ = _documented(Margin)
+
+
+class MaxMarginClassifier(Classifier, MaxMargin):
+    __doc__ = _documented(MaxMargin)
+
+
+class PNormPerceptron(Classifier, PNorm):
+    __doc__ = _documented(PNorm)
+
+
+class ROMMAClassifier(Classifier, ROMMA):
+    __doc__ = _documented(ROMMA)
+
+
+class SecondOrderPerceptron(Classifier, SecondOrder):
+    __doc__ = _documented(SecondOrder)
+
+
+def as_classifier(learner: Learner) -> Classifier:
+    """The classifier over a learner, with all that it has learned."""
+    model = object.__new__(globals()[learner.classifier])
     model.__dict__.update(learner.__dict__)
     return model

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, issparse
+from scipy.sparse import coo_array, csr_array, csr_matrix, dia_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
-
-# Integer labels are looked up in a table where they span no more than this.
-_WIDEST_TABLE = 1 << 20
 
 
 def is_plain_csr(X: Any) -> bool:
@@ -33,6 +31,63 @@ def is_plain_csr(X: Any) -> bool:
         and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
     )
+
+
+def check_sparse(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix whose arrays don't go together; anything else passes.
+
+    scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
+    which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        Says what is wrong.
+    """
+    if not issparse(X):
+        return
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
+    try:
+        _check_arrays(X)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is corrupted: {error}. Rebuild the matrix from its source."
+        ) from None
+
+
+def _check_arrays(X: Any) -> None:
+    """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
+    integers = {"csr": ("indices", "indptr"), "coo": ("coords",), "dia": ("offsets",)}
+    integers["csc"] = integers["bsr"] = integers["csr"]
+    for name in integers.get(X.format, ()):
+        array = np.asarray(getattr(X, name))
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"its {name} are of type {array.dtype}, not integers")
+    if X.format in ("csr", "csc", "bsr"):
+        copy(X).check_format(full_check=True)
+    elif X.format == "coo":
+        coo_array((X.data, X.coords), shape=X.shape)
+    elif X.format == "dia":
+        dia_array((X.data, X.offsets), shape=X.shape)
+    elif X.format == "lil":
+        _check_lists(X)
+
+
+def _check_lists(X: Any) -> None:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        raise ValueError(f"it has {len(X.rows)} lists of columns and {len(X.data)} of values")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            raise TypeError(f"its row {i} is no list")
+        if len(columns) != len(values):
+            raise ValueError(f"its row {i} has {len(columns)} columns and {len(values)} values")
 
 
 def refuse_text(X: Any) -> None:
@@ -137,17 +192,3 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             "weights; 0 leaves a row out."
         )
     return weights
-
-
-def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes of y, and each label's place among them (int64)."""
-    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
-        low = y.min()
-        shifted = y.astype(np.int64) - low.astype(np.int64)
-        present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
-        present[shifted] = True
-        # In the labels' own type, in which the sums wrap back to labels of y.
-        classes = low + np.flatnonzero(present).astype(y.dtype)
-        return classes, (np.cumsum(present) - 1)[shifted]
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.int64, copy=False)

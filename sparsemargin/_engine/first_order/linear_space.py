@@ -1,0 +1,124 @@
+"""The linear spaces as models ask them: how they are learned in, and what they tell of rows."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from sparsemargin._engine.first_order.linear_loop import JointLoop, LinearLoop
+from sparsemargin._engine.first_order.spaces import JointState, LinearState
+from sparsemargin._engine.first_order.trials import Hypothesis, set_thresholds
+from sparsemargin._engine.fitting.task import norm
+from sparsemargin._engine.fitting.threads import run_together, threads_worth
+from sparsemargin._engine.hypotheses.replay import LinearReplay
+from sparsemargin._engine.hypotheses.replayed import Replayed, points_of
+from sparsemargin._engine.rows.csr import row_norms
+
+# Outputs that stay in a near cache until they have been looked at.
+_OUTPUTS_PER_PART = 1 << 17
+
+
+class LinearOutputs:
+    """Outputs of the last or averaged hypothesis for the rows at hand.
+
+    Parameters
+    ----------
+    space : LinearState
+    rows : Csr
+        Checked.
+    """
+
+    def __init__(self, space, rows):
+        self.space, self.rows = space, rows
+        self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
+
+    def part(self, start, stop):
+        """Those of the rows from start to before stop, shape (n_rows, n_labels)."""
+        out = np.empty((stop - start, self.space.n_labels))
+        self.hypothesis.fill(out, self.rows, start, stop)
+        return out
+
+    def all(self, n_threads):
+        """Those of all rows."""
+        n_rows = self.rows.n_rows
+        out = np.empty((n_rows, self.space.n_labels))
+        n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_labels)
+        cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
+        calls = [
+            partial(self.hypothesis.fill, out[a:b], self.rows, a, b) for a, b in pairwise(cuts)
+        ]
+        run_together(calls, n_threads)
+        return out
+
+
+class LinearSpace(Replayed, LinearState):
+    """Vectors of weights, feature by feature; made as `LinearState` is."""
+
+    takes_many_labels = True
+
+    loop_type = LinearLoop
+
+    @contextmanager
+    def loop(self, task, rule=None, *, skips=False):
+        """Rows have their soft-margin coordinates meanwhile."""
+        self.resume(task.max_corrections)
+        set_thresholds(self, rule)
+        self.open_rows(len(task.codes), task.row_state, rule.keeps_multipliers)
+        try:
+            yield self.loop_type(self, rule, task)
+        finally:
+            task.row_state = self.close_rows()
+
+    def opened_outputs(self, rows):
+        """What gives the outputs of checked rows, part by part or all."""
+        return LinearOutputs(self, rows)
+
+    def outputs(self, rows, n_threads):
+        return self.opened_outputs(rows).all(n_threads)
+
+    def outputs_in_parts(self, hypothesis, rows, seed, n_threads):
+        if hypothesis in ("vote", "random"):
+            return super().outputs_in_parts(hypothesis, rows, seed, n_threads)
+        return self.opened_outputs(rows).part, max(1, _OUTPUTS_PER_PART // self.n_labels)
+
+    def replays(self, rows, n_threads, n_points):
+        X, exponents = points_of(rows, self.bias)
+        for start in range(0, X.shape[0], n_points):
+            some = slice(start, min(start + n_points, X.shape[0]))
+            part = X[some]
+            which = np.arange(some.start, some.stop)
+            yield which, part, exponents[some], partial(LinearReplay, self, part)
+
+    def largest_norm(self, rows, weights):
+        norms = row_norms(rows, self.p, self.bias, self.slack)
+        return float(norms.max() if weights is None else norms[weights > 0].max())
+
+
+class JointSpace(LinearSpace, JointState):
+    """The vectors of a joint machine, which are one; made as `JointState` is."""
+
+    takes_many_labels = False
+
+    loop_type = JointLoop
+
+    @property
+    def stretch(self):
+        """The p-norm of an instance over that of its row, which it has in one place and, negated,
+        in another."""
+        return 2.0 ** (1.0 / self.p)
+
+    def opened_outputs(self, rows):
+        return LinearOutputs(self.side_by_side(), rows)
+
+    def norms(self, n_threads):
+        weights = self.weights()
+        return np.full(len(weights), norm(weights.ravel(), self.p / (self.p - 1.0)))
+
+    def row_lengths(self, rows):
+        return super().row_lengths(rows) * self.stretch
+
+    def largest_norm(self, rows, weights):
+        return super().largest_norm(rows, weights) * self.stretch

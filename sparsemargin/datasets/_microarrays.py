@@ -1,0 +1,348 @@
+"""Tables of microarrays: one loader, told by the registry what the columns of a file are."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from io import StringIO
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured
+from numpy.typing import NDArray
+from scipy.io.arff import loadarff
+from sklearn.utils import Bunch
+
+from sparsemargin._checks import check_choice, check_flag
+
+from .docs import LOADER, shares
+from .files import (
+    DataFile,
+    DataHome,
+    DataSet,
+    LocalFile,
+    data_sets,
+    find_file,
+    folders_of,
+    read_files,
+)
+
+BreastSource = Literal["auto", "gruvberger2001", "west2001"]
+LeukemiaSubset = Literal["train", "test", "all"]
+LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", "classes"]
+Missing = Literal["zero", "mean", "nan"]
+Loaded: TypeAlias = Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]
+
+# The registry describes files by their sha256; of this one no copy was found to take it from.
+_GRUVBERGER = DataFile(
+    name="breast_er_gruvberger2001.csv",
+    shape=[58, 3389],
+    publisher="Gruvberger et al., Cancer Research 61 (2001)",
+    source="the user's own copy",
+    licence="not known",
+    bytes=0,
+    sha256="",
+)
+# Which samples are positive: those that have one of the words in the column.
+_POSITIVE = {
+    "malignant_66": ("malignant_66", ["1"]),
+    "malignant_62": ("in_62_subset", ["1"]),
+    "malignant_72": ("class9", ["DLBCL", "FL", "CLL", "TCL"]),
+    "acl": ("figure1_label", ["ACL"]),
+}
+
+# -- the loader ----------------------------------------------------------------------------------
+
+
+class _Table(NamedTuple):
+    """A file's samples: the columns that the registry names, as words, and the features."""
+
+    dataset: DataSet
+    file: LocalFile
+    columns: dict[str, NDArray[np.str_]]
+    values: NDArray[np.float64]
+    features: list[str]
+
+    def signs(self, column: str, words: Sequence[str]) -> NDArray[np.int64]:
+        """-1 where the column has the first of two words, +1 where it has the second."""
+        unknown = set(self.columns[column].tolist()) - set(words)
+        if unknown:
+            expected = " and ".join(map(repr, words))
+            found = ", ".join(map(repr, sorted(unknown)))
+            raise ValueError(f"{self.file.path}: expected classes {expected}, found {found}")
+        return np.where(self.columns[column] == words[1], np.int64(1), np.int64(-1))
+
+    def samples(self, return_X_y: bool, chosen: slice | NDArray = np.s_[:], **more: str) -> Loaded:
+        """What a loader returns of the samples chosen, labelled by the column "class"."""
+        X, y = self.values[chosen], self.signs("class", self.dataset.classes)[chosen]
+        if return_X_y:
+            return X, y
+        named = {"feature_names": self.features} if self.features else {}
+        return self.dataset.bunch(X, y, self.dataset.target_names, **named, **more)
+
+
+def _read(name: str, data_home: DataHome) -> _Table:
+    """Read the comma-separated file of a data set, its last one, as its row says."""
+    dataset = data_sets()[name]
+    return _parse(dataset, read_files(name, data_home)[-1])
+
+
+def _parse(dataset: DataSet, file: LocalFile) -> _Table:
+    """Read cells; a ValueError tells where they are not as the row says.
+
+    One of the row's columns stands for all features, "values".
+    """
+    n_rows, n_features = [*file.file.shape, 0][:2]
+    named = [column for column in dataset.columns if column != "values"]
+    width = len(named) + n_features
+    rows = list(csv.reader(file.lines()))
+    for number, row in enumerate(rows, 1):
+        if len(row) != width:
+            raise ValueError(
+                f"{file.path}, line {number}: expected {width} columns, found {len(row)}"
+            )
+    first = dataset.columns.index("values") if n_features else width
+    features = slice(first, first + n_features)
+    names = rows.pop(0)[features] if dataset.header else []
+    if len(rows) != n_rows:
+        raise ValueError(f"{file.path} holds {len(rows)} rows instead of {n_rows}")
+    try:
+        values = np.array([row[features] for row in rows], dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(f"{file.path}: {error}") from error
+    if not np.isfinite(values).all():
+        raise ValueError(f"{file.path} holds numbers that are not finite")
+    words = [row[:first] + row[first + n_features :] for row in rows]
+    columns = zip(named, np.char.strip(np.array(words)).T, strict=True)
+    return _Table(dataset, file, dict(columns), values, names)
+
+
+# -- the data sets -------------------------------------------------------------------------------
+
+
+@shares(**LOADER)
+def load_colon(*, return_X_y: bool = False, data_home: DataHome = None) -> Loaded:
+    """Colon microarrays (Alon et al. 1999): 40 tumours and 22 normal tissues, 2000 genes.
+
+    The values are the study's intensities (positive, not logarithms) of the 2000 genes with the
+    highest minimal intensity; the genes are numbered, not named. Samples come in the study's
+    order. Who the patients are is not told: a tumour and the normal tissue of the same one may
+    come to lie on both sides of a split. Tumours are labelled +1, normal tissues -1.
+
+    No address serves the file: the published numbers in another form. Licence: none stated.
+
+    Parameters
+    ----------
+    $parameters
+
+    $returns
+    $raises
+
+    References
+    ----------
+    U. Alon et al. (1999). Broad patterns of gene expression revealed by clustering analysis of
+    tumor and normal colon tissues probed by oligonucleotide arrays. PNAS 96, 6745-6750.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import load_colon
+    >>> X, y = load_colon(return_X_y=True)
+    >>> X.shape, int((y == 1).sum())
+    ((62, 2000), 40)
+    """
+    return_X_y = check_flag("return_X_y", return_X_y)
+    return _read("colon", data_home).samples(return_X_y)
+
+
+@shares(**LOADER)
+def load_leukemia(
+    subset: LeukemiaSubset = "all", *, return_X_y: bool = False, data_home: DataHome = None
+) -> Loaded:
+    """Leukaemia microarrays (Golub et al. 1999): 47 ALL and 25 AML samples, 7129 probes.
+
+    The values are average differences as published: integers, many of them negative, neither
+    thresholded nor logarithms. The 7129 probes include the controls of the array (names that
+    begin with AFFX). AML is labelled +1, ALL -1.
+
+    No address serves the file: the published numbers in another form. Licence: none stated.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}, default="all"
+        ``"train"``: the study's 38 initial samples (27 ALL, 11 AML); ``"test"``: its 34
+        independent ones (20 ALL, 14 AML), from other laboratories in part; ``"all"``: the 72.
+        Always by sample number.
+    $parameters
+
+    $returns
+    $raises
+
+    References
+    ----------
+    T. R. Golub et al. (1999). Molecular classification of cancer: class discovery and class
+    prediction by gene expression monitoring. Science 286, 531-537.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import load_leukemia
+    >>> X, y = load_leukemia("train", return_X_y=True)
+    >>> X.shape, int((y == 1).sum())
+    ((38, 7129), 11)
+    """
+    check_choice("subset", subset, get_args(LeukemiaSubset))
+    return_X_y = check_flag("return_X_y", return_X_y)
+    table = _read("leukemia", data_home)
+    training = table.signs("split", ["test", "train"]) == 1
+    chosen = {"train": training, "test": ~training, "all": np.s_[:]}[subset]
+    return table.samples(return_X_y, chosen)
+
+
+@shares(**LOADER)
+def load_breast_er(
+    source: BreastSource = "auto", *, return_X_y: bool = False, data_home: DataHome = None
+) -> Loaded:
+    """Breast tumours by estrogen receptor (ER) status, from one of two studies.
+
+    The "Breast" data of the Higher-order Perceptron paper are those of Gruvberger et al. (2001),
+    58 samples of 3389 genes, of which no public copy was found. West et al. (2001) stand in for
+    them: the same question about other tumours on other arrays, so that the paper's figures
+    cannot be expected to come out.
+
+    ``"west2001"``, breast_er_west2001.csv.gz: 49 samples of 7129 probes without names. The values
+    are signed and heavy-tailed, as published: scale them for methods that mind. That class 1 is
+    ER+ (25 samples, against 24) was concluded from the counts, the study's design and the probe
+    that separates the classes best; the file does not say it. ER+ is labelled +1, ER- -1. Licence:
+    none stated.
+
+    ``"gruvberger2001"``, breast_er_gruvberger2001.csv, if you have it: a text of 58 lines without
+    a header, each of 3389 numbers and then the class, 1 for ER+ and 0 for ER-, separated by
+    commas, no value missing. Only this layout is checked.
+
+    Parameters
+    ----------
+    source : {"auto", "gruvberger2001", "west2001"}, default="auto"
+        Which of the two; ``"auto"``: the paper's if it is found in one of the folders, else
+        West's. ``source`` of the Bunch tells which it was.
+    $parameters
+
+    $returns
+    $raises
+
+    References
+    ----------
+    M. West et al. (2001). Predicting the clinical status of human breast cancer by using gene
+    expression profiles. PNAS 98, 11462-11467.
+    S. Gruvberger et al. (2001). Estrogen receptor status in breast cancer is associated with
+    remarkably distinct gene expression patterns. Cancer Research 61, 5979-5984.
+    C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
+    section 4, Task 1.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import load_breast_er
+    >>> X, y = load_breast_er("west2001", return_X_y=True)
+    >>> X.shape, int((y == 1).sum())
+    ((49, 7129), 25)
+    """
+    check_choice("source", source, get_args(BreastSource))
+    return_X_y = check_flag("return_X_y", return_X_y)
+    own = find_file([_GRUVBERGER.name], folders_of(data_home).values())
+    if source == "west2001" or (source == "auto" and own is None):
+        return _read("breast_er", data_home).samples(return_X_y, source="west2001")
+    if own is None:
+        raise FileNotFoundError(
+            f"{_GRUVBERGER.name} is neither in data_home nor in the folder SPARSEMARGIN_DATA nor "
+            "in the cache. No public copy is known: write your own in the layout that the "
+            "docstring of load_breast_er gives, or take source='west2001'"
+        )
+    dataset = replace(
+        data_sets()["breast_er"],
+        title="Breast tumours by estrogen receptor status, 58 cDNA arrays of 3389 genes "
+        "(Gruvberger 2001), from the user's own copy: layout checked, content not",
+        citation="Gruvberger et al., Estrogen receptor status in breast cancer is associated with "
+        "remarkably distinct gene expression patterns, Cancer Research 61 (2001) 5979-5984",
+        files=(_GRUVBERGER,),
+    )
+    try:
+        table = _parse(dataset, LocalFile(_GRUVBERGER, own, own.read_bytes()))
+        return table.samples(return_X_y, source="gruvberger2001")
+    except ValueError as error:
+        raise ValueError(f"{error}; the docstring of load_breast_er gives the layout") from None
+
+
+@shares(**LOADER)
+def load_lymphoma(
+    labels: LymphomaLabels = "malignant_66",
+    *,
+    missing: Missing = "zero",
+    return_X_y: bool = False,
+    data_home: DataHome = None,
+) -> Loaded:
+    """Lymphoma microarrays (Alizadeh et al. 2000): 96 samples, log-ratios of 4026 genes.
+
+    The samples come in the order of the study's figure 1, neighbours being alike; the values have
+    two decimals; 19,667 of them (5.09 %) are missing. The samples are of nine classes: diffuse
+    large B-cell lymphoma (DLBCL, 46), follicular lymphoma (FL, 9), chronic lymphocytic leukaemia
+    (CLL, 11), transformed cell lines (TCL, 6), and, normal, activated blood B cells (ABB, 10),
+    resting blood B cells (RBB, 4), germinal centre B cells (GCB, 2), lymph node or tonsil (NIL,
+    2), resting and activated T cells (RAT, 6).
+
+    The task of the Higher-order Perceptron paper, cancerous against normal tissues, does not say
+    where cell lines belong, nor four samples of DLBCL that the usual subset of 62 leaves out:
+    `labels` chooses.
+
+    No address serves the files as they are needed. Licence: none stated (published research data).
+
+    Parameters
+    ----------
+    labels : str, default="malignant_66"
+        Which samples are positive, or what the classes are:
+
+        - ``"malignant_66"``: DLBCL, FL and CLL, the patients' tumours, against the 30 others;
+        - ``"malignant_62"``: 42 DLBCL, 9 FL and 11 CLL, the subset of many later studies,
+          against the 34 others, so that four tumours count as normal;
+        - ``"malignant_72"``: DLBCL, FL, CLL and TCL, against the 24 normal samples;
+        - ``"acl"``: the 23 DLBCL that resemble activated B cells, as figure 1 marks them, against
+          the 73 others;
+        - ``"classes"``: the nine classes, 0 to 8 in the order of ``target_names``.
+    missing : {"zero", "mean", "nan"}, default="zero"
+        What stands for a missing value: 0, the log-ratio of no difference; the mean of its gene
+        over all 96 samples, which a later test part thus has a share in; or NaN, for an imputer
+        of your own (`sklearn.impute`).
+    $parameters
+
+    $returns
+    $raises
+
+    References
+    ----------
+    A. A. Alizadeh et al. (2000). Distinct types of diffuse large B-cell lymphoma identified by
+    gene expression profiling. Nature 403, 503-511.
+    C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
+    section 4, Task 1.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import load_lymphoma
+    >>> X, y = load_lymphoma(return_X_y=True)
+    >>> X.shape, int((y == 1).sum())
+    ((96, 4026), 66)
+    """
+    check_choice("labels", labels, get_args(LymphomaLabels))
+    check_choice("missing", missing, get_args(Missing))
+    return_X_y = check_flag("return_X_y", return_X_y)
+    log_ratios, _ = read_files("lymphoma", data_home)
+    samples, attributes = loadarff(StringIO("\n".join(log_ratios.lines())))
+    genes = attributes.names()[:-1]
+    X = structured_to_unstructured(samples[genes], dtype=np.float64)
+    if missing != "nan":
+        X = np.where(np.isnan(X), 0.0 if missing == "zero" else np.nanmean(X, axis=0), X)
+    table = _read("lymphoma", data_home)
+    if labels == "classes":
+        names, y = np.unique(table.columns["class9"], return_inverse=True)
+    else:
+        column, words = _POSITIVE[labels]
+        y = np.where(np.isin(table.columns[column], words), np.int64(1), np.int64(-1))
+        names = np.array(["nonACL", "ACL"] if labels == "acl" else table.dataset.target_names)
+    if return_X_y:
+        return X, y
+    return table.dataset.bunch(X, y, names, feature_names=genes)

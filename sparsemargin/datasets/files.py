@@ -1,0 +1,283 @@
+"""The public data sets that registry.toml describes, and the copies of their files found here."""
+
+import bz2
+import gzip
+import hashlib
+import os
+import shlex
+import sys
+import tomllib
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files as resource_files
+from itertools import product
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.utils import Bunch
+
+DATA_VARIABLE = "SPARSEMARGIN_DATA"
+
+DataHome: TypeAlias = str | os.PathLike[str] | None
+
+_UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
+_GZIP_MAGIC = b"\x1f\x8b"
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set; registry.toml explains the fields."""
+
+    name: str
+    shape: list[int]
+    publisher: str
+    source: str
+    licence: str
+    bytes: int
+    sha256: str
+    url: str | None = None
+    obtain: str | None = None
+    numbers_sha256: str | None = None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is the packed bytes that are registered, not what is inside."""
+        return self.name.endswith(tuple(_UNPACK))
+
+    @property
+    def copy_names(self) -> tuple[str, ...]:
+        """The names that copies may have: the one that the address serves goes first."""
+        if self.is_packed:
+            return (self.name,)
+        served = self.name if self.url is None else PurePosixPath(self.url).name
+        return tuple(dict.fromkeys([served, self.name, f"{self.name}.gz"]))
+
+    @property
+    def by_hand(self) -> str:
+        """How to get a file that no address serves."""
+        return f"{self.name} was taken from {self.source}; {self.obtain}"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What one loader reads, its files in the order the loader takes them; see registry.toml."""
+
+    name: str
+    title: str
+    citation: str
+    files: tuple[DataFile, ...]
+    columns: tuple[str, ...] = ()
+    header: bool = True
+    classes: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+
+    @property
+    def licence(self) -> str:
+        """The licences of the files, each once."""
+        return "; ".join(dict.fromkeys(file.licence for file in self.files))
+
+    def bunch(self, data: Any, target: Any, target_names: Iterable[str], **more: Any) -> Bunch:
+        """What its loader returns, with a ``DESCR`` of the data, their publishers and terms."""
+        publishers = "; ".join(dict.fromkeys(file.publisher for file in self.files))
+        description = (
+            f"{self.title}\n\nFiles: {', '.join(file.name for file in self.files)}\n"
+            f"Publisher: {publishers}\nLicence: {self.licence}\nCite: {self.citation}"
+        )
+        names = np.array(list(target_names))
+        return Bunch(
+            **{"data": data, "target": target, "frame": None, "target_names": names},
+            **{"DESCR": description, **more},
+        )
+
+
+@cache
+def data_sets() -> dict[str, DataSet]:
+    """The data sets by name, in the registry's order."""
+    text = resource_files(__package__).joinpath("registry.toml").read_text(encoding="utf-8")
+    registry = tomllib.loads(text)
+    known = [field.name for field in fields(DataFile)]
+    files = {
+        entry["name"]: DataFile(**{key: entry[key] for key in known if key in entry})
+        for entry in registry["file"]
+    }
+    return {
+        name: DataSet(**{**row, "name": name, "files": tuple(files[file] for file in row["files"])})
+        for name, row in registry["dataset"].items()
+    }
+
+
+# -- copies --------------------------------------------------------------------------------------
+
+
+class WrongCopy(ValueError):
+    """A copy is not the registered file; the message tells how it differs."""
+
+
+class LocalFile(NamedTuple):
+    """A registered file as found here, its content checked."""
+
+    file: DataFile
+    path: Path
+    content: bytes
+
+    def unpacked(self) -> bytes:
+        """The content, decompressed where the registered name ends in .gz or .bz2."""
+        unpack = _UNPACK.get(Path(self.file.name).suffix)
+        return self.content if unpack is None else unpack(self.content)
+
+    def lines(self) -> list[str]:
+        """The lines of a text file, without their ends."""
+        return self.unpacked().decode("ascii", errors="backslashreplace").splitlines()
+
+
+def read_copy(file: DataFile, path: Path) -> LocalFile:
+    """Read a copy and check it.
+
+    Raises
+    ------
+    WrongCopy
+        If it is not the registered file. Of a copy that is packed where the registered file is
+        not, only what is inside counts.
+    """
+    content = path.read_bytes()
+    # Some servers have a packed file unpacked on arrival, so its name does not tell.
+    if content.startswith(_GZIP_MAGIC) and not file.is_packed:
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise WrongCopy(f"it cannot be unpacked ({error})") from error
+    if file.numbers_sha256 is not None:
+        _check_sha256("the sha256 of its numbers", _numbers(content), file.numbers_sha256)
+    elif len(content) != file.bytes:
+        raise WrongCopy(f"it has {len(content):,} bytes instead of {file.bytes:,}")
+    else:
+        _check_sha256("its sha256", content, file.sha256)
+    return LocalFile(file, path, content)
+
+
+def _check_sha256(what: str, content: bytes, registered: str) -> None:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != registered:
+        raise WrongCopy(f"{what} is {sha256} instead of {registered}")
+
+
+def _numbers(content: bytes) -> bytes:
+    try:
+        numbers = np.array(content.split(), dtype=np.float64)
+    except ValueError as error:
+        raise WrongCopy(f"it does not hold numbers alone ({error})") from error
+    # Adding 0 makes -0.0, another way to write it, 0.0.
+    return (numbers + 0).astype("<f8").tobytes()
+
+
+# -- where they are looked for -------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """The folder that downloads go to: what `pooch.os_cache` names, known without pooch."""
+    base = os.environ.get("XDG_CACHE_HOME", "").strip()
+    if not os.path.isabs(base):
+        base = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(base).expanduser() / "sparsemargin"
+
+
+def check_data_home(data_home: DataHome) -> Path | None:
+    """Return `data_home` as a path, or raise a ValueError where it is no folder."""
+    if data_home is None:
+        return None
+    if not isinstance(data_home, str | os.PathLike) or not Path(data_home).expanduser().is_dir():
+        raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
+    return Path(data_home).expanduser()
+
+
+def find_file(names: Iterable[str], folders: Iterable[Path | None]) -> Path | None:
+    """The first file of one of the names in the folders."""
+    paths = (folder / name for folder, name in product(folders, names) if folder is not None)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def folders_of(data_home: DataHome) -> dict[str, Path | None]:
+    """The folders to look in, in order, by how each came to be one."""
+    named = os.environ.get(DATA_VARIABLE)
+    # A mistyped folder must not lead to other copies than those asked for.
+    first = check_data_home(data_home)
+    return {
+        **({} if first is None else {"data_home": first}),
+        DATA_VARIABLE: Path(named).expanduser() if named else None,
+        "cache": cache_folder(),
+    }
+
+
+def find_files(
+    name: str, data_home: DataHome = None, wanted: slice = slice(None)
+) -> list[tuple[DataFile, Path]]:
+    """Find the files of a data set without reading them: as `read_files`, which checks them too.
+
+    Raises
+    ------
+    ValueError
+        If `data_home` is no folder.
+    FileNotFoundError
+        If a file is in none of the folders.
+    """
+    dataset, folders = data_sets()[name], folders_of(data_home)
+    found = [(f, find_file(f.copy_names, folders.values())) for f in dataset.files[wanted]]
+    missing = [file for file, path in found if path is None]
+    if missing:
+        names = ", ".join(file.copy_names[0] for file in missing)
+        looked = "".join(f"\n  {origin}: {_told(folder)}" for origin, folder in folders.items())
+        raise FileNotFoundError(
+            f"{names} not found. Looked in{looked}\n"
+            f"Name the folder that holds the files, or get them {_remedy(dataset, missing)}"
+        )
+    return [(file, path) for file, path in found if path is not None]
+
+
+def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> list[LocalFile]:
+    """Find the files of a data set, check them, and return them in registered order.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    data_home : str, path or None
+        The folder to look in first; then come the one the variable SPARSEMARGIN_DATA names, and
+        the cache.
+    wanted : slice, default: all
+        Which of the set's files.
+
+    Raises
+    ------
+    ValueError
+        If `data_home` is no folder, or a file found is not the registered one.
+    FileNotFoundError
+        If a file is in none of the folders.
+    """
+    files = []
+    for file, path in find_files(name, data_home, wanted):
+        try:
+            files.append(read_copy(file, path))
+        except WrongCopy as flaw:
+            remedy = _remedy(data_sets()[name], [file], f" --to {shlex.quote(str(path.parent))}")
+            raise ValueError(
+                f"{path} is not the registered file: {flaw}. Replace it {remedy}"
+            ) from None
+    return files
+
+
+def _told(folder: Path | None) -> str:
+    if folder is None:
+        return "not set"
+    return str(folder) if folder.is_dir() else f"{folder} (no such folder)"
+
+
+def _remedy(dataset: DataSet, files: list[DataFile], options: str = "") -> str:
+    by_hand = [file.by_hand for file in files if file.url is None]
+    if by_hand:
+        return "\n  ".join(["by hand, no address serves these very bytes:", *by_hand])
+    return f"with: python -m sparsemargin.datasets download {dataset.name}{options}"

@@ -1,0 +1,654 @@
+"""Labels and the classes they stand for: of rows that have one each, and of rows that have any
+number.
+
+Labels come as arrays and lists, or from text as ids in a `LabelTable`. Nothing here needs
+scikit-learn.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from math import isnan, nan
+from typing import Any, Literal, NoReturn, Self, get_args
+
+import numpy as np
+
+from sparsemargin._checks import check_count
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin.io.shown import shown
+
+#: What labels of rows that may have several came as, and predictions are given back as.
+Form = Literal["dense", "sparse", "lists"]
+FORMS = get_args(Form)
+
+# Outputs that are held at once.
+_OUTPUTS_PER_PART = 1 << 21
+
+# Whole numbers beyond are written with an exponent.
+_LARGEST_IN_FULL = 1e16
+
+# Integer labels are looked up in a table where they span no more than this.
+_WIDEST_TABLE = 1 << 20
+
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+_NUMBERS = (int, float, np.number, np.bool_)
+_ONE_TYPE = "Give labels of one type, numbers or text."
+_NO_NEW_CLASS = (
+    "Leave such rows out, or fit anew with all classes, which partial_fit needs in its first call."
+)
+
+
+# ------------------------------------------------------------------------------ labels in text
+
+
+def first_labels(labels: Sequence[Any], most: int = 10) -> str:
+    """The first of the labels, for an error to tell what there are."""
+    return ", ".join(shown(str(label)) for label in labels[:most]) + ", ..." * (len(labels) > most)
+
+
+def number_of(label: Any) -> float:
+    """What a label is as a number; NaN for words, among them what only Python takes for a number.
+
+    Examples
+    --------
+    >>> number_of("+1e0"), number_of(" 1"), number_of("\uff11")
+    (1.0, nan, nan)
+    """
+    if isinstance(label, str) and not (label.isascii() and label.strip() == label):
+        return nan
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return nan
+
+
+def label_text(label: Any) -> str:
+    """A class as text has it: whole numbers without a point, words as they are.
+
+    Examples
+    --------
+    >>> label_text(-1.0), label_text(0.5), label_text("spam")
+    ('-1', '0.5', 'spam')
+    """
+    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
+        return str(int(label))
+    return str(label)
+
+
+def _key(label: Any, number: float | None = None) -> float | str:
+    """What labels are told apart by: the number, or the word."""
+    number = number_of(label) if number is None else number
+    return str(label) if isnan(number) else number
+
+
+class LabelTable:
+    """All labels met so far, numbered in the order of their first rows.
+
+    Labels that are the same number, such as 1 and +1, are one label.
+
+    Attributes
+    ----------
+    texts : list of str
+        As first written.
+    numbers : list of float
+        NaN for words.
+    """
+
+    def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
+        self.texts: list[str] = []
+        self.numbers: list[float] = []
+        self._ids: dict[float | str, int] = {}
+        self._ids_by_scanner: dict[int, np.ndarray] = {}
+        self.take(texts, numbers)
+
+    @classmethod
+    def of_classes(cls, classes: np.ndarray) -> LabelTable:
+        """The classes, each one's id being its place; True and False are 1 and 0 as well.
+
+        Raises
+        ------
+        ValueError
+            If files can't tell two of them apart.
+        """
+        labels, table = classes.tolist(), cls()
+        texts = [label_text(label) for label in labels]
+        ids = table.take(texts, map(number_of, labels))
+        same = np.flatnonzero(ids != np.arange(len(ids)))
+        if len(same):
+            raise ValueError(
+                f"The classes {labels[ids[same[0]]]!r} and {labels[same[0]]!r} are equal as "
+                "numbers, by which labels in files are told apart. Rename one of them."
+            )
+        if classes.dtype.kind == "b":
+            table._ids.update(zip(texts, ids.tolist(), strict=True))
+        return table
+
+    def take(self, texts: Any, numbers: Any) -> np.ndarray:
+        """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
+        ids = np.empty(len(texts), dtype=np.int32)
+        for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
+            ids[i] = self._ids.setdefault(_key(text, number), len(self.texts))
+            if ids[i] == len(self.texts):
+                self.texts.append(text)
+                self.numbers.append(number)
+        return ids
+
+    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
+        """The table's ids of what a scanner, whose own numbering goes on, has numbered so."""
+        known = self._ids_by_scanner.get(id(scanner), np.empty(0, dtype=np.int32))
+        if len(labels) and labels.max() >= len(known):
+            new = self.take(*scanner.labels_from(len(known)))
+            known = self._ids_by_scanner[id(scanner)] = np.concatenate([known, new])
+        return known[labels]
+
+    def values(self) -> np.ndarray:
+        """The labels: float64 where all are numbers, as `load_svmlight` gives them, else str."""
+        return np.array(self.texts if any(map(isnan, self.numbers)) else self.numbers)
+
+    def short_texts(self, start: int = 0) -> list[str]:
+        """The labels from id `start` on, numbers as `label_text` has them."""
+        given = zip(self.texts[start:], self.numbers[start:], strict=True)
+        return [text if isnan(number) else label_text(number) for text, number in given]
+
+    def find(self, label: Any) -> int:
+        """The id of a label given as a number or as text; -1: not met so far."""
+        return self._ids.get(_key(label), -1)
+
+
+class UnknownLabelError(Exception):
+    """A row, of those at hand, has a label that is none of the classes."""
+
+    def __init__(self, row: int, label: str) -> None:
+        super().__init__(row, label)
+        self.row, self.label = row, label
+
+
+# ----------------------------------------------------------------------------- one class a row
+
+
+class LabelEncoder:
+    """Tells the class of each row, as its place among the classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,), optional
+        Sorted; or `fit_transform` finds them.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    positive : str, number or None
+        A label of text that is told from all others, by classes 1 and -1.
+    """
+
+    positive: Any = None
+
+    def __init__(self, classes: Any = ()) -> None:
+        self.classes = np.asarray(classes)
+        # Of text: classes by what labels are told apart by, that of all others, and those of the
+        # ids of one table.
+        self._codes: dict[float | str, int] = {}
+        self._others = -1
+        self._of_ids = np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def of_text(cls, classes: np.ndarray) -> Self:
+        """One for labels of text.
+
+        Raises
+        ------
+        ValueError
+            If files can't tell two of the classes apart.
+        """
+        encoder = cls(classes)
+        encoder._codes = LabelTable.of_classes(classes)._ids
+        return encoder
+
+    @classmethod
+    def of_positive(cls, positive: Any) -> LabelEncoder:
+        """One for text that tells rows with this label, perhaps among others, from the rest."""
+        encoder = LabelEncoder([-1.0, 1.0])
+        encoder.positive, encoder._codes, encoder._others = positive, {_key(positive): 1}, 0
+        return encoder
+
+    def fit_transform(self, y: Any) -> Any:
+        """Find the sorted classes of y, and the place of each row's among them, int64."""
+        if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
+            low = y.min()
+            shifted = y.astype(np.int64) - low.astype(np.int64)
+            present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
+            present[shifted] = True
+            # In the labels' own type, in which the sums wrap back to labels of y.
+            self.classes = low + np.flatnonzero(present).astype(y.dtype)
+            return (np.cumsum(present) - 1)[shifted]
+        self.classes, codes = np.unique(y, return_inverse=True)
+        return codes.astype(np.int64, copy=False)
+
+    def transform(self, y: Any) -> Any:
+        """The place of each row's class, int64.
+
+        Raises
+        ------
+        ValueError
+            Names the first label that is none of the classes, and its row.
+        """
+        places = np.searchsorted(self.classes, y)
+        places[places == len(self.classes)] = 0
+        unknown = self.classes[places] != y
+        if unknown.any():
+            row = int(np.flatnonzero(unknown)[0])
+            raise ValueError(
+                f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's "
+                f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
+            )
+        return places.astype(np.int64, copy=False)
+
+    def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
+        """The classes of rows of text.
+
+        Parameters
+        ----------
+        table : LabelTable
+            Always the same.
+        ids : ndarray of int
+            Of each row's label, or, with `start`, of the labels of all rows.
+        start : ndarray of shape (n_rows + 1,), or None
+            Where the labels of each row begin.
+
+        Raises
+        ------
+        UnknownLabelError
+        """
+        codes = self._codes_of_ids(table, ids, start)
+        if start is None:
+            return codes
+        hits: np.ndarray = np.zeros(len(start) - 1, dtype=np.int64)
+        hits[np.searchsorted(start, np.flatnonzero(codes), side="right") - 1] = 1
+        return hits
+
+    def _codes_of_ids(
+        self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
+    ) -> np.ndarray:
+        known = len(self._of_ids)
+        keys = map(_key, table.texts[known:], table.numbers[known:])
+        new = np.array([self._codes.get(key, self._others) for key in keys], dtype=np.int64)
+        self._of_ids = np.append(self._of_ids, new)
+        codes = self._of_ids[ids]
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            at = int(unknown[0])
+            row = at if start is None else int(np.searchsorted(start, at, side="right")) - 1
+            raise UnknownLabelError(row, table.texts[ids[at]])
+        return codes
+
+
+# ------------------------------------------------------------------------------- any number of them
+
+
+@dataclass(frozen=True)
+class MultilabelTargets:
+    """Labels of rows that may have several, as they are given.
+
+    Attributes
+    ----------
+    form : {"dense", "sparse", "lists"}
+        Whether they are an indicator, of either kind, or lists.
+    shape : tuple of int
+        The first is the number of rows; the second, of an indicator, that of labels.
+    given : Positives or sequence
+        Those of an indicator, or the lists.
+    """
+
+    form: Form
+    shape: tuple[int, ...]
+    given: Any
+
+    @property
+    def columns(self) -> np.ndarray | None:
+        """The labels of an indicator; None for lists."""
+        return None if self.form == "lists" else np.arange(self.shape[1])
+
+
+class MultilabelEncoder(LabelEncoder):
+    """Tells the labels of each row, as their places among the classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,), optional
+        Sorted; or `fit_transform` finds them.
+    form : {"dense", "sparse", "lists"}, default="lists"
+        In which `inverse_transform` gives labels back.
+    """
+
+    def __init__(self, classes: Any = (), form: Form = "lists") -> None:
+        super().__init__(classes)
+        self.form = form
+
+    def fit_transform(self, y: MultilabelTargets) -> Positives:
+        """Find all labels there are, sorted, and the places of each row's among them.
+
+        Raises
+        ------
+        ValueError
+            If lists have no label, or labels of several types.
+        """
+        self.form = y.form
+        self.classes = _sorted_labels(y.given) if y.columns is None else y.columns
+        return self.transform(y)
+
+    def transform(self, y: MultilabelTargets) -> Positives:
+        """The places of each row's labels.
+
+        Raises
+        ------
+        ValueError
+            Names the first label that is none of the classes, and its row; or if an indicator has
+            another number of labels.
+        """
+        places = self._places(y)
+        if y.form == "lists" and -1 in places.labels:
+            row = int(np.searchsorted(places.starts, places.labels.argmin(), side="right")) - 1
+            known = set(self.classes.tolist())
+            label = next(label for label in y.given[row] if label not in known)
+            raise ValueError(
+                f"y[{row}] has the label {label!r}, which is not among the model's "
+                f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
+            )
+        return places
+
+    def transform_ids(
+        self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
+    ) -> Positives:
+        assert start is not None
+        return label_sets(self._codes_of_ids(table, ids, start), start, len(self.classes))
+
+    def inverse_transform(self, labels: Positives) -> Any:
+        """The labels of rows in the encoder's form: an indicator, or a list of tuples."""
+        n_rows = len(labels.starts) - 1
+        if self.form == "lists":
+            names = self.classes[labels.labels].tolist()
+            return [tuple(names[start:end]) for start, end in pairwise(labels.starts.tolist())]
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(labels.labels), dtype=np.int64)
+        shape = (n_rows, len(self.classes))
+        matrix = csr_matrix((ones, labels.labels, labels.starts), shape=shape)
+        return matrix if self.form == "sparse" else matrix.toarray()
+
+    def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
+        """Whether each row has the very labels that it was told to have, shape (n_rows,)."""
+        own, n_rows, step = self._places(y), len(told.starts) - 1, len(self.classes) + 1
+        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (own, told))
+        # One that is none of the classes is told of no row.
+        both = np.isin(rows * step + own.labels % step, told_rows * step + told.labels)
+        n_both = np.bincount(rows[both], minlength=n_rows)
+        return (n_both == np.diff(own.starts)) & (n_both == np.diff(told.starts))
+
+    def _places(self, y: MultilabelTargets) -> Positives:
+        """Those of each row's labels; -1 for one that lists have and the classes have not."""
+        if y.columns is not None:
+            if y.shape[1] != len(self.classes):
+                raise ValueError(
+                    f"y is an indicator of {y.shape[1]} labels, where the model has "
+                    f"{len(self.classes)}. Pass a column for each of these; others need a new fit."
+                )
+            return y.given
+        known = {label: place for place, label in enumerate(self.classes.tolist())}
+        ends, places = [0], list[int]()
+        for i, row in enumerate(y.given):
+            try:
+                places += sorted({known.get(label, -1) for label in row})
+            except TypeError:
+                raise ValueError(
+                    f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
+                ) from None
+            ends.append(len(places))
+        return Positives(np.array(ends, dtype=np.int64), np.array(places, dtype=np.int64))
+
+
+def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
+    """Labels of rows that may have several; None: y has one class for each row.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix
+        A sparse one is sound.
+    n_columns : int or None
+        Of an indicator that is given as lists; None: any number; 0: lists name labels, even if
+        they could be the rows of an indicator.
+
+    Raises
+    ------
+    ValueError
+        If an entry of an indicator is neither 0 nor 1, or a row is no list where others are; names
+        the row and the label.
+    """
+    from scipy.sparse import issparse
+
+    if issparse(y):
+        return _of_indicator(y, "sparse")
+    if not isinstance(y, list | tuple):
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] > 1:
+            return _of_indicator(y, "dense")
+        if y.ndim != 1 or y.dtype.kind != "O":
+            return None
+    if not any(map(_is_collection, y)):
+        return None
+    if _are_rows_of_an_indicator(y, n_columns):
+        return _of_indicator(np.array(y), "dense")
+    for i, row in enumerate(y):
+        if not _is_collection(row):
+            raise ValueError(
+                f"y[{i}] = {row!r} is no list of labels, as other rows are. Pass a list for "
+                "every row, or one class for every row."
+            )
+    return MultilabelTargets("lists", (len(y),), y)
+
+
+def _is_collection(row: Any) -> bool:
+    return isinstance(row, _COLLECTIONS) and getattr(row, "ndim", 1) > 0
+
+
+def _are_rows_of_an_indicator(rows: Any, n_columns: int | None) -> bool:
+    """Whether lists are the rows of one, as scikit-learn takes them."""
+    n_labels = len(rows[0]) if _is_collection(rows[0]) else 0
+    return (
+        n_labels > 1
+        and n_columns in (None, n_labels)
+        and all(
+            _is_collection(row)
+            and not isinstance(row, set | frozenset)
+            and len(row) == n_labels
+            and all(map(_is_bit, row))
+            for row in rows
+        )
+    )
+
+
+def _is_bit(entry: Any) -> bool:
+    return isinstance(entry, _NUMBERS) and entry in (0, 1)
+
+
+def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
+    if Y.ndim != 2 or not Y.shape[1]:
+        raise ValueError(
+            f"y is of shape {Y.shape}. An indicator of labels is of shape (n_samples, n_labels)"
+            ", with one label at least."
+        )
+    if form == "sparse":
+        from scipy.sparse import csr_matrix
+
+        Y = csr_matrix(Y, copy=True)
+        Y.sum_duplicates()
+        Y.eliminate_zeros()
+        for at in np.flatnonzero(Y.data != 1)[:1]:
+            row = int(np.searchsorted(Y.indptr, at, side="right")) - 1
+            _refuse_entry(row, int(Y.indices[at]), Y.data[at])
+        starts, labels = Y.indptr, Y.indices
+    else:
+        is_bit = (Y == 0) | (Y == 1) if Y.dtype.kind in "biufc" else np.vectorize(_is_bit)(Y)
+        for row, label in np.argwhere(~is_bit)[:1].tolist():
+            _refuse_entry(row, label, Y[row, label])
+        rows, labels = np.nonzero(Y)
+        starts = np.searchsorted(rows, np.arange(len(Y) + 1))
+    places = Positives(starts.astype(np.int64), np.ascontiguousarray(labels, dtype=np.int64))
+    return MultilabelTargets(form, Y.shape, places)
+
+
+def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
+    plain = entry.item() if isinstance(entry, np.generic) else entry
+    raise ValueError(
+        f"y[{row}, {label}] = {plain!r} is neither 0 nor 1: an indicator has 1 where a row has a "
+        "label, else 0. Classes of which each row has one are of shape (n_samples,)."
+    )
+
+
+def _sorted_labels(lists: Any) -> np.ndarray:
+    """All labels of the lists."""
+    try:
+        labels = np.array(sorted(set(chain.from_iterable(lists))))
+        sound = labels.ndim == 1 and bool((labels[1:] > labels[:-1]).all())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The labels in y can't be sorted: {error}. {_ONE_TYPE}") from None
+    if not sound or labels.dtype.kind not in "biufU":
+        raise ValueError(f"The labels in y are neither numbers nor text. {_ONE_TYPE}")
+    if not len(labels):
+        raise ValueError("No row of y has a label: nothing to learn.")
+    return labels
+
+
+def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
+    """The labels of rows, each once and in order, by the codes that text has in any order."""
+    n_rows = len(start) - 1
+    rows = np.repeat(np.arange(n_rows), np.diff(start))
+    places = np.unique(rows * n_classes + codes)
+    starts = np.searchsorted(places, n_classes * np.arange(n_rows + 1))
+    return Positives(starts.astype(np.int64, copy=False), places % n_classes)
+
+
+# ------------------------------------------------------------------------------- encoders for files
+
+
+def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
+    """The encoder for what the caller has said of the classes; None: nothing.
+
+    Raises
+    ------
+    ValueError
+        As `encoder_of`, or if `positive` is no label.
+    """
+    if not isinstance(positive, str | int | float | np.number | None):
+        raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
+    if positive is not None:
+        return LabelEncoder.of_positive(positive)
+    if classes is None:
+        return None
+    labels = np.array(list(classes) if isinstance(classes, set | frozenset) else classes)
+    labels = np.array(labels.tolist()) if labels.dtype == object else labels
+    as_in_files = labels.astype(np.str_ if labels.dtype.kind in "UO" else np.float64)
+    return encoder_of(as_in_files, "classes", many)
+
+
+def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
+    """The encoder for those classes that are among the labels.
+
+    Parameters
+    ----------
+    labels : ndarray
+    names : str
+        Where they come from.
+    many : bool
+        Whether rows have any number of them.
+
+    Raises
+    ------
+    ValueError
+        If there is but one, of which each row has one, or they are no classes but measurements.
+    """
+    if labels.dtype.kind == "f" and (labels % 1).any():
+        odd = labels[labels % 1 != 0][0]
+        raise ValueError(
+            f"{names} has labels such as {odd:g}, which are not classes but measurements, and "
+            "can't be learned by a classifier. Give each class a number, or a word."
+        )
+    classes = np.unique(labels)
+    if many:
+        if not len(classes):
+            raise ValueError(f"{names} has no row with a label: there is nothing to learn.")
+        return MultilabelEncoder.of_text(classes)
+    if len(classes) < 2:
+        raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
+    return LabelEncoder.of_text(classes)
+
+
+# --------------------------------------------------------------------------- labels from outputs
+
+
+class Choice:
+    """Which labels are predicted.
+
+    Parameters
+    ----------
+    n_labels : int
+    threshold : float, array-like of shape (n_labels,) or None
+        What an output must reach; None: 0, or nothing where `top_k` is given.
+    top_k : int or None
+        Only so many labels of largest output, the lowest of those that are equal.
+
+    Raises
+    ------
+    ValueError
+        If `threshold` or `top_k` can't be used.
+    """
+
+    def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
+        if top_k is not None:
+            top_k = check_count("top_k", top_k, 1, sys.maxsize)
+        if threshold is None:
+            threshold = 0.0 if top_k is None else -np.inf
+        try:
+            least = np.asarray(threshold)
+            sound = least.dtype.kind in "iuf" and least.shape in ((), (n_labels,))
+        except ValueError:
+            sound = False
+        if not sound or np.isnan(least).any():
+            raise ValueError(
+                f"threshold must be a number, or one for each of the {n_labels} labels, got "
+                f"{threshold!r}."
+            )
+        self.threshold = least
+        self.top_k = None if top_k is None or top_k >= n_labels else top_k
+
+    def of(self, outputs: np.ndarray) -> np.ndarray:
+        """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""
+        reached: np.ndarray = outputs >= self.threshold
+        if self.top_k is None:
+            return reached
+        least = np.partition(outputs, -self.top_k, axis=1)[:, -self.top_k, np.newaxis]
+        above, equal = outputs > least, outputs == least
+        room = self.top_k - above.sum(axis=1, keepdims=True)
+        return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+
+def positives_of(chosen: np.ndarray) -> Positives:
+    """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
+    n_rows, n_labels = chosen.shape
+    places = np.flatnonzero(chosen)
+    starts = np.searchsorted(places, np.arange(n_rows + 1) * n_labels)
+    return Positives(starts.astype(np.int64, copy=False), places % n_labels)
+
+
+def joined(parts: list[Positives]) -> Positives:
+    """The labels of rows that follow upon each other."""
+    counts = [np.diff(part.starts) for part in parts]
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    return Positives(starts, np.concatenate([part.labels for part in parts]))
+
+
+def rows_per_part(n_labels: int) -> int:
+    """Rows whose outputs fit into memory at once."""
+    return max(1, _OUTPUTS_PER_PART // n_labels)
