@@ -113,7 +113,7 @@ class Checkpoint:
         if not same_form or not np.array_equal(schema.classes, found.classes_):
             others.insert(0, "classes")
         read = found.n_features_in_, getattr(found, "_reading", None)
-        if read != (schema.n_features, schema.settled):
+        if read != (schema.n_features, schema.reading):
             others.insert(0, "features")
         if others:
             order = ", in the same order" if others[0] == "shards" else ""

@@ -82,13 +82,11 @@ def fit_distributed(
     is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
     the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products.
 
-    What is mixed, for the first-order algorithms, are the dual vectors theta, not the weights: for
-    p > 2 the convexity that the proof needs is that of ``||theta||_p**2``. Averages are mixed by
-    the sums of their hypotheses and the trials. The count k of corrections that ALMA's rate and
-    margin fall with goes on from the largest of the shards', as does ``normalize="running"``'s
-    norm; `n_corrections_` is that count, not the sum over the shards, which `on_round` is told.
-    The Second- and the Higher-order Perceptron are made of the mistakes of all shards: the sums
-    that they keep are then those over all these, exactly.
+    First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
+    their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
+    the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
+    count, not the sum over the shards, which `on_round` is told. The Second- and the Higher-order
+    Perceptron are made of the mistakes of all shards, exactly.
 
     Parameters
     ----------

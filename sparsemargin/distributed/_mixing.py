@@ -15,7 +15,6 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.spaces import counted_of
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin.models import Learner
 from sparsemargin.models._rows import Rows
@@ -151,37 +150,10 @@ def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
     return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
 
 
-# What a space has learned in an epoch, as arrays of shape (n_coordinates, n_vectors), and what it
-# begins the next one with.
-
-
-def dual(space: LinearSpace) -> np.ndarray:
-    """The dual vectors, float64."""
-    return np.asarray(space.of_labels(space.t) * space.labels["scale"])
-
-
-def summed(space: LinearSpace) -> np.ndarray:
-    """Sum of the hypotheses, each as often as it lasted, float64."""
-    labels, unit = space.labels, space.sigma
-    if space.normalized:
-        norm = labels["norm"]
-        unit = np.divide(unit, norm, out=np.zeros_like(unit), where=norm > 0.0)
-    times = labels["Z"] + (space.trials - labels["begin"]) * unit
-    every, (_, _, pending) = np.arange(space.width), space.factors()
-    counted = counted_of(space.g, space.acc, space.synced, every, pending)
-    return np.asarray(times * space.of_labels(space.g) + space.of_labels(counted))
-
-
-def take_sums(space: LinearSpace, sums: Any, trials: int) -> None:
-    """Let the average have counted hypotheses that come to these sums in so many trials."""
-    for name in ("Z", "unit_peak", "idle", "flushes"):
-        space.labels[name] = 0
-    space.labels["stopped"], space.labels["begin"] = -1, trials
-    space.begin_after(trials)
-    if space.averaged:
-        space.of_labels(space.acc)[...] = sums
-        space.synced[...] = 0
-        space.pending[...] = 0.0
+def _theta_of(space: LinearSpace) -> np.ndarray:
+    """The dual vectors in the type of the coordinates, shape (n_coordinates, n_vectors)."""
+    with np.errstate(over="ignore"):
+        return (space.of_labels(space.t) * space.labels["scale"]).astype(space.t.dtype)
 
 
 def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
@@ -201,13 +173,12 @@ class VectorEpoch(SingleEpoch):
         self.space, self.theta = learner._space, start.theta.array()
         self.space.place_dual(self.theta)
         self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
-        take_sums(self.space, 0.0, 0)
+        self.space.take_sums(0.0, 0)
         take_scalars(self.space, start.scalars)
 
     def learned(self) -> DualVectors:
         space, theta = self.space, self.theta
-        with np.errstate(over="ignore"):
-            after = dual(space).astype(theta.dtype)
+        after = _theta_of(space)
         ratio = self._ratio()
         moved = after != multiplied(theta, ratio, theta.dtype)
         sums = self._sums(moved) if space.averaged else None
@@ -222,7 +193,7 @@ class VectorEpoch(SingleEpoch):
 
     def _sums(self, moved: np.ndarray) -> SparseDelta:
         space = self.space
-        base, sums = without_scale(self.theta, space.p), summed(space)
+        base, sums = without_scale(self.theta, space.p), space.summed()
         moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
         # Elsewhere the sums are the base times one factor for each vector, which the largest entry
         # tells best.
@@ -252,18 +223,13 @@ class VectorMixer(SingleMixer):
         super().__init__(learner)
         self.mixing = mixing
 
-    def _theta(self) -> np.ndarray:
-        space = self.learner._space
-        return dual(space).astype(space.t.dtype)
-
     def start(self) -> DualVectors:
-        theta = self._theta()
-        return DualVectors(
-            SparseDelta.of(theta, theta != 0.0), None, scalars_of(self.learner._space)
-        )
+        theta, scalars = _theta_of(self.learner._space), scalars_of(self.learner._space)
+        return DualVectors(SparseDelta.of(theta, theta != 0.0), None, scalars)
 
     def mix(self, updates: Sequence[Update]) -> None:
-        space, theta, shares = self.learner._space, self._theta(), self._shares(updates)
+        space, shares = self.learner._space, self._shares(updates)
+        theta = _theta_of(space)
         learned = [each.learned for each in updates]
         shared = list(zip(shares, learned, strict=True))
         # The sum of the shares times the ratios, and 1 where all of these are.
@@ -274,7 +240,7 @@ class VectorMixer(SingleMixer):
         trials = space.trials + sum(each.trials for each in updates)
         sums = _held(self._summed(theta, learned), theta.dtype)
         space.place_dual(_held(total, theta.dtype))
-        take_sums(space, sums, trials)
+        space.take_sums(sums, trials)
         take_scalars(space, _mixed_scalars(shared))
 
     def _shares(self, updates: Sequence[Update]) -> np.ndarray:
@@ -292,7 +258,7 @@ class VectorMixer(SingleMixer):
         if not sums:
             return 0.0
         base, one = without_scale(theta, space.p), np.ones(theta.shape[1])
-        total = summed(space) + base * sum(each.ratio for each in sums)
+        total = space.summed() + base * sum(each.ratio for each in sums)
         for each in sums:
             each.add_to(total, base, one)
         return total

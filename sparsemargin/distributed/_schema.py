@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sparsemargin.distributed._shards import FileShard, Survey
-from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
 from sparsemargin.models._learner import LARGEST_SEED, count_labels
 from sparsemargin.models._rows import Rows
@@ -29,14 +28,17 @@ class Schema:
     """What the rows of all shards have in common."""
 
     n_columns: int  # as they are learned from
+    n_features: int
     dtype: np.dtype  # of the values
     classes: np.ndarray
     form: Any  # how rows have any number of labels; None: each has one
-    # Of files only: what tells the classes of rows, how text is read, the least index, and the
-    # checksums of their rows by the names of the shards.
+    # Of files only: what tells the classes of rows, how they are to be read for these features,
+    # whether column 0 is that of an index that does not occur, whether their number was unknown,
+    # and the checksums of rows by the names of the shards.
     encoder: LabelEncoder | None = None
-    reading: Reading | None = None
-    lowest: int = 0
+    reading: dict[str, Any] | None = None
+    drops_column_0: bool = False
+    grows: bool = False
     checksums: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -44,22 +46,6 @@ class Schema:
         """Rows of the type and with the columns of all, but none of them."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
         return Rows(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
-
-    @property
-    def drops(self) -> int:
-        """1 where column 0 is that of an index that does not occur."""
-        return int(self.reading is not None and self.reading.drops_column_0(self.lowest))
-
-    @property
-    def n_features(self) -> int:
-        if self.reading is not None and self.reading.n_features:
-            return self.reading.n_features
-        return self.n_columns - self.drops
-
-    @property
-    def settled(self) -> dict[str, Any] | None:
-        """How files are to be read for these features."""
-        return None if self.reading is None else self.reading.settled(self.lowest)
 
 
 # ------------------------------------------------------------------------- from surveys to a schema
@@ -92,11 +78,15 @@ def schema_of_files(
     if positive is not None and table.find(positive) < 0:
         known = first_labels(table.texts)
         raise ValueError(f"No row has the label positive={positive!r}. There are: {known}.")
-    highest = max(survey.highest for survey in surveys)
+    lowest = min(survey.lowest for survey in surveys)
+    drops = reading.drops_column_0(lowest)
+    n_columns = reading.n_columns
+    if n_columns is None:
+        n_columns = reading.columns_up_to(max(survey.highest for survey in surveys))
     return Schema(
-        reading.n_columns or reading.columns_up_to(highest), _dtype(surveys), encoder.classes,
-        "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder, reading,
-        min(survey.lowest for survey in surveys),
+        n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
+        "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,
+        reading.settled(lowest), drops, reading.n_columns is None,
         {file.name: survey.checksum for file, survey in zip(files, surveys, strict=True)},
     )  # fmt: skip
 
@@ -121,15 +111,11 @@ def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
                 f"The labels of shards 0 and {s} are of different kinds: "
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
             )
-        if first.form in ("dense", "sparse") and len(survey.labels) != len(first.labels):
-            raise ValueError(
-                f"y of shard 0 is an indicator of {len(first.labels)} labels, that of shard {s} of "
-                f"{len(survey.labels)}. Give all shards the columns of all labels."
-            )
     classes = np.unique(np.concatenate([survey.labels for survey in surveys]))
     if len(classes) < 2 and first.form is None:
         raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
-    return Schema(int(first.n_columns or 0), _dtype(surveys), classes, first.form)
+    n_columns = int(first.n_columns or 0)
+    return Schema(n_columns, n_columns, _dtype(surveys), classes, first.form)
 
 
 def _dtype(surveys: Sequence[Survey]) -> np.dtype:
@@ -138,8 +124,8 @@ def _dtype(surveys: Sequence[Survey]) -> np.dtype:
 
 def _kind(survey: Survey) -> str:
     kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
-    many = {None: "", "lists": ", any number a row"}
-    return kind + many.get(survey.form, f", in a {survey.form} indicator")
+    indicator = f", in a {survey.form} indicator of {len(survey.labels)} labels"
+    return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
 
 
 def check_rows_there(surveys: Sequence[Survey]) -> None:
@@ -157,40 +143,25 @@ def check_rows_there(surveys: Sequence[Survey]) -> None:
 
 
 class Mixture:
-    """The learner whose space is the mixture of what the shards have learned.
-
-    Parameters
-    ----------
-    learner : Learner
-        Is opened for rows of the schema, and draws the seeds as a fit on one machine does.
-    schema : Schema
-    n_shards : int
-    memory_limit : int
-        Bytes that the weights may take.
-
-    Attributes
-    ----------
-    seed : int or None
-        Of the shuffling.
+    """The learner whose space is the mixture of what the shards have learned: opened for rows of
+    the schema, it has drawn the seeds, that of the shuffling too, as a fit on one machine does.
 
     Raises
     ------
     ValueError
-        If the learner can't be had for such rows.
+        If the learner can't be had for such rows, or in so many bytes of weights.
     """
 
     def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
         self.learner, self.schema, random = learner, schema, learner._random()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
-        n_columns = schema.n_columns
-        grows = schema.reading is not None and schema.reading.n_columns is None
-        if learner.p == "log" and grows:
+        if learner.p == "log" and schema.grows:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
-        learner.classes_ = schema.classes
         if schema.form is not None:
             learner._label_form = schema.form
             if not learner._takes_many_labels:
                 learner._refuse_many_labels()
+        learner.classes_, n_columns = schema.classes, schema.n_columns
         n_labels = count_labels(schema.classes, schema.form is not None)
         needed = n_columns * learner._bytes_per_feature(schema.dtype, n_labels, n_columns)
         if needed > memory_limit:
@@ -199,7 +170,7 @@ class Mixture:
                 f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
             )
         slice_seed = random.randint(LARGEST_SEED)
-        learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=grows)
+        learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=schema.grows)
         if n_shards > 1 and learner._space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {n_columns:,} features would be held "
@@ -212,15 +183,15 @@ class Mixture:
         learner, schema = copy.copy(self.learner), self.schema
         learner._space = copy.deepcopy(self.learner._space)
         learner.n_features_in_ = schema.n_features
-        if schema.settled is not None:
-            learner._resize(schema.n_features, schema.drops)
-            learner._reading = schema.settled
+        if schema.reading is not None:
+            learner._resize(schema.n_features, int(schema.drops_column_0))
+            learner._reading = schema.reading
         learner.n_iter_ = float(epochs)
         return learner
 
     def resume(self, found: Learner, seed: int | None) -> None:
         """Go on with the space of a finished learner."""
-        found._resize(self.schema.n_columns, -self.schema.drops)
+        found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         self.learner._space = found._space
         self.learner._slice_seed = found._slice_seed
         self.seed = seed

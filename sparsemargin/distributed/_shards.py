@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from glob import glob
@@ -125,8 +125,8 @@ class MatrixShard:
         """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
         if self.targets is None:
             encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
-            self.targets = encoder(schema.classes).transform(self.y)
             self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
+            self.targets = encoder(schema.classes).transform(self.y)
         yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
 
     def _order(self, seed: int, number: int) -> np.ndarray:
@@ -143,10 +143,7 @@ class MatrixShard:
 
 def _names(classes: np.ndarray) -> str:
     """The classes as text; the same numbers of different types are the same classes."""
-    names = (
-        label if isinstance(label, str) or label % 1 else int(label) for label in classes.tolist()
-    )
-    return repr(list(names))
+    return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
 
 
 def _as_csr(X: Any) -> Any:
@@ -241,7 +238,10 @@ class FileShard:
                     f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
                     "with. Every worker must find the same file, and it may not change."
                 )
-            targets_of = self._targets_of(cache, schema)
+            table = LabelTable(cache.label_texts, cache.label_numbers)
+            # An encoder remembers the labels of one table.
+            encoder = deepcopy(schema.encoder)
+            assert encoder is not None
             blocks: Iterator[tuple[int, CachedRows, np.ndarray | None]]
             if seed is None or number == 1:
                 blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
@@ -250,26 +250,15 @@ class FileShard:
             for i, block, order in blocks:
                 first_row = int(cache.first_rows[i])
                 rows = Rows(block.data, block.indices, block.indptr, schema.n_columns)
-                yield rows, targets_of(block, first_row), first_row, order
-
-    def _targets_of(self, cache: RowCache, schema: Schema) -> Callable[[CachedRows, int], Targets]:
-        """What tells the classes of a block's rows; the number of its first row is for errors."""
-        table = LabelTable(cache.label_texts, cache.label_numbers)
-        # An encoder remembers the labels of one table.
-        encoder = deepcopy(schema.encoder)
-        assert encoder is not None
-
-        def targets_of(block: CachedRows, first_row: int) -> Targets:
-            try:
-                return encoder.transform_ids(table, block.labels, block.label_start)
-            except UnknownLabelError as error:
-                classes = encoder.classes.tolist()
-                raise ValueError(
-                    f"{self.name}, row {first_row + error.row}: the label {error.label} is none of "
-                    f"the classes {classes}. Pass all classes, or leave classes out."
-                ) from None
-
-        return targets_of
+                try:
+                    targets = encoder.transform_ids(table, block.labels, block.label_start)
+                except UnknownLabelError as error:
+                    raise ValueError(
+                        f"{self.name}, row {first_row + error.row}: the label {error.label} is "
+                        f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
+                        "leave classes out."
+                    ) from None
+                yield rows, targets, first_row, order
 
 
 Shard = MatrixShard | FileShard
