@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from papers._digits import Data, load
+from papers.kernels import Data, load
 from sparsemargin import ALMAClassifier
 
 ALMA_4, ALMA_6 = "ALMA d=4, one epoch", "ALMA d=6, three epochs"

@@ -25,7 +25,7 @@ from kernel_contest import ALMA_4, ALMA_6, BOUNDED, SVC_RAW, SVC_UNIT, Contest, 
 from kernel_growth import plot
 from measure import cannot_run, describe_machine, text_table, write_json
 
-from papers._digits import load
+from papers.kernels import load
 
 SIZES = (10_000, 20_000, 40_000, 60_000)
 BOUNDS = (1000, 2000, 4000, 8000)

@@ -2,21 +2,25 @@
 
 import gc
 import json
+import os
+import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter
 from typing import Any, NoReturn
 
-from papers.machine import machine
 from sparsemargin.io.files import replacing
 
 # Status of a benchmark that this machine can't run.
 CANNOT_RUN = 2
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
 
 def options_with_rounds(parser: ArgumentParser, usual: int, quick: int) -> Namespace:
@@ -62,6 +66,27 @@ def in_turn(contestants: Sequence, round_number: int) -> list:
 def minimum_and_median(seconds: Sequence[float], unit: float) -> dict[str, float]:
     """Summarise repeated timings in multiples of `unit` seconds."""
     return {"min": min(seconds) / unit, "median": median(seconds) / unit}
+
+
+def machine() -> dict[str, Any]:
+    """Return the facts without which a timing means nothing."""
+    return {
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    } | {package: version(package) for package in _PACKAGES}
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    first = cpuinfo.read_text().partition("\n\n")[0] if cpuinfo.exists() else ""
+    lines = (line.partition(":") for line in first.splitlines())
+    facts = {name.strip(): fact.strip() for name, _, fact in lines}
+    if not {"model name", "cpu family", "model"} <= facts.keys():
+        return platform.processor() or platform.machine()
+    # Virtual machines often tell a name that many processors share.
+    return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']})"
 
 
 def describe_machine() -> str:

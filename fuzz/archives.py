@@ -13,8 +13,6 @@ from collections.abc import Callable
 import numpy as np
 from broken_bytes import flipped
 
-from sparsemargin.io import _archive
-
 # As the members of an archive: names and contents.
 Members = list[tuple[str, bytes]]
 
@@ -56,7 +54,6 @@ def archive_of(members: Members, compression: int) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that stand there twice
         with zipfile.ZipFile(buffer, "w", compression) as archive:
-            archive.comment = _archive._ENDING + b"0" * 64
             for name, contents in members:
                 archive.writestr(name, contents)
     return buffer.getvalue()

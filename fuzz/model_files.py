@@ -18,7 +18,7 @@ from archives import MEMBER_CHANGES, archive_of, members_of, other_size
 from audit import Watch
 from broken_bytes import cut, flipped, moved
 from harness import Given, main
-from hostile import opened, rewritten, sealed, spoil_document, spoiled_array, use
+from hostile import opened, rewritten, spoil_document, spoiled_array, use
 from models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
 
 from sparsemargin import (
@@ -145,7 +145,8 @@ def _change_members(path: Path, given: Given) -> None:
         if members:
             change(random, members)
     compressed = given.random.uniform() < 0.1
-    sealed(path, archive_of(members, zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED))
+    compression = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    path.write_bytes(archive_of(members, compression))
 
 
 def _change_bytes(path: Path, given: Given) -> None:
@@ -154,10 +155,7 @@ def _change_bytes(path: Path, given: Given) -> None:
         change = BYTE_CHANGES[random.randint(len(BYTE_CHANGES))]
         given.log.append(change.__name__)
         contents = change(random, contents)
-    if given.random.uniform() < 0.2 or len(contents) < 64:
-        path.write_bytes(contents)
-    else:
-        sealed(path, contents)
+    path.write_bytes(contents)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import product
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from papers._recipe import (
+from papers.recipe import (
+    ALMA,
     Allowed,
     Cell,
     Claim,
@@ -21,17 +23,14 @@ from papers._recipe import (
     Record,
     Repeats,
     Table,
-    Work,
     entry,
+    panels,
     work,
 )
-from papers.sources import ALMA
 from sparsemargin import ALMAClassifier
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import margin_distribution, margins
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sparsemargin.evaluation import MarginDistribution, margin_distribution, margins
+from sparsemargin.plotting import MarginDistributionDisplay
 
 # (noise, number of nonzero target components), the columns of Table 6.
 DATASETS = ((0.0, 3), (0.0, 300), (0.1, 3), (0.1, 300), (0.15, 3), (0.15, 300))
@@ -122,67 +121,59 @@ def run_table(noise: float, n_relevant: int, seed: int) -> Record:
     return record
 
 
-def _table_work(dataset: tuple[float, int]) -> Work:
-    noise, n_relevant = dataset
-    return work(run_table, noise=noise, n_relevant=n_relevant)
+_WORKS = {
+    (noise, n_relevant): work(run_table, noise=noise, n_relevant=n_relevant)
+    for noise, n_relevant in DATASETS
+}
 
 
-def _error_cell(algorithm: str, dataset: tuple[float, int], printed: str) -> Cell:
-    allowed = _EXCEPTIONS.get((algorithm, dataset), ERROR_ALLOWED)
-    return Cell(printed, _table_work(dataset), entry(algorithm, 0), allowed)
-
-
-def _error_lines() -> list[Line]:
-    return [
-        Line(
-            f"{_algorithm(p, alpha)} {hypothesis}",
-            tuple(
-                _error_cell(f"{_algorithm(p, alpha)} {hypothesis}", dataset, printed)
-                for dataset, printed in zip(DATASETS, line.split(), strict=True)
-            ),
-        )
-        for (p, alpha), lines in ERRORS.items()
-        for hypothesis, line in zip(HYPOTHESES, lines, strict=True)
-    ]
-
-
-def _correction_lines() -> list[Line]:
-    return [
-        Line(
-            f"{_algorithm(p, alpha)}, {_dataset(*dataset)}",
-            (
-                # Both hypotheses come from the same trials, hence from the same corrections.
+def _error_lines() -> Iterator[Line]:
+    for algorithm, of_hypotheses in ERRORS.items():
+        for hypothesis, printed in zip(HYPOTHESES, of_hypotheses, strict=True):
+            name = f"{_algorithm(*algorithm)} {hypothesis}"
+            cells = (
                 Cell(
-                    printed, _table_work(dataset), entry(f"{_algorithm(p, alpha)} last", 1),
-                    CORRECTIONS_ALLOWED,
-                ),
-            ),
-        )
-        for (p, alpha, dataset), printed in CORRECTIONS.items()
-    ]  # fmt: skip
+                    text, _WORKS[dataset], entry(name, 0),
+                    _EXCEPTIONS.get((name, dataset), ERROR_ALLOWED),
+                )
+                for dataset, text in zip(DATASETS, printed.split(), strict=True)
+            )  # fmt: skip
+            yield Line(name, tuple(cells))
 
 
-def _errors(measured: Measured, dataset: tuple[float, int], algorithm: str) -> float:
-    return float(np.mean(entry(algorithm, 0)(measured[_table_work(dataset)])))
+def _correction_lines() -> Iterator[Line]:
+    for (p, alpha, dataset), printed in CORRECTIONS.items():
+        # Both hypotheses come from the same trials, hence from the same corrections.
+        values = entry(f"{_algorithm(p, alpha)} last", 1)
+        cell = Cell(printed, _WORKS[dataset], values, CORRECTIONS_ALLOWED)
+        yield Line(f"{_algorithm(p, alpha)}, {_dataset(*dataset)}", (cell,))
 
 
-def _order(
-    measured: Measured, pairs: Sequence[tuple[tuple[float, int], str, str]], least_share: float
-) -> Finding:
-    """Whether in enough pairs the first algorithm errs less than the second."""
-    held = [
-        _errors(measured, dataset, lower) < _errors(measured, dataset, upper)
-        for dataset, lower, upper in pairs
-    ]
-    return Finding(bool(np.mean(held) >= least_share), f"in {sum(held)} of {len(held)} comparisons")
+#: A dataset, and two algorithms with their hypotheses of which the first errs less on it.
+_Pair = tuple[tuple[float, int], str, str]
+
+
+def _order(text: str, pairs: list[_Pair], least_share: float = 1.0) -> Claim:
+    """The claim that in enough pairs the first algorithm errs less than the second."""
+
+    def error(measured: Measured, dataset: tuple[float, int], algorithm: str) -> float:
+        return float(np.mean(entry(algorithm, 0)(measured[_WORKS[dataset]])))
+
+    def examine(measured: Measured) -> Finding:
+        held = [
+            error(measured, dataset, lower) < error(measured, dataset, upper)
+            for dataset, lower, upper in pairs
+        ]
+        detail = f"in {sum(held)} of {len(held)} comparisons"
+        return Finding(bool(np.mean(held) >= least_share), detail)
+
+    return Claim(text, tuple(_WORKS.values()), examine)
 
 
 def _claims() -> tuple[Claim, ...]:
-    works = tuple(map(_table_work, DATASETS))
-    alphas = sorted({alpha for _, alpha in ERRORS}, reverse=True)
     sparse, dense = ([each for each in DATASETS if each[1] == s] for s in (3, 300))
 
-    def pairs(datasets: Sequence, lower: tuple[int, ...], upper: tuple[int, ...]) -> list:
+    def of_norms(datasets: Sequence, lower: tuple[int, ...], upper: tuple[int, ...]) -> list[_Pair]:
         return [
             (dataset, *(f"{_algorithm(each, alpha)} {hypothesis}" for each in (p, r)))
             for dataset, p, r, hypothesis in product(datasets, lower, upper, HYPOTHESES)
@@ -192,42 +183,34 @@ def _claims() -> tuple[Claim, ...]:
     smaller_alpha = [
         (dataset, f"{_algorithm(p, b)} {hypothesis}", f"{_algorithm(p, a)} {hypothesis}")
         for dataset, p, hypothesis in product(sparse, (2, 6, 10), HYPOTHESES)
-        for a, b in pairwise(alphas)
+        for a, b in ((1.0, 0.8), (0.8, 0.5))
     ]
     average = [
         (dataset, f"{_algorithm(*algorithm)} avg", f"{_algorithm(*algorithm)} last")
         for dataset, algorithm in product(DATASETS, ERRORS)
     ]
     return (
-        Claim(
+        _order(
             "On sparse targets (s = 3) p = 6 and 10 err less than p = 2, for α = 0.8 and 0.5",
-            works, partial(_order, pairs=pairs(sparse, (6, 10), (2,)), least_share=1.0),
+            of_norms(sparse, (6, 10), (2,)),
         ),
-        Claim(
-            "On sparse targets all errors fall as α falls",
-            works, partial(_order, pairs=smaller_alpha, least_share=0.95),
-        ),
-        Claim(
-            "On dense targets (s = 300) p = 2 is best",
-            works, partial(_order, pairs=pairs(dense, (2,), (6, 10)), least_share=1.0),
-        ),
-        Claim(
+        _order("On sparse targets all errors fall as α falls", smaller_alpha, least_share=0.95),
+        _order("On dense targets (s = 300) p = 2 is best", of_norms(dense, (2,), (6, 10))),
+        _order(
             'The average errs less than the last vector ("in all our experiments", though not '
             "in all cells printed: 53 of 54)",
-            works, partial(_order, pairs=average, least_share=53 / 54),
+            average, least_share=53 / 54,
         ),
     )  # fmt: skip
 
 
 def table_6(quick: bool) -> tuple[Table, ...]:
     """Return Table 6 and the corrections that its text quotes."""
+    datasets = tuple(_dataset(*each) for each in DATASETS)
     return (
-        Table(
-            "Test error in %", tuple(_dataset(*each) for each in DATASETS),
-            tuple(_error_lines()), _claims(),
-        ),
+        Table("Test error in %", datasets, tuple(_error_lines()), _claims()),
         Table("Corrections that the text quotes", ("corrections",), tuple(_correction_lines())),
-    )  # fmt: skip
+    )
 
 
 # -- Figures 4 and 5 -----------------------------------------------------------------------------
@@ -244,25 +227,20 @@ def run_margins(noise: float, n_relevant: int, seed: int) -> Record:
     return record
 
 
-def _margin_work(dataset: tuple[float, int]) -> Work:
-    noise, n_relevant = dataset
-    return work(run_margins, noise=noise, n_relevant=n_relevant)
-
-
-MARGIN_WORKS = tuple(map(_margin_work, FIGURE_DATASETS))
+_MARGIN_WORKS = {
+    (noise, n_relevant): work(run_margins, noise=noise, n_relevant=n_relevant)
+    for noise, n_relevant in FIGURE_DATASETS
+}
+MARGIN_WORKS = tuple(_MARGIN_WORKS.values())
 
 
 def _shares(measured: Measured, dataset: tuple[float, int], algorithm: str) -> np.ndarray:
     """The mean over the draws of the share of rows whose margin is at most each threshold."""
-    return np.mean([record[algorithm] for record in measured[_margin_work(dataset)]], axis=0)
+    return np.mean([record[algorithm] for record in measured[_MARGIN_WORKS[dataset]]], axis=0)
 
 
 def _draw_margins(measured: Measured, algorithms: Sequence[str]) -> Figure:
-    from papers._panels import panels
-    from sparsemargin.evaluation import MarginDistribution
-    from sparsemargin.plotting import MarginDistributionDisplay
-
-    figure, axes = panels(len(FIGURE_DATASETS), n_columns=2)
+    figure, axes = panels(2, 2)
     for ax, dataset in zip(axes, FIGURE_DATASETS, strict=True):
         distributions = {
             algorithm: MarginDistribution(THRESHOLDS, _shares(measured, dataset, algorithm))
@@ -319,50 +297,34 @@ def _hypotheses_agree(measured: Measured) -> Finding:
 
 def figure_4(quick: bool) -> tuple[Picture, ...]:
     """Return Figure 4: the margins of the average."""
-    return (
-        Picture(
-            "Margins of the training rows, averages", MARGIN_WORKS,
-            partial(
-                _draw_margins,
-                algorithms=[f"{_algorithm(*each)} avg" for each in FIGURE_ALGORITHMS],
-            ),
-            (
-                Claim(
-                    "On sparse targets the distributions of ALMA_2(0.5) and ALMA_6(0.5) lie "
-                    "clearly apart; on dense ones they say less",
-                    MARGIN_WORKS, _norms_differ,
-                ),
-                Claim(
-                    "On sparse targets ALMA_6(0.5) has larger margins than ALMA_2(0.5), and than "
-                    "ALMA_6(1.0)",
-                    MARGIN_WORKS, _sparse_margins_grow,
-                ),
-            ),
+    algorithms = [f"{_algorithm(*each)} avg" for each in FIGURE_ALGORITHMS]
+    claims = (
+        Claim(
+            "On sparse targets the distributions of ALMA_2(0.5) and ALMA_6(0.5) lie clearly apart; "
+            "on dense ones they say less",
+            MARGIN_WORKS, _norms_differ,
+        ),
+        Claim(
+            "On sparse targets ALMA_6(0.5) has larger margins than ALMA_2(0.5), and than "
+            "ALMA_6(1.0)",
+            MARGIN_WORKS, _sparse_margins_grow,
         ),
     )  # fmt: skip
+    draw = partial(_draw_margins, algorithms=algorithms)
+    return (Picture("Margins of the training rows, averages", MARGIN_WORKS, draw, claims),)
 
 
 def figure_5(quick: bool) -> tuple[Picture, ...]:
     """Return Figure 5: last vectors beside averages."""
-    return (
-        Picture(
-            "Margins of the training rows, last vectors and averages", MARGIN_WORKS,
-            partial(
-                _draw_margins,
-                algorithms=[
-                    f"{_algorithm(p, 0.5)} {hypothesis}"
-                    for p, hypothesis in product((2, 6), HYPOTHESES)
-                ],
-            ),
-            (
-                Claim(
-                    "Margins hardly explain why the average errs less than the last vector: their "
-                    "distributions differ less than those of the two norms on sparse targets",
-                    MARGIN_WORKS, _hypotheses_agree,
-                ),
-            ),
-        ),
+    algorithms = [f"{_algorithm(p, 0.5)} {each}" for p, each in product((2, 6), HYPOTHESES)]
+    claim = Claim(
+        "Margins hardly explain why the average errs less than the last vector: their "
+        "distributions differ less than those of the two norms on sparse targets",
+        MARGIN_WORKS, _hypotheses_agree,
     )  # fmt: skip
+    draw = partial(_draw_margins, algorithms=algorithms)
+    title = "Margins of the training rows, last vectors and averages"
+    return (Picture(title, MARGIN_WORKS, draw, (claim,)),)
 
 
 _DATA = "10,000 training and 10,000 test rows of 300 features, drawn anew for each repeat"

@@ -8,16 +8,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import rcParams
+from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from papers._ho_paper import AS_PRINTED
-from papers._recipe import (
+from papers.ho_tables import AS_PRINTED
+from papers.recipe import (
+    ALMA,
+    ALMA_CONFERENCE,
+    CRAMMA,
+    HIGHER_ORDER,
+    VOTED,
     Claim,
     Finding,
     Measured,
+    Paper,
     Picture,
     Recipe,
     Record,
@@ -25,7 +33,6 @@ from papers._recipe import (
     Work,
     work,
 )
-from papers.sources import ALMA, ALMA_CONFERENCE, CRAMMA, HIGHER_ORDER, VOTED, Paper
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -33,9 +40,6 @@ from sparsemargin import (
     PNormPerceptron,
 )
 from sparsemargin.datasets import make_alma_target
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 N_ROWS, N_FEATURES, N_RELEVANT = 300, 40, 8
 EPOCHS = 2
@@ -203,9 +207,6 @@ def _same(measured: Measured, runs: dict[str, Work]) -> Finding:
 
 def _listing(_: Measured, transcribed: tuple[Callable, ...]) -> Figure:
     """The lines of a transcription as a figure, in the theme's colours."""
-    from matplotlib import rcParams
-    from matplotlib.figure import Figure
-
     text = "\n\n".join(inspect.getsource(function).rstrip() for function in transcribed)
     figure = Figure(figsize=(7.5, 0.19 * (text.count("\n") + 2)))
     figure.text(

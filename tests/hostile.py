@@ -1,42 +1,32 @@
-"""Model files made by hand: contents changed at will, under a checksum that is right."""
+"""Model files made by hand: contents changed at will, under checksums that are right."""
 
 import copy
-import zipfile
 
 import numpy as np
 
-from sparsemargin.io import _archive
+from sparsemargin.io.archive import MODEL_DOCUMENT, Archive
+from sparsemargin.io.model_files import load_model, write_contents
 
 EXTREMES = [-(2**63), -(2**31), -1000, -2, -1, 0, 1, 2, 3, 5, 24, 25, 26, 27, 1000, 1024, 1025]
 EXTREMES += [2**16, 2**31 - 1, 2**31, 2**32, 2**61, 2**62, 2**63 - 1]
 VALUES = [*EXTREMES, 2**63, 2**64, 10**400, 0.0, 0.5, 2.0, 3.0, -1.5, 1e308, True, False, None, "x"]
-VALUES += ["auto", "primal", "implicit", "vote", "last", [], {}, {"dict": {}}, {"float": "nan"}]
-VALUES += [{"float": "inf"}, {"tuple": [1, 2]}, {"array": "_class_weight"}, {"array": "nothing"}]
+VALUES += ["auto", "primal", "implicit", "vote", "last", [], {}, {"dict": {}}, np.nan]
+VALUES += [np.inf, {"tuple": [1, 2]}, {"array": "_class_weight"}, {"array": "nothing"}]
 TYPES = ["i4", "i8", "f4", "f8", "u1", "u2", ">f8", "U2", "?"]
 
 
 def opened(path):
     """The document and all arrays of a model file."""
-    with zipfile.ZipFile(path) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()[1:]]
-    with _archive.open_archive(path) as archive:
-        return archive.document(), {name: archive.array(name) for name in names}
+    with open(path, "rb") as file:
+        archive = Archive(file)
+        names = [name.removesuffix(".npy") for name in archive.members if name != MODEL_DOCUMENT]
+        arrays = {name: archive.array(name).copy() for name in names}
+        return archive.document(MODEL_DOCUMENT), arrays
 
 
 def rewritten(path, document, arrays):
     """Write a file of these contents, whatever they are."""
-    with open(path, "w+b") as file:
-        _archive.write_archive(file, document, arrays)
-
-
-def sealed(path, archive):
-    """Write bytes of an archive, and their checksum where it belongs."""
-    end = len(archive) - 64
-    path.write_bytes(archive[:end] + b"0" * 64)
-    with open(path, "r+b") as file:
-        digest = _archive._digest(file, end)
-        file.seek(end)
-        file.write(digest)
+    write_contents(path, document, arrays)
 
 
 def leaves(document, place=()):
@@ -115,3 +105,10 @@ def use(model, rows, labels):
             call()
         except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError, MemoryError):
             continue
+
+
+def loaded_or_refused(path):
+    try:
+        return load_model(path), None
+    except ValueError as error:
+        return None, str(error)

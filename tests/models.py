@@ -18,7 +18,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin.io._own_types import NAMES, OWN_TYPES
+from sparsemargin.io._values import NAMES, OWN_TYPES
 
 HYPOTHESES = ["last", "average", "vote", "random"]
 

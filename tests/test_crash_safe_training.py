@@ -12,7 +12,7 @@ from faults import Faults, Scenario, strike_everywhere
 
 from sparsemargin import fit_svmlight, load_model, save_model
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import _archive, files
+from sparsemargin.io import archive, files
 from sparsemargin.io.npz import write_npz
 
 SETTINGS = {"algo": "pnorm", "p": 4, "max_iter": 3, "random_state": 0}
@@ -123,7 +123,7 @@ def test_killed_at_random_moments(faults, tmp_path):
 
 # -- Ctrl-C ---------------------------------------------------------------------------------------
 
-WRITERS = {module.__file__ for module in (_archive, files, zipfile)}
+WRITERS = {module.__file__ for module in (archive, files, zipfile)}
 
 
 class CtrlC:

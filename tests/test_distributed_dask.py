@@ -158,7 +158,7 @@ def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
 
 
 def test_workers_need_the_same_version(client, monkeypatch):
-    monkeypatch.setattr(_fit, "library_version", lambda: "0.0.7")
+    monkeypatch.setattr(_fit, "__version__", "0.0.7")
     with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
         fit_distributed(cut(*make_data(), 2), client=client)
 

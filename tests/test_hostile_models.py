@@ -1,4 +1,4 @@
-"""Model files whose checksum is right and whose contents are not: refused, and never a crash."""
+"""Model files whose checksums are right and whose contents are not: refused, and never a crash."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hostile import at, opened, rewritten, sealed, spoiled, use
+from hostile import at, loaded_or_refused, opened, rewritten, spoiled, use
 from hypothesis import given
 from hypothesis import strategies as st
 from models import JOINT, MODELS, fit, make_problem, widened
@@ -20,7 +20,6 @@ from strategies import examples
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin.io import _archive
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 
@@ -48,7 +47,6 @@ def assert_refused(path, message):
 def archive_of(members, compression=zipfile.ZIP_STORED):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
-        archive.comment = _archive._ENDING + b"0" * 64
         for name, contents in members:
             archive.writestr(name, contents)
     return buffer.getvalue()
@@ -64,20 +62,20 @@ def test_contents_that_are_rewritten_are_the_model(path):
     before = path.read_bytes()
     rewritten(path, *opened(path))
     assert path.read_bytes() == before
-    sealed(path, before)
-    assert path.read_bytes() == before
-    sealed(path, archive_of(members_of(path)))
+    path.write_bytes(archive_of(members_of(path)))
     assert load_model(path).classes_.tolist() == [0, 1, 2]
 
 
 def test_a_newer_format_is_refused(path):
     save_model(learned(ALMAClassifier()), path)
     document, arrays = opened(path)
-    rewritten(path, {**document, "version": 3, "library": "3.1", "state": "in another way"}, arrays)
-    assert_refused(path, "format 3, of sparsemargin 3.1; this version reads format 2. Update")
+    rewritten(path, {**document, "version": 4, "library": "3.1", "state": "in another way"}, arrays)
+    assert_refused(
+        path, "format 4, of sparsemargin 3.1; this version reads formats 2 and 3. Update"
+    )
 
 
-@pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("n_jobs", {"float": "nan"})])
+@pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("n_jobs", np.nan)])
 def test_parameters_that_the_model_does_not_take_are_told_of(name, value, path):
     save_model(learned(ALMAClassifier()), path)
     document, arrays = opened(path)
@@ -101,14 +99,14 @@ def test_no_attribute_of_the_class_is_taken_for_learned(name, path):
 def test_members_are_stored_once_and_as_they_are(path):
     save_model(learned(ALMAClassifier()), path)
     members = members_of(path)
-    sealed(path, archive_of(members, zipfile.ZIP_DEFLATED))
+    path.write_bytes(archive_of(members, zipfile.ZIP_DEFLATED))
     assert_refused(path, "members are compressed")
     with pytest.warns(UserWarning, match="Duplicate name"):
         doubled = archive_of([*members, members[-1]])
-    sealed(path, doubled)
+    path.write_bytes(doubled)
     assert_refused(path, "lie over each other")
-    sealed(path, archive_of([members[0], *members[2:]]))
-    assert_refused(path, "has no member")
+    path.write_bytes(archive_of([members[0], *members[2:]]))
+    assert_refused(path, "has no array")
 
 
 def test_members_that_lie_over_each_other_are_refused(path):
@@ -119,7 +117,7 @@ def test_members_that_lie_over_each_other_are_refused(path):
     directory = archive.rindex(b"PK\x01\x02")
     first = archive.rindex(b"PK\x01\x02", 0, directory)
     fields = bytearray(archive[first : first + 46])
-    sealed(path, archive[:directory] + bytes(fields) + b"bbb" + archive[directory + 49 :])
+    path.write_bytes(archive[:directory] + bytes(fields) + b"bbb" + archive[directory + 49 :])
     assert_refused(path, "lie over each other")
 
 
@@ -141,7 +139,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_documents_that_tell_of_no_model_are_refused(document, path):
-    sealed(path, archive_of([("model.json", document)]))
+    path.write_bytes(archive_of([("model.json", document)]))
     assert_refused(path, "")
 
 
@@ -175,7 +173,7 @@ ARRAYS = {
 def test_arrays_that_are_none_are_refused(contents, name, path):
     save_model(learned(ALMAClassifier()), path)
     members = {**dict(members_of(path)), f"{name}.npy": contents}
-    sealed(path, archive_of(members.items()))
+    path.write_bytes(archive_of(members.items()))
     assert_refused(path, name)
 
 
@@ -215,7 +213,7 @@ CHANGES = [
     (average, (*LINEAR, "n_coordinates"), 2**62, "'n_coordinates' is not a whole number"),
     (average, (*LINEAR, "p"), 3.0, "it has no 'g'|'g' is not an array"),
     (average, (*LINEAR, "p"), 1.0, "'p' is not a number from 2 to 64"),
-    (average, (*LINEAR, "p"), {"float": "nan"}, "'p' is not a number"),
+    (average, (*LINEAR, "p"), np.nan, "'p' is not a number"),
     (average, (*LINEAR, "bias"), 1.0, "is not a whole number from 24 to 24"),
     (average, (*LINEAR, "trials"), -1, "'trials' is not a whole number"),
     (average, (*LINEAR, "trials"), 2**63, "'trials' is not a whole number"),
@@ -510,19 +508,19 @@ def contents_of(victim, path):
 @examples(300)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_archive_makes_reading_fail_in_another_way(seed, tmp_path_factory):
-    """Bytes of the headers and of the directory are changed, under a checksum that is right."""
+    """Bytes of the headers and of the directory are changed."""
     path = tmp_path_factory.getbasetemp() / "spoiled.model"
     save_model(learned(ALMAClassifier(random_state=0)), path)
     archive = bytearray(path.read_bytes())
     directory = archive.index(b"PK\x01\x02")
     random = np.random.RandomState(seed)
     for _ in range(random.randint(1, 4)):
-        at = random.randint(0, 200) if random.randint(3) == 0 else -random.randint(92, 1000)
+        at = random.randint(0, 200) if random.randint(3) == 0 else -random.randint(1, 1000)
         archive[at] = random.randint(256)
     if random.randint(4) == 0:
-        start = random.randint(directory, len(archive) - 92)
+        start = random.randint(directory, len(archive))
         del archive[start : start + random.randint(50)]
-    sealed(path, bytes(archive))
+    path.write_bytes(bytes(archive))
     _, refusal = loaded_or_refused(path)
     assert refusal is None or refusal.startswith(f"{path}: ")
 
@@ -538,10 +536,3 @@ def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_fac
         assert model is not None or refusal.startswith(f"{path}")
         if model is not None:
             use(model, *rows_for(victim))
-
-
-def loaded_or_refused(path):
-    try:
-        return load_model(path), None
-    except ValueError as error:
-        return None, str(error)

@@ -24,7 +24,7 @@ from sparsemargin import (
     fit_svmlight,
     load_svmlight,
 )
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 from sparsemargin.io.readable import write_readable
 
@@ -184,9 +184,9 @@ CHANGES = [
     (poly, False, (*KERNEL, "degree"), 0, "'degree' is not a whole number"),
     (poly, False, (*KERNEL, "degree"), 2**31, "'degree' is not a whole number"),
     (poly, False, (*KERNEL, "gamma"), 0.0, "'gamma' is not a number"),
-    (poly, False, (*KERNEL, "gamma"), {"float": "inf"}, "'gamma' is not a number"),
+    (poly, False, (*KERNEL, "gamma"), np.inf, "'gamma' is not a number"),
     (poly, False, (*KERNEL, "coef0"), 0.0, "'matrix' is not an array"),
-    (poly, False, (*KERNEL, "coef0"), {"float": "nan"}, "'coef0' is not a number"),
+    (poly, False, (*KERNEL, "coef0"), np.nan, "'coef0' is not a number"),
     (poly, False, (*KERNEL, "dense"), False, "it has no 'indices'"),
     (poly, True, (*KERNEL, "dense"), True, "it has no 'matrix'"),
     (poly, False, "_space.pool.matrix", cut, "'matrix' is not an array"),
@@ -253,7 +253,7 @@ def test_slots_that_rows_had_are_checked_when_they_come_again(make, change, path
 @pytest.fixture
 def text(tmp_path, monkeypatch):
     """Three classes, in many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     return three_classes(tmp_path)[0]
 
 

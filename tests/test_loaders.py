@@ -224,3 +224,8 @@ def test_a_wrong_copy_is_refused(nowhere, spoil, found):
 def test_bad_arguments_are_named(home, load, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
         load(**{"data_home": home, argument: value})
+
+
+def test_loaders_that_have_moved_are_answered_with_their_place():
+    with pytest.raises(ImportError, match=r"from papers\.data import load_sonar"):
+        from sparsemargin.datasets import load_sonar  # noqa: F401

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import pickle
 import resource
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hostile import loaded_or_refused, opened, rewritten
 from models import HYPOTHESES, MODELS, assert_same, fit, make_problem, outputs
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
@@ -30,7 +32,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin.io import files
-from sparsemargin.io._own_types import OWN_TYPES
+from sparsemargin.io._values import OWN_TYPES
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 
@@ -375,14 +377,13 @@ def test_a_file_cut_anywhere_is_refused(path):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=f"^{path}: This (is not a|model file was cut short)"):
             load_model(path)
-    path.write_bytes(whole + b"\0")
-    with pytest.raises(ValueError, match="cut short or has been changed"):
-        load_model(path)
 
 
-def test_a_file_with_a_changed_bit_is_refused(path):
-    save_model(PNormPerceptron(hypothesis="last").fit(*make_problem(n=5)), path)
-    whole = path.read_bytes()
+def test_a_file_with_a_changed_bit_is_refused_or_the_same(path):
+    """As where a member's date has changed, which nothing reads."""
+    model = PNormPerceptron(hypothesis="last").fit(*make_problem(n=5))
+    save_model(model, path)
+    n_refused, whole = 0, path.read_bytes()
     random = np.random.RandomState(0)
     # All bytes of the archive's ends, and some between.
     places = {
@@ -393,8 +394,13 @@ def test_a_file_with_a_changed_bit_is_refused(path):
     for at in places:
         bit = random.randint(8)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-        with pytest.raises(ValueError, match=f"^{path}: This (is not a|model file was cut short)"):
-            load_model(path)
+        loaded, refusal = loaded_or_refused(path)
+        if loaded is None:
+            assert refusal.startswith(f"{path}: ")
+            n_refused += 1
+        else:
+            assert_same(loaded, model)
+    assert n_refused > len(places) / 2
 
 
 # -- writes that fail -----------------------------------------------------------------------------
@@ -464,36 +470,63 @@ def test_reading_errors_are_no_damage(path, monkeypatch):
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(zipfile.ZipFile, "read", fail)
+    monkeypatch.setattr(zipfile, "ZipFile", fail)
     with pytest.raises(OSError, match="Input/output error"):
         load_model(path)
 
 
-def in_the_first_format(state):
-    """The state of a first-order space as files of the first format have it."""
-    labels, n = state["labels"], len(state["labels"]["scale"])
-    floats = [labels[name] for name in (
-        "scale", "sigma", "norm", "S_peak", "S_slack", "Z", "unit_peak", "threshold", "largest",
-        "mass", "bound",
-    )]  # fmt: skip
-    counts = [labels[name] for name in (
-        "corrections", "begin", "stopped", "idle", "nonzero", "passes", "shift", "flushes",
-        "started", "limit", "unmoved",
-    )]  # fmt: skip
-    state = {name: value for name, value in state.items() if name != "labels"}
-    if state.get("g", 0) is None:
-        del state["g"]
-    sums = labels["S"].reshape(n, 3)
-    return {**state, "floats": np.stack(floats), "sums": sums, "counts": np.stack(counts)}
+# -- files of the format before -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{"p": 2.0}, {"p": 32.0}, {"kernel": "rbf"}], ids=str)
-def test_spaces_of_the_first_format_are_read(params):
-    X, y = make_problem(200, n_classes=3)
-    model = PNormPerceptron(random_state=0, **params).fit(X, y)
-    state = in_the_first_format(model._space.__getstate__())
-    before = model.decision_function(X)
-    model._space = OWN_TYPES[type(model._space).__name__].restore(state)
-    assert_same(model.decision_function(X), before)
-    with pytest.raises(ValueError, match="in tiles, which this version"):
-        OWN_TYPES["LinearSpace"].restore({**state, "tiles": np.zeros(3, np.int32)})
+def in_format_2(entry, arrays):
+    """An entry of the document as format 2 had it; arrays of text are taken to pieces."""
+    if isinstance(entry, float) and not np.isfinite(entry):
+        return {"float": repr(entry)}
+    if isinstance(entry, list):
+        return [in_format_2(each, arrays) for each in entry]
+    if not isinstance(entry, dict):
+        return entry
+    if entry.keys() == {"texts"}:
+        name = entry["texts"]
+        texts = [t.encode("utf-8", "surrogatepass") for t in json.loads(arrays.pop(name).tobytes())]
+        arrays[f"{name}.utf8"] = np.frombuffer(b"".join(texts), np.uint8)
+        arrays[f"{name}.ends"] = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        return {"strings": [f"{name}.utf8", f"{name}.ends"]}
+    if entry.keys() == {"array"} and arrays[entry["array"]].ndim == 0:
+        return {"scalar": entry["array"]}
+    return {name: in_format_2(each, arrays) for name, each in entry.items()}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CRAMMAClassifier(
+            beta=1e200, radius=1e200, delta=0.0, eta0=1e150, hypothesis="vote", max_iter=3
+        ),
+        ALMAClassifier(alpha=np.float64(0.7), class_weight={"a\tb": 2.0}),
+        HigherOrderPerceptron(p=3.0, random_state=np.random.RandomState(0)),
+    ],
+)
+def test_files_of_format_2_are_read(model, path):
+    X, y = make_problem()
+    model.fit(X, np.array(["a\tb", "\ud800 spam"], object)[y])
+    save_model(model, path)
+    document, arrays = opened(path)
+    document = in_format_2(document, arrays) | {"version": 2}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", json.dumps(document, allow_nan=False))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as stream:
+                np.save(stream, array)
+        archive.comment = b"sparsemargin model, sha256 " + b"0" * 64
+    loaded = load_model(path)
+    assert_same(loaded, model)
+    assert outputs(loaded, X) == outputs(model, X)
+
+
+def test_files_of_format_1_are_refused_with_what_to_do(path):
+    save_model(ALMAClassifier().fit(*make_problem()), path)
+    document, arrays = opened(path)
+    rewritten(path, document | {"version": 1}, arrays)
+    with pytest.raises(ValueError, match=f"^{path}: This model file has format 1.*Train it again"):
+        load_model(path)

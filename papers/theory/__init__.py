@@ -2,7 +2,7 @@
 
 One module for each paper. Margins, radii and deviations are in one unit, that of the rows the rule
 works on: rows divided by their p-norm for ALMA and the Higher-order Perceptron, rows as they are
-for the others.
+for the others. Arguments outside of the range that is stated raise a ValueError that names them.
 """
 
 from papers.theory.alma import (
@@ -20,10 +20,10 @@ from papers.theory.cramma import (
     geometric_margin_range,
 )
 from papers.theory.higher_order import (
+    HigherOrderRun,
     higher_order_mistakes,
     tightest_higher_order_bound,
 )
-from papers.theory.higher_order_run import HigherOrderRun
 from papers.theory.perceptron import (
     best_soft_margin,
     deviations,

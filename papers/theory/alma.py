@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from papers.theory._checks import (
+from papers.theory.checks import (
     Numbers,
     check_least,
     check_positive,
@@ -43,11 +43,6 @@ def alma_constants(alpha: float) -> ALMAConstants:
     ALMAConstants
         The pair (B, C).
 
-    Raises
-    ------
-    ValueError
-        If `alpha` is not in (0, 1].
-
     Examples
     --------
     >>> alma_constants(0.25)
@@ -76,11 +71,6 @@ def alma_margin_estimate(k: ArrayLike, *, B: float, p: float = 2.0) -> Numbers:
     Returns
     -------
     float or ndarray
-
-    Raises
-    ------
-    ValueError
-        If `k` is less than 1, `B` is not positive, or `p` is less than 2.
 
     Examples
     --------
@@ -116,12 +106,6 @@ def alma_margin_reached(
     -------
     float or ndarray
 
-    Raises
-    ------
-    ValueError
-        If `n_corrections` is negative, `alpha` is not in (0, 1], `B` is not positive, or `p` is
-        less than 2.
-
     Examples
     --------
     >>> print(alma_margin_reached(99, alpha=0.5, B=2.0))
@@ -155,11 +139,6 @@ def alma_corrections(margin: ArrayLike, *, alpha: ArrayLike, p: ArrayLike = 2.0)
     -------
     float or ndarray
         A count; not rounded down.
-
-    Raises
-    ------
-    ValueError
-        If `margin` or `alpha` is not in (0, 1], or `p` is less than 2.
 
     Examples
     --------
@@ -207,11 +186,6 @@ def alma_corrections_inseparable(
     -------
     float
         A count; not rounded down.
-
-    Raises
-    ------
-    ValueError
-        If B and C do not meet the equation, or an argument is outside its range.
 
     See Also
     --------
@@ -264,11 +238,6 @@ def alma_corrections_repaired(
     -------
     float
         A count; not rounded down.
-
-    Raises
-    ------
-    ValueError
-        If B and C do not meet the equation, or an argument is outside its range.
 
     Notes
     -----

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from papers.theory._checks import Numbers, check_positive
+from papers.theory.checks import Numbers, check_positive
 
 # The largest power of e that a double holds.
 _LARGEST_EXPONENT = 709.0
@@ -39,11 +39,6 @@ def geometric_margin_range(
     -------
     lowest, highest : float or ndarray
         In the units of the rows.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not positive, or `intercept_scaling` exceeds `radius`.
 
     Examples
     --------
@@ -81,11 +76,6 @@ def cramma_rate_limit(margin: ArrayLike, radius: ArrayLike) -> Numbers:
     -------
     float or ndarray
         Without unit.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not positive, or a margin exceeds the radius.
 
     Examples
     --------
@@ -127,11 +117,6 @@ def cramma_corrections(
         A count, to hold against `n_corrections_`; not rounded down. Infinite where `eta_eff` is
         not below `cramma_rate_limit`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not positive, or a margin exceeds the radius.
-
     Examples
     --------
     >>> print(round(cramma_corrections(0.00841, 3.8121, beta=2.0, eta_eff=0.0005)))
@@ -163,11 +148,6 @@ def cramma_margin_fraction(
     -------
     float or ndarray
         From 0 to 1; 0 where `eta_eff` is not below `cramma_rate_limit`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not positive, or a margin exceeds the radius.
 
     Notes
     -----

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from papers.theory._checks import (
+from papers.theory.checks import (
     Numbers,
     check_least,
     check_numbers,
@@ -32,11 +32,6 @@ def deviations(margins: ArrayLike, margin: ArrayLike) -> Numbers:
     -------
     float or ndarray
         In the units of `margins`.
-
-    Raises
-    ------
-    ValueError
-        If `margin` is not positive, or a number is not finite.
 
     Examples
     --------
@@ -71,11 +66,6 @@ def perceptron_mistakes(
     float or ndarray
         A count; not rounded down.
 
-    Raises
-    ------
-    ValueError
-        If `radius` or `margin` is not positive, or `deviation` is negative.
-
     Examples
     --------
     >>> print(perceptron_mistakes(radius=1.0, margin=0.1))
@@ -107,11 +97,6 @@ def tightest_mistake_bound(margins: ArrayLike, radius: float) -> float:
     -------
     float
         A count; not rounded down.
-
-    Raises
-    ------
-    ValueError
-        If `margins` is not a vector of finite numbers, or `radius` is not positive.
 
     Examples
     --------
@@ -152,11 +137,6 @@ def best_soft_margin(radius: ArrayLike, deviation: ArrayLike) -> Numbers:
     float or ndarray
         Delta, in the units of the rows; 0, no soft margin, where D is 0.
 
-    Raises
-    ------
-    ValueError
-        If `radius` is not positive, or `deviation` is negative.
-
     Examples
     --------
     >>> print(best_soft_margin(radius=4.0, deviation=0.25))
@@ -186,11 +166,6 @@ def voted_perceptron_error(n_samples: int, mistakes: ArrayLike) -> float:
     -------
     float
         May exceed 1, and then says nothing.
-
-    Raises
-    ------
-    ValueError
-        If `n_samples` is less than 1, or `mistakes` are negative or none.
 
     Examples
     --------

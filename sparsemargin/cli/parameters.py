@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from math import isnan
+from numbers import Integral, Real
 from typing import Any
 
 import click
@@ -12,14 +13,7 @@ import click
 from sparsemargin.cli.options import option
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.models.labels import number_of
-from sparsemargin.models.parameters import (
-    CALLABLE,
-    FLAG,
-    NONE,
-    Limit,
-    Parameter,
-    declarations,
-)
+from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
 # --init-model, --quiet and --n-jobs see to the first; streams can do without the others alone.
 _NO_OPTIONS = {
@@ -164,8 +158,8 @@ def _metavars(parameter: str, limits: Any) -> Iterator[str]:
             yield from ("yes", "no")
         elif limit.choices:
             yield from limit.choices
-        elif limit is not CALLABLE:
-            yield "N" if limit.words.startswith("an int") or parameter in _RANGES else "X"
+        elif limit.kind in (Integral, Real):
+            yield "N" if limit.kind is Integral or parameter in _RANGES else "X"
 
 
 def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:

@@ -40,19 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sparsemargin.datasets")
-    commands = parser.add_subparsers(required=True, metavar="download")
-    download = commands.add_parser(
-        "download",
-        help="fetch public data files, check size and sha256",
+    parser = argparse.ArgumentParser(
+        prog="python -m sparsemargin.datasets",
         description="Fetch public data files and check size and sha256 of what they hold. Of sets "
         "marked 'by hand' no address serves the files: copies in the folder are checked, and how "
         "to get the others is told.",
         epilog="\n".join(["data sets:", *map(_summary, data_sets().values())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    download.add_argument("names", nargs="+", choices=list(data_sets()), help="data sets")
-    download.add_argument(
+    parser.add_argument("command", choices=["download"], help="what to do")
+    parser.add_argument("names", nargs="+", choices=list(data_sets()), help="data sets")
+    parser.add_argument(
         "--to",
         type=lambda folder: Path(folder).expanduser(),
         default=cache_folder(),

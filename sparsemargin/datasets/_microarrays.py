@@ -81,16 +81,13 @@ class _Table(NamedTuple):
 
 
 def _read(name: str, data_home: DataHome) -> _Table:
-    """Read the comma-separated file of a data set, its last one, as its row says."""
-    dataset = data_sets()[name]
-    return _parse(dataset, read_files(name, data_home)[-1])
+    """Read a data set of one file."""
+    (file,) = read_files(name, data_home)
+    return _parse(data_sets()[name], file)
 
 
 def _parse(dataset: DataSet, file: LocalFile) -> _Table:
-    """Read cells; a ValueError tells where they are not as the row says.
-
-    One of the row's columns stands for all features, "values".
-    """
+    """Read comma-separated cells; a ValueError tells where they are not as the registry says."""
     n_rows, n_features = [*file.file.shape, 0][:2]
     named = [column for column in dataset.columns if column != "values"]
     width = len(named) + n_features
@@ -330,13 +327,13 @@ def load_lymphoma(
     check_choice("labels", labels, get_args(LymphomaLabels))
     check_choice("missing", missing, get_args(Missing))
     return_X_y = check_flag("return_X_y", return_X_y)
-    log_ratios, _ = read_files("lymphoma", data_home)
+    log_ratios, samples_file = read_files("lymphoma", data_home)
     samples, attributes = loadarff(StringIO("\n".join(log_ratios.lines())))
     genes = attributes.names()[:-1]
     X = structured_to_unstructured(samples[genes], dtype=np.float64)
     if missing != "nan":
         X = np.where(np.isnan(X), 0.0 if missing == "zero" else np.nanmean(X, axis=0), X)
-    table = _read("lymphoma", data_home)
+    table = _parse(data_sets()["lymphoma"], samples_file)
     if labels == "classes":
         names, y = np.unique(table.columns["class9"], return_inverse=True)
     else:

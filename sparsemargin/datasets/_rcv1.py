@@ -15,7 +15,7 @@ from sparsemargin._checks import check_choice, check_count, check_flag, check_fl
 from sparsemargin.io.svmlight import load_svmlight
 
 from .docs import LOADER, shares
-from .files import DataHome, check_data_home, data_sets, read_files
+from .files import DataHome, data_sets, folders_of, read_files
 
 RCV1Subset = Literal["train", "test", "all"]
 RCV1Source = Literal["auto", "sample", "corpus"]
@@ -140,7 +140,7 @@ def load_rcv1(
     dtype = check_float_dtype(dtype)
     return_X_y = check_flag("return_X_y", return_X_y)
     wanted = _check_topic(topic)
-    stories = _load(source, check_data_home(data_home), dtype)
+    stories = _load(source, folders_of(data_home).get("data_home"), dtype)
     columns = _columns(wanted, stories)
 
     n_rows = len(stories.ids)

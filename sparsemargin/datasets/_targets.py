@@ -101,9 +101,10 @@ def make_alma_target(
     >>> bool((y * (X @ target) >= 1).all())
     True
     """
-    n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
+    n_train, n_test, n_features, noise, density, sparse, dtype = _check(
+        n_train, n_test, n_features, noise, density, sparse, dtype
+    )
     n_relevant = check_count("n_relevant", n_relevant, 2, n_features)
-    noise, density, sparse, dtype = _check_options(noise, density, sparse, dtype)
     target_stream, relevant_stream, rest_stream, flip_stream, test_stream = spawn_streams(
         random_state, 5
     )
@@ -178,9 +179,10 @@ def make_ho_target(
     >>> bool((y * (X @ target) >= 0.005).all())
     True
     """
-    n_train, n_test, n_features = _check_shape(n_train, n_test, n_features)
+    n_train, n_test, n_features, noise, density, sparse, dtype = _check(
+        n_train, n_test, n_features, noise, density, sparse, dtype
+    )
     n_relevant = check_count("n_relevant", n_relevant, 1, n_features)
-    noise, density, sparse, dtype = _check_options(noise, density, sparse, dtype)
     target_stream, *streams = spawn_streams(random_state, 5)
     target = _random_target(target_stream, n_features, n_relevant) / np.sqrt(n_relevant)
 
@@ -216,16 +218,11 @@ def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:
     return [check_random_state(int(seed)) for seed in seeds]
 
 
-def _check_shape(n_train, n_test, n_features) -> tuple[int, int, int]:
+def _check(n_train, n_test, n_features, noise, density, sparse, dtype) -> tuple:
     return (
         check_count("n_train", n_train, 1, _MAX_ROWS),
         check_count("n_test", n_test, 0, _MAX_ROWS),
         check_count("n_features", n_features, 1, _MAX_ROWS),
-    )
-
-
-def _check_options(noise, density, sparse, dtype) -> tuple[float, float, bool, np.dtype]:
-    return (
         check_real("noise", noise, 0, 1),
         check_real("density", density, _LOWEST_DENSITY, 1),
         check_flag("sparse", sparse),

@@ -89,10 +89,8 @@ class DataSet:
             f"Publisher: {publishers}\nLicence: {self.licence}\nCite: {self.citation}"
         )
         names = np.array(list(target_names))
-        return Bunch(
-            **{"data": data, "target": target, "frame": None, "target_names": names},
-            **{"DESCR": description, **more},
-        )
+        always = {"data": data, "target": target, "frame": None, "target_names": names}
+        return Bunch(**{**always, "DESCR": description, **more})
 
 
 @cache
@@ -125,24 +123,16 @@ class LocalFile(NamedTuple):
     path: Path
     content: bytes
 
-    def unpacked(self) -> bytes:
-        """The content, decompressed where the registered name ends in .gz or .bz2."""
-        unpack = _UNPACK.get(Path(self.file.name).suffix)
-        return self.content if unpack is None else unpack(self.content)
-
     def lines(self) -> list[str]:
-        """The lines of a text file, without their ends."""
-        return self.unpacked().decode("ascii", errors="backslashreplace").splitlines()
+        """The lines of a text file, without their ends, unpacked where its name says so."""
+        unpacked = _UNPACK.get(Path(self.file.name).suffix, bytes)(self.content)
+        return unpacked.decode("ascii", errors="backslashreplace").splitlines()
 
 
 def read_copy(file: DataFile, path: Path) -> LocalFile:
-    """Read a copy and check it.
+    """Read a copy and check it: a WrongCopy tells how it is not the registered file.
 
-    Raises
-    ------
-    WrongCopy
-        If it is not the registered file. Of a copy that is packed where the registered file is
-        not, only what is inside counts.
+    Of a copy that is packed where the registered file is not, only what is inside counts.
     """
     content = path.read_bytes()
     # Some servers have a packed file unpacked on arrival, so its name does not tell.
@@ -186,15 +176,6 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "sparsemargin"
 
 
-def check_data_home(data_home: DataHome) -> Path | None:
-    """Return `data_home` as a path, or raise a ValueError where it is no folder."""
-    if data_home is None:
-        return None
-    if not isinstance(data_home, str | os.PathLike) or not Path(data_home).expanduser().is_dir():
-        raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
-    return Path(data_home).expanduser()
-
-
 def find_file(names: Iterable[str], folders: Iterable[Path | None]) -> Path | None:
     """The first file of one of the names in the folders."""
     paths = (folder / name for folder, name in product(folders, names) if folder is not None)
@@ -203,28 +184,23 @@ def find_file(names: Iterable[str], folders: Iterable[Path | None]) -> Path | No
 
 def folders_of(data_home: DataHome) -> dict[str, Path | None]:
     """The folders to look in, in order, by how each came to be one."""
+    folders: dict[str, Path | None] = {}
+    if data_home is not None:
+        is_path = isinstance(data_home, str | os.PathLike)
+        # A mistyped folder must not lead to other copies than those asked for.
+        if not is_path or not Path(data_home).expanduser().is_dir():
+            raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
+        folders["data_home"] = Path(data_home).expanduser()
     named = os.environ.get(DATA_VARIABLE)
-    # A mistyped folder must not lead to other copies than those asked for.
-    first = check_data_home(data_home)
-    return {
-        **({} if first is None else {"data_home": first}),
-        DATA_VARIABLE: Path(named).expanduser() if named else None,
-        "cache": cache_folder(),
-    }
+    folders[DATA_VARIABLE] = Path(named).expanduser() if named else None
+    folders["cache"] = cache_folder()
+    return folders
 
 
 def find_files(
     name: str, data_home: DataHome = None, wanted: slice = slice(None)
 ) -> list[tuple[DataFile, Path]]:
-    """Find the files of a data set without reading them: as `read_files`, which checks them too.
-
-    Raises
-    ------
-    ValueError
-        If `data_home` is no folder.
-    FileNotFoundError
-        If a file is in none of the folders.
-    """
+    """The files of a data set, or those wanted; a FileNotFoundError tells how to get the others."""
     dataset, folders = data_sets()[name], folders_of(data_home)
     found = [(f, find_file(f.copy_names, folders.values())) for f in dataset.files[wanted]]
     missing = [file for file, path in found if path is None]
@@ -239,25 +215,7 @@ def find_files(
 
 
 def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> list[LocalFile]:
-    """Find the files of a data set, check them, and return them in registered order.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    data_home : str, path or None
-        The folder to look in first; then come the one the variable SPARSEMARGIN_DATA names, and
-        the cache.
-    wanted : slice, default: all
-        Which of the set's files.
-
-    Raises
-    ------
-    ValueError
-        If `data_home` is no folder, or a file found is not the registered one.
-    FileNotFoundError
-        If a file is in none of the folders.
-    """
+    """The same files read; a ValueError tells of one that is not the registered one."""
     files = []
     for file, path in find_files(name, data_home, wanted):
         try:

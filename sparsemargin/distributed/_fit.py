@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
 from sparsemargin.distributed._checkpoints import Checkpoint, check_writable
 from sparsemargin.distributed._mixing import Mixing
-from sparsemargin.distributed._rounds import Round, Rounds, library_version, survey
+from sparsemargin.distributed._rounds import Round, Rounds, survey
 from sparsemargin.distributed._schema import (
     Mixture,
     check_rows_there,
@@ -218,7 +219,7 @@ def learn_distributed(
         _refuse_options_of_files(of_files)
     check_writable(checkpoint, files)
     with backend_of(client, given) as backend:
-        surveyed: dict[int, Survey] = dict(backend.each(survey, library_version()))
+        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if learner.intercept_scaling == "auto":

@@ -14,9 +14,9 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._mixing import SingleEpoch, SingleMixer, SparseDelta, Update
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ShardMistakes:
     """What an epoch on a shard came to."""
 
     # Of each block the rows that any label has made a mistake on, and each label's mistakes.
-    blocks: list[tuple[Rows, list[Mistakes]]]
+    blocks: list[tuple[Csr, list[Mistakes]]]
     # Of the hypotheses, each as often as it lasted, shape (n_coordinates, n_labels); None where
     # they are not averaged.
     sums: SparseDelta | None
@@ -46,12 +46,12 @@ class MistakesEpoch(SingleEpoch):
     again than the rest takes to be sent.
     """
 
-    def __init__(self, learner: Learner, no_rows: Rows, start: LabelSpaces) -> None:
+    def __init__(self, learner: Learner, no_rows: Csr, start: LabelSpaces) -> None:
         super().__init__(learner, no_rows, start)
         self.averaged = learner.hypothesis == "average"
         self.space.take_sums(np.zeros_like(self.space.summed()), 0)
         self.noted = self.space.per_label("corrections")
-        self.blocks: list[tuple[Rows, list[Mistakes]]] = []
+        self.blocks: list[tuple[Csr, list[Mistakes]]] = []
 
     def note(self, task: Task) -> None:
         first = self.space.first_row_of(task)
@@ -75,12 +75,12 @@ class MistakesEpoch(SingleEpoch):
         return ShardMistakes(self.blocks, delta)
 
 
-def picked(rows: Rows, wanted: np.ndarray) -> Rows:
+def picked(rows: Csr, wanted: np.ndarray) -> Csr:
     """Some of the rows, in arrays of their own."""
     lengths = np.diff(rows.indptr)[wanted]
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(rows.indptr.dtype)
     entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[wanted] - indptr[:-1], lengths)
-    return Rows(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
+    return Csr(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
 
 
 class MistakesMixer(SingleMixer):

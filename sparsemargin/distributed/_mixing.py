@@ -16,8 +16,8 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.models import Learner
-from sparsemargin.models._rows import Rows
 
 Mixing = Literal["uniform", "errors"]
 
@@ -43,7 +43,7 @@ class SingleEpoch:
     """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
     not a bit is lost."""
 
-    def __init__(self, learner: Learner, no_rows: Rows, start: Any) -> None:
+    def __init__(self, learner: Learner, no_rows: Csr, start: Any) -> None:
         self.space = learner._space = deepcopy(start)
 
     def note(self, task: Task) -> None:
@@ -168,7 +168,7 @@ def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
 class VectorEpoch(SingleEpoch):
     """An epoch on one of several shards, from the mixture's dual vectors."""
 
-    def __init__(self, learner: Learner, no_rows: Rows, start: DualVectors) -> None:
+    def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
         learner._open(no_rows)
         self.space, self.theta = learner._space, start.theta.array()
         self.space.place_dual(self.theta)

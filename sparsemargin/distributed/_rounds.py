@@ -10,13 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._mistakes import MistakesMixer
@@ -24,8 +24,7 @@ from sparsemargin.distributed._mixing import Mixing, SingleEpoch, SingleMixer, U
 from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment
-from sparsemargin.models import Learner
-from sparsemargin.models._rows import refusing
+from sparsemargin.models import Learner, refusing
 
 # ----------------------------------------------------------------------------------- on the workers
 
@@ -41,11 +40,6 @@ class Plan:
     library: str  # the version that all must have
 
 
-def library_version() -> str:
-    """That of sparsemargin in this process."""
-    return version("sparsemargin")
-
-
 def check_library(library: str) -> None:
     """Refuse to work for a process that has another version of the library.
 
@@ -54,11 +48,11 @@ def check_library(library: str) -> None:
     ConnectionError
         Names this worker.
     """
-    if (found := library_version()) != library:
+    if library != __version__:
         from dask.distributed import get_worker
 
         raise ConnectionError(
-            f"The worker at {get_worker().address} has sparsemargin {found}, this process "
+            f"The worker at {get_worker().address} has sparsemargin {__version__}, this process "
             f"{library}. Install the same version."
         )
 
@@ -146,7 +140,7 @@ class Rounds:
         # The learner as it goes to the workers: its space travels apart.
         plain = copy.copy(self.learner)
         del plain._space
-        plan = Plan(plain, self.mixer.epoch_type, mixture.schema, mixture.seed, library_version())
+        plan = Plan(plain, self.mixer.epoch_type, mixture.schema, mixture.seed, __version__)
         self.plan = backend.share(plan)
         self.started = time.perf_counter()
         self.corrections = 0

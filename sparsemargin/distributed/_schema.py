@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._shards import FileShard, Survey
-from sparsemargin.models import Learner
-from sparsemargin.models._learner import LARGEST_SEED, count_labels
-from sparsemargin.models._rows import Rows
+from sparsemargin.models import LARGEST_SEED, Learner, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -42,10 +41,10 @@ class Schema:
     checksums: dict[str, int] = field(default_factory=dict)
 
     @property
-    def no_rows(self) -> Rows:
+    def no_rows(self) -> Csr:
         """Rows of the type and with the columns of all, but none of them."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
-        return Rows(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
+        return Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
 
 
 # ------------------------------------------------------------------------- from surveys to a schema

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin.io._cache_format import CACHE_SUFFIX
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.passes import Corpus, Passes
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
-from sparsemargin.io.row_cache import CachedRows, RowCache, default_cache_path, shuffled
-from sparsemargin.io.sources import STANDARD_INPUT, open_sources
-from sparsemargin.models import intercept_scale
-from sparsemargin.models._learner import Targets
-from sparsemargin.models._rows import Rows, check_rows, open_rows
+from sparsemargin.io.passes import Passes
+from sparsemargin.io.reading import Corpus, Reading
+from sparsemargin.io.row_cache import RowCache, default_cache_path, shuffled
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
+from sparsemargin.models import Targets, check_rows, intercept_scale, open_rows
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -44,7 +43,7 @@ _FORMS = (
 )
 
 #: Rows, their targets, the number of the first one in the shard, and the order to take them in.
-Block = tuple[Rows, Targets, int, np.ndarray | None]
+Block = tuple[Csr, Targets, int, np.ndarray | None]
 
 
 class Pair(NamedTuple):
@@ -82,7 +81,7 @@ class Survey(NamedTuple):
 class MatrixShard:
     """Rows in memory, checked, and labels as an array or in another form."""
 
-    rows: Rows
+    rows: Csr
     y: Any
     # Of the fit that learns from them: their targets, and seed, passes and order of the latest
     # epoch here, so that the next need not start anew.
@@ -242,14 +241,14 @@ class FileShard:
             # An encoder remembers the labels of one table.
             encoder = deepcopy(schema.encoder)
             assert encoder is not None
-            blocks: Iterator[tuple[int, CachedRows, np.ndarray | None]]
+            blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
             if seed is None or number == 1:
                 blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
             else:
                 blocks = shuffled(cache, seed, number)
             for i, block, order in blocks:
                 first_row = int(cache.first_rows[i])
-                rows = Rows(block.data, block.indices, block.indptr, schema.n_columns)
+                rows = block.with_columns(schema.n_columns)
                 try:
                     targets = encoder.transform_ids(table, block.labels, block.label_start)
                 except UnknownLabelError as error:

@@ -78,16 +78,10 @@ class TradeOffPoint(NamedTuple):
 
 
 def learning_curve_over_epochs(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    X_test: Any,
-    y_test: Any,
-    *,
-    epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20),
-    shuffle_rows: bool = False,
+    estimator: Any, X: Any, y: Any, X_test: Any, y_test: Any, *,
+    epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20), shuffle_rows: bool = False,
     random_state: Any = None,
-) -> EpochCurve:
+) -> EpochCurve:  # fmt: skip
     """Mistakes and test error of one run, after some of its epochs.
 
     Figure 2 of Brotto, Gentile & Vitale (2007), whose epochs are the default. The run learns by
@@ -204,15 +198,9 @@ def certificate_over_passes(
 
 
 def trade_off_over_alpha(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    p: Sequence[Norm] = (2, 4, 6),
-    alpha: Sequence[float] = (0.9, 0.8, 0.5),
-    cv: Any = 5,
-    n_jobs: int | None = None,
-) -> list[TradeOffPoint]:
+    estimator: Any, X: Any, y: Any, *, p: Sequence[Norm] = (2, 4, 6),
+    alpha: Sequence[float] = (0.9, 0.8, 0.5), cv: Any = 5, n_jobs: int | None = None,
+) -> list[TradeOffPoint]:  # fmt: skip
     """Cross-validate every p with every alpha.
 
     A smaller alpha asks for a larger margin, by more corrections: Gentile (2001), section 4, whose

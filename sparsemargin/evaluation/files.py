@@ -29,10 +29,8 @@ class Evaluation:
 
     Parameters
     ----------
-    learner : Learner
-    sources : list of Source
-    multilabel, zero_based, n_threads, threshold, top_k
-        As for `Predictor`.
+    learner, sources, multilabel, zero_based, n_threads, threshold, top_k
+        As for `Predictor`, whose errors are raised.
 
     Attributes
     ----------
@@ -40,17 +38,14 @@ class Evaluation:
         The model's classes.
     counts : ndarray of shape (3, n_labels), int64
         Rows that have a label and were told so; rows that have it; rows that were told so.
+    n_rows, n_right : int
+        Rows that count, and those of them that were told what they have, and nothing else.
     unknown : Counter
         Rows of each label that the model doesn't know.
-
-    Raises
-    ------
-    ValueError
-        If files can't tell the model's classes apart.
     """
 
     def __init__(
-        self, learner: Learner, sources: list[Source], *, multilabel: bool,
+        self, learner: Learner, sources: list[Source], *, multilabel: bool = True,
         zero_based: bool | Literal["auto"] = "auto", n_threads: int = 1,
         threshold: float | None = None, top_k: int | None = None,
     ) -> None:  # fmt: skip
@@ -62,6 +57,7 @@ class Evaluation:
             n_threads=n_threads, threshold=threshold, top_k=top_k,
         )  # fmt: skip
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
+        self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
 
     def run(self, report: Callable[[PredictedBlock], Any] | None = None) -> None:
@@ -89,8 +85,11 @@ class Evaluation:
     def _add(self, predicted: PredictedBlock) -> None:
         """Take in what was predicted for a block of rows."""
 
-    def _count(self, *labels: np.ndarray) -> None:
-        """Count labels that were told rightly, those of the rows, and those told."""
+    def _count(self, rows_right: np.ndarray, *labels: np.ndarray) -> None:
+        """Count rows, by whether they are right; labels that were told rightly, those of the rows,
+        and those told."""
+        self.n_rows += len(rows_right)
+        self.n_right += int(np.count_nonzero(rows_right))
         for counts, found in zip(self.counts, labels, strict=True):
             counts += np.bincount(found, minlength=len(counts))
 
@@ -109,26 +108,36 @@ class Evaluation:
         texts = self.predictor.table.texts
         return Counter({texts[i]: count for i, count in self._unknown.items()})
 
-    @abstractmethod
     def figures(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
-
-    def _averages(self) -> dict[str, float]:
-        """Micro averages, of the counts of all labels together, and macro, means over labels."""
-        micro, macro = _scores(self.counts.sum(axis=1, keepdims=True)), _scores(self.counts)
+        # Micro averages are those of the counts of all labels together, macro ones means over them.
+        scores = _scores(self.counts)
+        averages = {"micro": _scores(self.counts.sum(axis=1, keepdims=True)), "macro": scores}
+        columns = zip(self.labels, *scores.tolist(), *self.counts[1:].tolist(), strict=True)
+        names = ("label", *_SCORES, "rows", "predicted")
         return {
-            f"{kind}_{name}": float(values.mean())
-            for kind, scores in (("micro", micro), ("macro", macro))
-            for name, values in zip(_SCORES, scores, strict=True)
+            "rows": self.n_rows,
+            "mistakes": self.n_rows - self.n_right,
+            **self._shares(self.n_right / self.n_rows),
+            **{
+                f"{kind}_{name}": float(values.mean())
+                for kind, of_kind in averages.items()
+                for name, values in zip(_SCORES, of_kind, strict=True)
+            },
+            "classes": [dict(zip(names, entry, strict=True)) for entry in columns],
+            **self._details(),
+            "unknown_labels": [
+                {"label": label, "rows": count} for label, count in self.unknown.most_common()
+            ],
         }
 
-    def _class_figures(self) -> list[dict[str, Any]]:
-        columns = [self.labels, *_scores(self.counts).tolist(), *self.counts[1:].tolist()]
-        names = ("label", *_SCORES, "rows", "predicted")
-        return [dict(zip(names, entry, strict=True)) for entry in zip(*columns, strict=True)]
+    @abstractmethod
+    def _shares(self, right: float) -> dict[str, float]:
+        """Figures that follow from the share of rows that are right."""
 
-    def _unknown_figures(self) -> list[dict[str, Any]]:
-        return [{"label": label, "rows": count} for label, count in self.unknown.most_common()]
+    def _details(self) -> dict[str, Any]:
+        """Figures of one kind of model."""
+        return {}
 
 
 class ClassEvaluation(Evaluation):
@@ -136,12 +145,10 @@ class ClassEvaluation(Evaluation):
 
     Parameters
     ----------
-    learner : Learner
-    sources : list of Source
+    learner, sources, **how
+        As for `Evaluation`.
     positive : str, default=None
         The label that class 1 of two stands for, against all others.
-    **how
-        As for `Evaluation`.
 
     Attributes
     ----------
@@ -149,11 +156,6 @@ class ClassEvaluation(Evaluation):
         Rows by (class, predicted class), places both; in memory for the pairs that occur.
     margins : Quantiles or None
         Of the rows whose class the model knows; None: there are no margins.
-
-    Raises
-    ------
-    ValueError
-        If `positive` is given and the model doesn't have two classes.
     """
 
     def __init__(
@@ -194,7 +196,7 @@ class ClassEvaluation(Evaluation):
         if self.margins is not None:
             self.margins.add(self._margins_of(predicted, np.where(known, codes, 0))[known])
         codes, told = codes[known].astype(np.int64), told[known]
-        self._count(codes[codes == told], codes, told)
+        self._count(codes == told, codes[codes == told], codes, told)
         pairs, counts = np.unique(codes * n_classes + told, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             self.confusion[divmod(pair, n_classes)] += count
@@ -213,45 +215,23 @@ class ClassEvaluation(Evaluation):
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return own_margins(outputs, codes)
 
-    def figures(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
-        n_right, n_rows, _ = self.counts.sum(axis=1).tolist()
-        return {
-            "rows": n_rows,
-            "mistakes": n_rows - n_right,
-            "accuracy": n_right / n_rows,
-            "error": 1 - n_right / n_rows,
-            **self._averages(),
-            "classes": self._class_figures(),
-            "confusion": [
-                {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
-                for (own, told), count in sorted(self.confusion.items())
-            ],
-            "margins": None if self.margins is None else _margin_figures(self.margins),
-            "unknown_labels": self._unknown_figures(),
-        }
+    def _shares(self, right: float) -> dict[str, float]:
+        return {"accuracy": right, "error": 1 - right}
+
+    def _details(self) -> dict[str, Any]:
+        confusion = [
+            {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
+            for (own, told), count in sorted(self.confusion.items())
+        ]
+        margins = None if self.margins is None else _margin_figures(self.margins)
+        return {"confusion": confusion, "margins": margins}
 
 
 class LabelEvaluation(Evaluation):
     """What comes of predictions by a model whose rows may have any number of labels.
 
-    Parameters
-    ----------
-    learner : Learner
-    sources : list of Source
-    **how
-        As for `Evaluation`.
-
-    Attributes
-    ----------
-    n_rows, n_exact : int
-        Rows, and those of them with the very labels that were told; a row with a label that the
-        model doesn't know is none of these.
+    A row with a label that the model doesn't know is none that is right.
     """
-
-    def __init__(self, learner: Learner, sources: list[Source], **how: Any) -> None:
-        super().__init__(learner, sources, multilabel=True, **how)
-        self.n_rows = self.n_exact = 0
 
     def _add(self, predicted: PredictedBlock) -> None:
         block, told, n_labels = predicted.block, predicted.codes, len(self.labels)
@@ -268,23 +248,16 @@ class LabelEvaluation(Evaluation):
         own_cells = own_rows[known] * n_labels + own.labels[known]
         told_cells = told_rows * n_labels + told.labels
         right = np.intersect1d(own_cells, told_cells, assume_unique=True)
-        self._count(right % n_labels, own.labels[known], told.labels)
         n_right = np.bincount(right // n_labels, minlength=block.n_rows)
         exact = (n_right == np.diff(own.starts)) & (n_right == np.diff(told.starts))
-        self.n_rows += block.n_rows
-        self.n_exact += int(np.count_nonzero(exact))
+        self._count(exact, right % n_labels, own.labels[known], told.labels)
 
-    def figures(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+    def _shares(self, right: float) -> dict[str, float]:
         n_right, n_own, n_told = self.counts.sum(axis=1).tolist()
+        wrong = n_own + n_told - 2 * n_right
         return {
-            "rows": self.n_rows,
-            "mistakes": self.n_rows - self.n_exact,
-            "subset_accuracy": self.n_exact / self.n_rows,
-            "hamming_loss": (n_own + n_told - 2 * n_right) / (self.n_rows * len(self.labels)),
-            **self._averages(),
-            "classes": self._class_figures(),
-            "unknown_labels": self._unknown_figures(),
+            "subset_accuracy": right,
+            "hamming_loss": wrong / (self.n_rows * len(self.labels)),
         }
 
 

@@ -108,8 +108,6 @@ def hypothesis_errors(
     >>> shorter = PNormPerceptron(hypothesis="last", max_iter=0.5, random_state=0).fit(X, y)
     >>> bool(curve.errors["last"][4] == np.mean(shorter.predict(X_test) != y_test))
     True
-    >>> bool(curve.n_corrections[4, 0] == shorter.n_corrections_)
-    True
     """
     _check_log(model)
     at, trials = _check_moments(model, moments)

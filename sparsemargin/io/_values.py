@@ -2,25 +2,148 @@
 
 Plain values stand in the document as JSON has them. Anything else stands there as an object with
 one entry, whose name tells what it is: ``{"array": name}``, ``{"tuple": [...]}``, ``{"LinearSpace":
-{...}}``.
+{...}}``. The table of types is closed: what a file names is looked up in it and nowhere else. The
+engine's objects check the states they are given.
 """
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine.state import require, require_starts, require_within
-from sparsemargin.io._archive import Archive, can_hold
-from sparsemargin.io._own_types import BY_COORDINATE, NAMES, OWN_TYPES, ByCoordinate
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.fitting.certificate import SoftMargin
+from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.kernel.loop import KernelSpace
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+from sparsemargin._engine.state import (
+    array_of,
+    fields,
+    flag,
+    integer,
+    optional,
+    part,
+    real,
+    require,
+    require_within,
+)
+from sparsemargin.io.archive import Archive, can_hold
 
 # About what one more member takes in an archive, its name and its headers.
 _MEMBER_BYTES = 256
-# Floats that JSON has no numbers for.
-_NOT_FINITE = ("inf", "-inf", "nan")
+# Entries of states with a number a coordinate, most of them 0 where data are sparse. Of others
+# that a file had so, copies would be made that take all the memory that the zeros do not.
+_BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
+_LAST_CHARACTER = 0x10FFFF
+
+# ------------------------------------------------------------------------- types of the library
+
+
+class OwnType(NamedTuple):
+    """How a type is saved.
+
+    Attributes
+    ----------
+    kind : type
+    state : callable
+        What an object is saved as: a dict of names to values that can be encoded.
+    restore : callable
+        The object again; a ValueError where the state is none of an object.
+    """
+
+    kind: type
+    state: Callable[[Any], dict[str, Any]]
+    restore: Callable[[dict[str, Any]], Any]
+
+
+def _restore(kind: Any, state: dict[str, Any]) -> Any:
+    fresh = kind.__new__(kind)
+    fresh.__setstate__(state)
+    return fresh
+
+
+_HISTORY = {
+    "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
+}  # fmt: skip
+
+
+def _result_state(result: FitResult) -> dict[str, Any]:
+    """The epochs' history as one array of each of its numbers."""
+    columns = zip(*result.history, strict=True) if result.history else ([],) * len(_HISTORY)
+    history = {
+        name: np.array(column, dtype)
+        for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
+    }
+    return {**vars(result), "history": history}
+
+
+def _restore_result(state: dict[str, Any]) -> FitResult:
+    soft_margin, history = part(state, "soft_margin"), part(state, "history")
+    require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
+    known = fields(state, {
+        "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
+        "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
+    })  # fmt: skip
+    shape = part(history, "margin").shape
+    n_iter, *columns = fields(history, {
+        name: (array_of, dtype, shape if i else shape[:1])
+        for i, (name, dtype) in enumerate(_HISTORY.items())
+    }).values()  # fmt: skip
+    rows = list(zip(n_iter.tolist(), *columns, strict=True))
+    return FitResult(soft_margin=soft_margin, history=rows, **known)
+
+
+def _restore_soft_margin(state: dict[str, Any]) -> SoftMargin:
+    objective = array_of(state, "objective", np.float64, (None,))
+    return SoftMargin(objective, array_of(state, "deviation", np.float64, objective.shape))
+
+
+_GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
+
+
+def _random_state(random: np.random.RandomState) -> dict[str, Any]:
+    state = random.get_state(legacy=False)
+    if state["bit_generator"] != _GENERATOR:
+        raise ValueError(
+            f"A RandomState over {state['bit_generator']} has no place in a model file. Pass an "
+            "int as random_state, or RandomState(seed)."
+        )
+    return {**state["state"], "has_gauss": state["has_gauss"], "gauss": state["gauss"]}
+
+
+def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
+    random = np.random.RandomState(0)
+    # Beyond the last of them numpy would read whatever lies there.
+    known = fields(state, {
+        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (integer, 0, _GENERATOR_LENGTH),
+        "has_gauss": (integer, 0, 1), "gauss": (real, -np.inf, np.inf),
+    })  # fmt: skip
+    random.set_state((_GENERATOR, *known.values()))
+    return random
+
+
+_WITH_STATES: list[Any] = [
+    LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule
+]  # fmt: skip
+
+#: By the names that files give them.
+OWN_TYPES = {
+    **{kind.__name__: OwnType(kind, kind.__getstate__, partial(_restore, kind))
+       for kind in _WITH_STATES},
+    "Outcome": OwnType(FitResult, _result_state, _restore_result),
+    "SoftMargin": OwnType(SoftMargin, vars, _restore_soft_margin),
+    "RandomState": OwnType(np.random.RandomState, _random_state, _restore_random),
+}  # fmt: skip
+
+NAMES = {own.kind: name for name, own in OWN_TYPES.items()}
+
+# -------------------------------------------------------------------------------------- writing
 
 
 def _refuse(what: str, path: str) -> NoReturn:
@@ -51,68 +174,41 @@ class Encoder:
             If it, or a part of it, is of a type that model files have no place for.
         """
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, int, float, str):
             return value
-        if kind is float:
-            return value if math.isfinite(value) else {"float": repr(value)}
-        if kind is list:
-            return self._encode_all(value, path)
-        if kind is tuple:
-            return {"tuple": self._encode_all(value, path)}
+        if kind in (list, tuple):
+            values = [self.encode(each, f"{path}.{i}") for i, each in enumerate(value)]
+            return values if kind is list else {"tuple": values}
         if kind is dict:
-            return self._encode_dict(value, path)
-        if kind is ByCoordinate:
-            return self._encode_sparsely(value.array, path)
-        if isinstance(value, np.generic):
-            return {"scalar": self._put(np.asarray(value), path)}
-        if kind in (np.ndarray, np.memmap):
-            return self._encode_array(value, path)
-        return self._encode_own(value, path)
+            # What can be a part of an array's name.
+            if all(type(key) is str and key.isascii() and key.isidentifier() for key in value):
+                return {"dict": self.encode_named(value, f"{path}.")}
+            return {"items": self.encode(list(value.items()), path)}
+        if isinstance(value, np.generic) or kind in (np.ndarray, np.memmap):
+            return self._encode_array(np.asarray(value), path)
+        if kind not in NAMES:
+            _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
+        return {NAMES[kind]: self.encode_named(OWN_TYPES[NAMES[kind]].state(value), f"{path}.")}
 
-    def _encode_all(self, values: Any, path: str) -> list:
-        return [self.encode(value, f"{path}.{i}") for i, value in enumerate(values)]
-
-    def _encode_dict(self, mapping: dict, path: str) -> dict:
-        if all(type(key) is str and key.isascii() and key.isidentifier() for key in mapping):
-            return {"dict": self.encode_named(mapping, f"{path}.")}
-        return {"items": self._encode_all(list(mapping.items()), path)}
-
-    def encode_named(self, mapping: Mapping[str, Any], prefix: str = "") -> dict:
+    def encode_named(self, mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         """A dict of what stands for the values, whose names continue the path."""
         return {name: self.encode(value, prefix + name) for name, value in mapping.items()}
 
-    def _encode_own(self, value: Any, path: str) -> dict:
-        kind = type(value)
-        name = NAMES.get(kind)
-        if name is None:
-            _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
-        return {name: self.encode_named(OWN_TYPES[name].state(value), f"{path}.")}
-
-    def _encode_array(self, array: np.ndarray, path: str) -> dict:
-        if array.dtype.kind != "O":
-            return {"array": self._put(array, path)}
-        if array.ndim != 1 or not all(isinstance(value, str) for value in array):
-            _refuse("an array of other objects than text", path)
-        texts = [value.encode("utf-8", "surrogatepass") for value in array]
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        text = np.frombuffer(b"".join(texts), np.uint8)
-        return {"strings": [self._put(text, f"{path}.utf8"), self._put(ends, f"{path}.ends")]}
-
-    def _encode_sparsely(self, array: np.ndarray, path: str) -> dict:
-        """Places and values of what is not 0 to the bit, where that is shorter."""
-        bits = array.view(f"u{array.itemsize}")
-        place_type = np.dtype(np.int32 if len(array) <= 2**31 else np.int64)
-        n_bytes = np.count_nonzero(bits) * (place_type.itemsize + array.itemsize) + _MEMBER_BYTES
-        if n_bytes >= array.nbytes:
-            return {"array": self._put(array, path)}
-        places = np.flatnonzero(bits)
-        return {
-            "sparse": [
-                self._put(places.astype(place_type), f"{path}.places"),
-                self._put(array[places], f"{path}.values"),
-                len(array),
-            ]
-        }
+    def _encode_array(self, array: np.ndarray, path: str) -> dict[str, Any]:
+        if array.dtype.kind == "O":
+            if array.ndim != 1 or not all(isinstance(value, str) for value in array):
+                _refuse("an array of other objects than text", path)
+            texts = json.dumps(array.tolist()).encode("ascii")
+            return {"texts": self._put(np.frombuffer(texts, np.uint8), path)}
+        if array.ndim == 1 and path.rpartition(".")[2] in _BY_COORDINATE:
+            # Not 0 to the bit.
+            places = np.flatnonzero(array.view(f"u{array.itemsize}"))
+            places = places.astype(np.int32 if len(array) <= 2**31 else np.int64)
+            values = array[places]
+            if places.nbytes + values.nbytes + _MEMBER_BYTES < array.nbytes:
+                names = self._put(places, f"{path}.places"), self._put(values, f"{path}.values")
+                return {"sparse": [*names, len(array)]}
+        return {"array": self._put(array, path)}
 
     def _put(self, array: np.ndarray, path: str) -> str:
         """Take an array out; the name it is given."""
@@ -120,9 +216,11 @@ class Encoder:
             _refuse(f"an array of type {array.dtype}", path)
         while path in self.arrays:
             path += "_"
-        native = array.dtype.newbyteorder("=")
-        self.arrays[path] = np.asarray(array, native, order="C")
+        self.arrays[path] = np.asarray(array, array.dtype.newbyteorder("="))
         return path
+
+
+# -------------------------------------------------------------------------------------- reading
 
 
 class Decoder:
@@ -131,7 +229,7 @@ class Decoder:
     Parameters
     ----------
     archive : Archive
-        Where the arrays are.
+        Where the arrays are; each can be read once.
 
     Attributes
     ----------
@@ -142,14 +240,16 @@ class Decoder:
     """
 
     def __init__(self, archive: Archive):
-        self._archive = archive
+        self._archive, self._unread = archive, set(archive.members)
         self.most = 0
         self.n_bytes = 0
-        self._readers: dict[str, Callable[[Any], Any]] = {
-            "float": self._float, "tuple": self._tuple, "dict": self.decode_named,
-            "items": self._items, "array": self._array, "scalar": self._scalar,
-            "strings": self._strings,
-        }  # fmt: skip
+        self.readers: dict[str, Callable[[Any], Any]] = {
+            "tuple": lambda values: tuple(self.decode(values)),
+            "items": lambda items: dict(self.decode(items)),
+            "dict": self.decode_named,
+            "array": self._array,
+            "texts": self._texts,
+        }
 
     def decode(self, value: Any) -> Any:
         """The value that an entry of the document stands for.
@@ -167,62 +267,51 @@ class Decoder:
         ((tag, content),) = value.items()
         if tag in OWN_TYPES:
             return OWN_TYPES[tag].restore(self.decode_named(content))
-        require(tag in self._readers, f"there is no type {tag!r}")
-        return self._readers[tag](content)
-
-    def _float(self, text: Any) -> float:
-        require(text in _NOT_FINITE, f"{text!r} is no number")
-        return float(text)
-
-    def _tuple(self, values: list) -> tuple:
-        return tuple(self.decode(value) for value in values)
+        require(tag in self.readers, f"there is no type {tag!r}")
+        return self.readers[tag](content)
 
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
         """The other way round of `Encoder.encode_named`."""
         require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
-        return {name: self._decode_entry(name, value) for name, value in content.items()}
+        return {
+            name: self._sparse(*value["sparse"])
+            if name in _BY_COORDINATE and isinstance(value, dict) and value.keys() == {"sparse"}
+            else self.decode(value)
+            for name, value in content.items()
+        }
 
-    def _decode_entry(self, name: str, value: Any) -> Any:
-        if name in BY_COORDINATE and isinstance(value, dict) and value.keys() == {"sparse"}:
-            return self._sparse(value["sparse"])
-        return self.decode(value)
-
-    def _items(self, items: list) -> dict:
-        return dict(self.decode(items))
-
-    def _array(self, name: str) -> np.ndarray:
+    def _array(self, name: str) -> Any:
+        """A copy of an array; what has no axis, as a number or text."""
+        require(f"{name}.npy" in self._unread, f"it has no array {name!r}, or uses it twice")
+        self._unread.remove(f"{name}.npy")
         array = self._archive.array(name)
+        array = np.array(array, array.dtype.newbyteorder("="))
+        if array.dtype.kind in "bU":
+            most, unit = (1, np.uint8) if array.dtype.kind == "b" else (_LAST_CHARACTER, np.uint32)
+            values = array.reshape(-1).view(unit)
+            require(values.max(initial=0) <= most, f"{name!r} holds what is no {array.dtype}")
         self.n_bytes += array.nbytes
-        return array
-
-    def _scalar(self, name: str) -> Any:
-        array = self._array(name)
-        require(array.shape == (), f"{name!r} is not a single value")
         return array[()]
 
-    def _strings(self, names: list) -> np.ndarray:
-        text, ends = map(self._array, names)
-        require(text.dtype == np.uint8 and text.ndim == 1, f"{names[0]!r} is no text")
-        require_starts(names[1], ends, len(text))
-        array = np.empty(len(ends) - 1, dtype=object)
-        raw = text.tobytes()
-        for i in range(len(array)):
-            array[i] = raw[ends[i] : ends[i + 1]].decode("utf-8", "surrogatepass")
-        return array
+    def _texts(self, name: str) -> np.ndarray:
+        raw = np.atleast_1d(self._array(name))
+        texts = json.loads(raw.tobytes())
+        sound = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        require(sound, f"{name!r} holds no texts")
+        return np.array([*texts, None], dtype=object)[:-1]
 
-    def _sparse(self, content: list) -> np.ndarray:
-        *names, length = content
-        places, values = map(self._array, names)
+    def _sparse(self, places_name: str, values_name: str, length: int) -> np.ndarray:
+        places, values = self._array(places_name), self._array(values_name)
         require(
             isinstance(length, int) and 0 <= length <= self.most,
-            f"{names[1]!r} are of {length} entries, where the model has {self.most}",
+            f"{values_name!r} are of {length} entries, where the model has {self.most}",
         )
         require(
             places.dtype in (np.int32, np.int64) and values.dtype.kind in "iuf"
             and places.ndim == 1 and places.shape == values.shape,
-            f"{names[0]!r} are not the places of {names[1]!r}",
+            f"{places_name!r} are not the places of {values_name!r}",
         )  # fmt: skip
-        require_within(names[0], places, 0, length - 1)
+        require_within(places_name, places, 0, length - 1)
         array = np.zeros(length, values.dtype)
         array[places] = values
         self.n_bytes += array.nbytes

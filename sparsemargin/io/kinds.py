@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sparsemargin.io._archive import DOCUMENT
-from sparsemargin.io._cache_format import HEAD
-from sparsemargin.io.blocks import MARKS
-from sparsemargin.io.compression import packing_of
-from sparsemargin.io.sources import Source
+from sparsemargin.io.archive import CACHE_DOCUMENT, HEAD_BYTES, MODEL_DOCUMENT, begins_with
+from sparsemargin.io.compression import codec_of
+from sparsemargin.io.row_cache import OLD_MAGIC
+from sparsemargin.io.sources import MARKS, Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
@@ -21,9 +20,6 @@ KIND_NAMES: dict[Kind, str] = {
 }
 
 _ARCHIVE = b"PK\x03\x04"
-_CACHE = HEAD[:8]
-# Where an archive has the name of its first member.
-_NAME = slice(30, 30 + len(DOCUMENT))
 
 
 def kind_of(source: Source) -> Kind:
@@ -37,18 +33,18 @@ def kind_of(source: Source) -> Kind:
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:
-        return _kind_of_head(file.read(_NAME.stop))
+        return _kind_of_head(file.read(HEAD_BYTES))
 
 
 def begins_as_text(head: bytes) -> bool:
     """Whether a file that begins so is read as text, from its first byte on."""
-    plain = packing_of(head) is None and not head.startswith(MARKS)
+    plain = codec_of(head) is None and not head.startswith(MARKS)
     return plain and _kind_of_head(head) == "svmlight"
 
 
 def _kind_of_head(head: bytes) -> Kind:
-    if head.startswith(_CACHE):
+    if begins_with(head, CACHE_DOCUMENT) or head.startswith(OLD_MAGIC):
         return "cache"
     if head.startswith(_ARCHIVE):
-        return "model" if head[_NAME] == DOCUMENT.encode() else "npz"
+        return "model" if begins_with(head, MODEL_DOCUMENT) else "npz"
     return "svmlight"

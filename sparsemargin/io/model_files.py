@@ -1,28 +1,38 @@
 """Models in files: written whole or not at all, and read without running anything a file brings.
 
 A model file holds all that learning on takes: a loaded model predicts, and goes on with
-`partial_fit` or under `warm_start`, to the bit as the saved one would. It is one archive of arrays
-and a document, ``model.json``, in the form of NumPy's npz, into which any program can look. Two
-formats were passed over. Pickles run what they hold. skops looks up types by the names in the
-file, and imports scikit-learn, which takes a second and 112 MB: more than a command should that
-only predicts. What a model holds is plain enough to be written down: parameters, arrays, and a
-few objects of the engine, which check the states they are given.
+`partial_fit` or under `warm_start`, to the bit as the saved one would. It is an npz archive with a
+document, ``model.json``, into which any program can look. Two formats were passed over. Pickles run
+what they hold. skops looks up types by the names in the file, and imports scikit-learn, which takes
+a second and 112 MB: more than a command should that only predicts. What a model holds is plain
+enough to be written down: parameters, arrays, and a few objects of the engine, which check the
+states they are given.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
-from sparsemargin.io._archive import open_archive, write_archive
+from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
+from sparsemargin.io.archive import (
+    HEAD_BYTES,
+    MODEL_DOCUMENT,
+    Archive,
+    ArchiveWriter,
+    DamagedError,
+    begins_with,
+)
 from sparsemargin.io.files import replacing
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models._in_use import asks
@@ -32,7 +42,8 @@ from sparsemargin.models.labels import FORMS
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
 
-_FORMAT, _VERSION = "sparsemargin model", 2
+_FORMAT, _VERSION, _OLDEST_VERSION = "sparsemargin model", 3, 2
+_LONGEST_MESSAGE = 500
 
 # Attributes that are made again when they are asked for.
 _CACHES = {"_coef"}
@@ -137,25 +148,28 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
         if attribute not in parameters and attribute not in _CACHES
     }
     _check(model.classifier, state)
-    document, arrays = _written(model.classifier, parameters, state)
-    with replacing(path) as file:
-        write_archive(file, document, arrays)
-
-
-def _written(name: str, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
-    """The document and the arrays of a model file."""
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     encoder = Encoder()
     document = {
         "format": _FORMAT,
         "version": _VERSION,
         "library": __version__,
-        "class": name,
+        "class": model.classifier,
         "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
         "state": encoder.encode_named(dict(sorted(state.items()))),
     }
-    return document, encoder.arrays
+    write_contents(path, document, encoder.arrays)
+
+
+def write_contents(
+    path: str | os.PathLike[str], document: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Write a model file of that document and those arrays."""
+    with replacing(path) as file, ArchiveWriter(file) as archive:
+        archive.document(MODEL_DOCUMENT, document)
+        for name, array in arrays.items():
+            archive.array(name, array)
 
 
 def load_model(path: str | os.PathLike[str]) -> Classifier:
@@ -270,14 +284,51 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
 # ------------------------------------------------------------------------------------- reading
 
 
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
+    """The archive of a model file.
+
+    Raises
+    ------
+    OSError
+        If the file can't be read.
+    ValueError
+        If it is no model file, or not as it was written; or for anything that is raised within,
+        so that it names the file.
+    """
+    with open(path, "rb") as file:
+        try:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            if not regular or not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
+                raise ValueError("This is not a model file. save_model writes them.")
+            yield Archive(file)
+        except OSError:
+            raise
+        except DamagedError as error:
+            message = (
+                f"This model file was cut short or has been changed: {error}. Copy it again from "
+                "where it was saved, or save the model again."
+            )
+            raise _naming(path, message) from error
+        except ValueError as error:
+            raise _naming(path, str(error)) from error
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise _naming(path, f"This is not what save_model writes. {what}") from error
+
+
+def _naming(path: str | os.PathLike[str], message: str) -> ValueError:
+    # A message may quote the file, at any length.
+    return ValueError(f"{os.fspath(path)}: {message[:_LONGEST_MESSAGE]}")
+
+
 def _read(path: str | os.PathLike[str]) -> Contents:
     """What a file holds, checked."""
-    with open_archive(path) as archive:
-        document = archive.document()
-        _check_version(document)
+    with opened(path) as archive:
+        document = archive.document(MODEL_DOCUMENT)
+        decoder = (Decoder if _version(document) == _VERSION else OldDecoder)(archive)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
         require(name in LEARNERS, f"there is no classifier {name!r}")
-        decoder = Decoder(archive)
         n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
         decoder.most = (n_features + 1) * _n_labels(classes, state)
@@ -288,15 +339,17 @@ def _read(path: str | os.PathLike[str]) -> Contents:
         return Contents(name, part(document, "library"), parameters, state, decoder.n_bytes)
 
 
-def _check_version(document: Any) -> None:
+def _version(document: Any) -> int:
     if part(document, "format") != _FORMAT:
         raise ValueError("This is not a model file of sparsemargin.")
     version = integer(document, "version", 1, np.iinfo(np.int64).max)
-    if version > _VERSION:
+    if not _OLDEST_VERSION <= version <= _VERSION:
+        remedy = "Update sparsemargin to load it" if version > _VERSION else "Train it again"
         raise ValueError(
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
-            f"this version reads format {_VERSION}. Update sparsemargin to load it."
+            f"this version reads formats {_OLDEST_VERSION} and {_VERSION}. {remedy}."
         )
+    return version
 
 
 def _n_labels(classes: Any, state: dict[str, Any]) -> int:

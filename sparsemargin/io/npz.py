@@ -26,9 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.io._archive import write_members
+from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.files import replacing
-from sparsemargin.io.text import LabelledRows, inexact
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.text import inexact
 from sparsemargin.models._rows import check_rows, open_rows
 
 
@@ -72,8 +73,9 @@ def write_npz(
         arrays["label_start"] = np.concatenate([np.zeros(1, dtype=np.int64), ends])
     if len(query_ids):
         arrays["query_ids"] = query_ids
-    with replacing(path) as file:
-        write_members(file, {}, arrays)
+    with replacing(path) as file, ArchiveWriter(file) as archive:
+        for name, array in arrays.items():
+            archive.array(name, array)
 
 
 _MATRIX = ("data", "indices", "indptr", "shape")

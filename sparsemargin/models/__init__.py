@@ -6,7 +6,15 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models._learner import ROWS_MEASURED, Learner, intercept_scale
+from sparsemargin.models._learner import (
+    LARGEST_SEED,
+    ROWS_MEASURED,
+    Learner,
+    Targets,
+    count_labels,
+    intercept_scale,
+)
+from sparsemargin.models._rows import check_rows, open_rows, refusing
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
@@ -19,12 +27,18 @@ from sparsemargin.models.second_order import SecondOrder
 __all__ = [
     "ALGORITHMS",
     "DEFAULT_ALGORITHM",
+    "LARGEST_SEED",
     "LEARNERS",
     "ROWS_MEASURED",
     "Algorithm",
     "Learner",
+    "Targets",
+    "check_rows",
+    "count_labels",
     "find_algorithm",
     "intercept_scale",
+    "open_rows",
+    "refusing",
 ]
 
 Algorithm = Literal[

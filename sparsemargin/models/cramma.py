@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from math import inf, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class CRAMMA(FirstOrderLearner):
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     beta: float = parameter(
         1.0,

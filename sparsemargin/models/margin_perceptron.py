@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+from typing import Literal
+
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin.models._first_order import FirstOrderLearner, Sample
 from sparsemargin.models._learner import Hypothesis
@@ -52,6 +55,8 @@ class Margin(FirstOrderLearner):
     classifier = "MarginPerceptron"
 
     _seeks_margin = True
+
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     margin: float = parameter(
         1.0,

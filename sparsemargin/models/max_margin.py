@@ -80,6 +80,7 @@ class MaxMargin(FirstOrderLearner):
     _seeks_margin = True
 
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)
     degree: int = field(default=3, init=False)
     gamma: Literal["scale"] = field(default="scale", init=False)

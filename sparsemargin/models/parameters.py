@@ -22,26 +22,49 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass(frozen=True)
 class Limit:
-    """One kind of values: what they are, in words, and whether a value is one of them.
+    """One kind of values.
 
     Attributes
     ----------
     words : str
-    allows : callable
+        What they are.
+    kind : type
+        Numbers are of `Real` or `Integral`; a bool is none.
+    low, high : float
+        Of numbers.
+    closed : {"both", "left", "right", "neither"}
+        Which of the two are allowed.
     choices : tuple of str
-        The values, where they are words.
+        Of words.
     remark : str
-        What an error adds to the words.
+        What an error adds.
     """
 
     words: str
-    allows: Callable[[Any], bool]
+    kind: Any
+    low: float = -inf
+    high: float = inf
+    closed: Literal["both", "left", "right", "neither"] = "both"
     choices: tuple[str, ...] = ()
     remark: str = ""
 
+    def allows(self, value: Any) -> bool:
+        """Whether a value is one of them."""
+        if isinstance(value, bool | np.bool_) or self.kind is bool:
+            return self.kind is bool and isinstance(value, bool | np.bool_)
+        if not isinstance(value, self.kind) or (self.choices and value not in self.choices):
+            return False
+        if self.kind not in (Real, Integral):
+            return True
+        above = value > self.low or (value == self.low and self.closed in ("both", "left"))
+        below = value < self.high or (value == self.high and self.closed in ("both", "right"))
+        return above and below
 
-def _is_number(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+class _RandomStates(Limit):
+    def allows(self, value: Any) -> bool:
+        # numpy imports this on first use, for a tenth of the time in which a command starts.
+        return isinstance(value, np.random.RandomState)
 
 
 def real(
@@ -52,55 +75,30 @@ def real(
     remark: str = "",
 ) -> Limit:
     """Real numbers of an interval."""
-    left, right = closed in ("both", "left"), closed in ("both", "right")
-
-    def allows(value: Any) -> bool:
-        return (
-            _is_number(value, Real)
-            and (low < value or (left and low == value))
-            and (value < high or (right and high == value))
-        )
-
-    ends = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
-    return Limit(f"a float in the range {ends}", allows, remark=remark)
+    left = "[" if closed in ("both", "left") else "("
+    right = "]" if closed in ("both", "right") else ")"
+    words = f"a float in the range {left}{low:g}, {high:g}{right}"
+    return Limit(words, Real, low, high, closed, remark=remark)
 
 
 def integer(low: float = -inf, high: float = inf) -> Limit:
     """Integers from low to high."""
-    ends = f"{'(' if low == -inf else '['}{low:g}, {high:g}{')' if high == inf else ']'}"
-    return Limit(
-        f"an int in the range {ends}",
-        lambda value: _is_number(value, Integral) and low <= value <= high,
-    )
+    left, right = "[" if low > -inf else "(", "]" if high < inf else ")"
+    return Limit(f"an int in the range {left}{low}, {high}{right}", Integral, low, high)
 
 
 def one_of(options: Iterable[str]) -> Limit:
     """Words."""
     known = tuple(sorted(options))
     listed = ", ".join(map(repr, known))
-    return Limit(
-        f"a str among {{{listed}}}",
-        lambda value: isinstance(value, str) and value in known,
-        choices=known,
-    )
+    return Limit(f"a str among {{{listed}}}", str, choices=known)
 
 
-NONE = Limit("None", lambda value: value is None)
-FLAG = Limit("a bool", lambda value: isinstance(value, bool | np.bool_))
-CALLABLE = Limit("a callable", callable)
-MAPPING = Limit("a dict", lambda value: isinstance(value, dict))
-VERBOSITY = Limit(
-    "a bool or an int from 0",
-    lambda value: FLAG.allows(value) or (_is_number(value, Integral) and value >= 0),
-)
-SEED = Limit(
-    "an int in the range [0, 2**32 - 1], a numpy.random.RandomState or None",
-    lambda value: (
-        value is None
-        or (_is_number(value, Integral) and 0 <= value < 1 << 32)
-        or isinstance(value, np.random.RandomState)
-    ),
-)
+NONE = Limit("None", type(None))
+FLAG = Limit("a bool", bool)
+CALLABLE = Limit("a callable", Callable)
+MAPPING = Limit("a dict", dict)
+RANDOM_STATE = _RandomStates("a numpy.random.RandomState", object)
 
 
 @dataclass(frozen=True)

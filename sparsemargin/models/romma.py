@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class ROMMA(FirstOrderLearner):
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     aggressive: bool = parameter(
         False,

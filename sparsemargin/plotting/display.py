@@ -103,13 +103,8 @@ def _new_panels(n: int, size: tuple[float, float]) -> list[Axes]:
 
     columns = min(n, _MOST_COLUMNS)
     n_rows = ceil(n / columns)
-    figure, panels = plt.subplots(
-        n_rows, columns, squeeze=False, layout="constrained",
-        figsize=(size[0] * columns, size[1] * n_rows),
-    )  # fmt: skip
-    for unused in panels.flat[n:]:
-        figure.delaxes(unused)
-    return list(panels.flat[:n])
+    figure = plt.figure(figsize=(size[0] * columns, size[1] * n_rows), layout="constrained")
+    return [figure.add_subplot(n_rows, columns, i + 1) for i in range(n)]
 
 
 def _flat(ax: Any) -> list[Axes]:

@@ -31,8 +31,8 @@ _SHOWN = ("random", "last", "average", "vote")
 class EpochCurvesDisplay(Display):
     """Corrections so far, and test error, over the epochs of a run.
 
-    Figure 2 of Brotto, Gentile & Vitale (2007). Of several runs matplotlib's `Axes.errorbar` draws
-    the mean, and its standard error as bars.
+    Figure 2 of Brotto, Gentile & Vitale (2007), in two panels. Of several runs matplotlib's
+    `Axes.errorbar` draws the mean, and its standard error as bars.
 
     Parameters
     ----------
@@ -45,26 +45,11 @@ class EpochCurvesDisplay(Display):
     correction_lines_, error_lines_ : list of matplotlib ErrorbarContainer
         In the order of `curves`; where an algorithm does not count its corrections, its line
         among the former has no points.
-    ax_ : ndarray of shape (2,), of matplotlib Axes
-        For corrections and for errors.
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no curve, or runs of one name are not taken at the same epochs.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import PNormPerceptron
-    >>> from sparsemargin.datasets import make_alma_target
-    >>> data = make_alma_target(300, 300, random_state=0)[:4]
-    >>> rivals = {f"p = {p}": PNormPerceptron(p=p, hypothesis="last") for p in (2, 6)}
-    >>> display = EpochCurvesDisplay.from_estimator(rivals, *data, epochs=[1, 2, 4])
-    >>> [axes.get_xlabel() for axes in display.ax_]
-    ['epochs', 'epochs']
     """
 
     def __init__(self, curves: Mapping[str, EpochCurve | Sequence[EpochCurve]]) -> None:
@@ -160,20 +145,6 @@ class HypothesisErrorsDisplay(Display):
     ----------
     lines_ : dict of str to matplotlib Line2D
         By hypothesis.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import PNormPerceptron
-    >>> from sparsemargin.datasets import make_alma_target
-    >>> X, y, X_test, y_test, _ = make_alma_target(400, 300, noise=0.1, random_state=0)
-    >>> model = PNormPerceptron(hypothesis="vote", max_iter=3, random_state=0).fit(X, y)
-    >>> display = HypothesisErrorsDisplay.from_estimator(model, X_test, y_test)
-    >>> list(display.lines_)
-    ['random', 'last', 'average', 'vote']
     """
 
     def __init__(self, errors: HypothesisErrors) -> None:

@@ -46,26 +46,11 @@ class StrongestFeaturesDisplay(Display):
     ----------
     bars_ : list of matplotlib BarContainer
         One for each class.
-    ax_ : matplotlib Axes, or ndarray of shape (n_classes,) of them
-        New ones stand three in a row.
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no class, or names and weights of one differ in length.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import PNormPerceptron
-    >>> X = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.3]])
-    >>> model = PNormPerceptron(max_iter=1).fit(X, ["ham", "spam"])
-    >>> names = ["lunch", "winner", "today"]
-    >>> display = StrongestFeaturesDisplay.from_estimator(model, feature_names=names, top=1)
-    >>> display.ax_.get_title()
-    'class spam'
     """
 
     def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
@@ -167,21 +152,11 @@ class SelectionStabilityDisplay(Display):
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If a frequency is not in [0, 1], or there are not as many names as frequencies.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> display = SelectionStabilityDisplay([0.2, 1.0, 0.0], feature_names=["a", "b", "c"]).plot()
-    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
-    ['b', 'a']
     """
 
     def __init__(

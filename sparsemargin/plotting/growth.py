@@ -43,22 +43,11 @@ class GrowthDisplay(Display):
     ----------
     points_, lines_ : list of matplotlib Line2D
         In the order of `curves`.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no curve, or sizes and seconds of one differ in length.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> times = {"epoch": ([1e4, 1e5, 1e6], [0.001, 0.01, 0.1])}
-    >>> display = GrowthDisplay.from_measurements(times, size_name="nonzeros")
-    >>> print(display.curves["epoch"].exponent)
-    1.00 ± 0.00
     """
 
     def __init__(

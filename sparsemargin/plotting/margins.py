@@ -55,28 +55,11 @@ class MarginDistributionDisplay(Display):
     ----------
     lines_ : list of matplotlib Line2D
         In the order of `distributions`.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no distribution, or thresholds and share of one differ in length.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import ALMAClassifier
-    >>> from sparsemargin.datasets import make_alma_target
-    >>> X, y, X_test, y_test, _ = make_alma_target(1000, 500, random_state=0)
-    >>> models = {
-    ...     f"alpha = {alpha}": ALMAClassifier(p=6, alpha=alpha, random_state=0).fit(X, y)
-    ...     for alpha in (0.9, 0.5)
-    ... }
-    >>> display = MarginDistributionDisplay.from_estimator(models, X_test, y_test)
-    >>> [line.get_label() for line in display.lines_]
-    ['alpha = 0.9', 'alpha = 0.5']
     """
 
     def __init__(
@@ -209,24 +192,11 @@ class CertificateDisplay(Display):
         One, or one for each class.
     band_ : matplotlib PolyCollection or None
         Between the two lines, where there is one vector.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no pass, or shapes do not fit together.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import MaxMarginClassifier
-    >>> from sparsemargin.datasets import make_alma_target
-    >>> X, y, *_ = make_alma_target(200, 1, random_state=0)
-    >>> display = CertificateDisplay.from_estimator(MaxMarginClassifier(), X, y, n_passes=20)
-    >>> display.margins.shape == display.upper_bounds.shape == display.passes.shape
-    True
     """
 
     def __init__(

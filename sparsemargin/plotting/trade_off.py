@@ -29,25 +29,11 @@ class TradeOffDisplay(Display):
     ----------
     lines_ : dict of (float or "log") to matplotlib ErrorbarContainer
         By p.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Raises
     ------
     ValueError
         If there is no point.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sparsemargin import ALMAClassifier
-    >>> from sparsemargin.datasets import make_alma_target
-    >>> X, y, *_ = make_alma_target(300, 1, random_state=0)
-    >>> model = ALMAClassifier(random_state=0)
-    >>> display = TradeOffDisplay.from_estimator(model, X, y, p=[2, 6], alpha=[0.9, 0.5], cv=3)
-    >>> list(display.lines_)
-    [2, 6]
     """
 
     def __init__(self, points: Sequence[TradeOffPoint]) -> None:

@@ -9,19 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from papers import (
-    _alma_printed,
-    _digits,
-    _kernel_runs,
-    _voted_printed,
-    alma_kernels,
-    alma_width,
-    conference_kernels,
-    voted_units,
-)
-from papers._catalogue import choose
-from papers._digits import Data
-from papers._kernel_runs import (
+from papers import alma_kernels, kernels, voted
+from papers.kernels import (
     AGGRESSIVE,
     ALMA,
     AVERAGE,
@@ -32,15 +21,20 @@ from papers._kernel_runs import (
     ROMMA,
     SUPPORT,
     VOTE,
+    Data,
+    Printed,
     Run,
-    figure,
+    allowed,
+    figures_of,
     run_epochs,
+    smaller,
+    table,
 )
-from papers._kernel_tables import Printed, allowed, figures_of, smaller, table
-from papers._recipe import Measured, Verdict
+from papers.recipe import Measured, Verdict
+from papers.run import choose
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
-LINES = _alma_printed.LINES | _voted_printed.LINES | {"nips-table1": conference_kernels.LINES}
+LINES = alma_kernels.LINES | voted.LINES
 
 # ---------------------------------------------------------------------------- the printed figures
 
@@ -146,7 +140,7 @@ def test_support_never_exceeds_mistakes(name):
 
 
 def test_settings_are_the_papers():
-    alma = _alma_printed.run_of("mnist", ALMA, 0.9, degree=6)
+    alma = alma_kernels.run_of("mnist", ALMA, 0.9, degree=6)
     assert printed("alma-table3", AVERAGE, 1)[5].run == alma
     model = alma.estimator()
     assert (model.B, model.degree, model.gamma, model.coef0) == (1 / 0.9, 6, 1 / 255, 1.0)
@@ -160,10 +154,11 @@ def test_settings_are_the_papers():
 
 
 def test_studies_vary_one_setting_of_the_table_they_explain():
-    assert {each.run.sigma for each in figures_of(alma_width._lines())} == set(alma_width.SIGMAS)
-    assert {each.run.scale for each in figures_of(voted_units._lines())} == set(voted_units.SCALES)
-    counts = [each.number for each in figures_of(voted_units._lines()) if each.run.degree == 4]
-    assert counts == [7977, 6338] * len(voted_units.SCALES)
+    by_width, by_scale = alma_kernels.lines_by_width(), voted.lines_by_scale()
+    assert {each.run.sigma for each in figures_of(by_width)} == set(alma_kernels.SIGMAS)
+    assert {each.run.scale for each in figures_of(by_scale)} == set(voted.SCALES)
+    counts = [each.number for each in figures_of(by_scale) if each.run.degree == 4]
+    assert counts == [7977, 6338] * len(voted.SCALES)
 
 
 # ------------------------------------------------------------------------------ allowed differences
@@ -187,12 +182,12 @@ def test_single_vectors_of_one_permutation_are_not_compared():
 
 
 def test_known_misfits_have_reasons_of_their_own():
-    noisy = alma_kernels.allowed_on_mnist(_printed(CORRECTIONS, "30088", AGGRESSIVE), quick=False)
+    noisy = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "30088", AGGRESSIVE), quick=False)
     assert math.isinf(noisy.absolute)
     assert "noise control" in noisy.why
-    romma = alma_kernels.allowed_on_mnist(_printed(CORRECTIONS, "7963", ROMMA), quick=False)
+    romma = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "7963", ROMMA), quick=False)
     assert romma.relative == 0.08
-    usual = alma_kernels.allowed_on_mnist(_printed(CORRECTIONS, "7963"), quick=False)
+    usual = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "7963"), quick=False)
     assert usual.relative < 0.05
 
 
@@ -209,7 +204,7 @@ def data(monkeypatch):
     """Rows that recipes load in place of the papers' digits."""
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     found = Data(X[:120], y[:120], X[120:], y[120:])
-    monkeypatch.setattr(_kernel_runs, "load", lambda name: found)
+    monkeypatch.setattr(kernels, "load", lambda name: found)
     return found
 
 
@@ -223,17 +218,21 @@ def test_a_run_tells_what_fits_of_their_own_would(data, hypothesis, epochs):
         shuffle=False, hypothesis=hypothesis,
     ).fit(data.X[order], data.y[order])  # fmt: skip
     error = 100 * np.mean(model.predict(data.X_test) != data.y_test)
-    assert figure(hypothesis, epochs)(records) == pytest.approx([error])
-    assert figure(CORRECTIONS, epochs)(records) == [model.n_corrections_.sum()]
-    assert figure(SUPPORT, epochs)(records) == [len(model.support_)]
+
+    def figure(quantity, label=None):
+        return Printed(None, quantity, epochs, "", label).values(records)
+
+    assert figure(hypothesis) == pytest.approx([error])
+    assert figure(CORRECTIONS) == [model.n_corrections_.sum()]
+    assert figure(SUPPORT) == [len(model.support_)]
     for label in range(3):
-        assert figure(SUPPORT, epochs, label)(records) == [model.n_support_[label]]
-        assert figure(CORRECTIONS, epochs, label)(records) == [model.n_corrections_[label]]
+        assert figure(SUPPORT, label) == [model.n_support_[label]]
+        assert figure(CORRECTIONS, label) == [model.n_corrections_[label]]
 
 
 def test_a_run_goes_on_when_there_is_nothing_left_to_correct(monkeypatch):
     X, y = make_blobs(60, centers=2, n_features=4, cluster_std=0.1, random_state=0)
-    monkeypatch.setattr(_kernel_runs, "load", lambda name: Data(X, y, X, y))
+    monkeypatch.setattr(kernels, "load", lambda name: Data(X, y, X, y))
     record = run_epochs(
         seed=0, data="blobs", algorithm=PERCEPTRON, kernel="rbf", epochs=10, sigma=5.0
     )
@@ -242,11 +241,11 @@ def test_a_run_goes_on_when_there_is_nothing_left_to_correct(monkeypatch):
     assert record["errors"]["vote"][-1] == 0
 
 
-def test_one_class_against_the_rest(monkeypatch, data):
-    monkeypatch.setattr(_digits, "_whole", lambda name: data)
-    y = _digits.load("mnist 2").y
-    assert np.array_equal(y == 1, data.y == 2)
-    assert set(y) == {-1, 1}
+def test_one_class_against_the_rest(monkeypatch):
+    digits = np.array([1, 2, 3, 2])
+    monkeypatch.setattr(kernels, "_whole", lambda name: Data(None, digits, None, digits[:3]))
+    assert kernels.load("mnist 2").y.tolist() == [-1, 1, -1, 1]
+    assert kernels.load("mnist 2").y_test.tolist() == [-1, 1, -1]
 
 
 # --------------------------------------------------------------------------- tables and statements

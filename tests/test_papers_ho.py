@@ -11,13 +11,14 @@ import pytest
 from published_files import data_folder
 from sklearn.datasets import make_classification
 
-from papers import _ho_problems, ho_claim, ho_figure2, ho_tables
-from papers._ho_paper import FIGURE_2_EPOCHS, TABLE_1, TABLE_2
-from papers._ho_problems import AS, Rows, higher_order, rows_of, settings_of
-from papers._recipe import Measured, Verdict, work
+from papers import ho_figure2, ho_tables
+from papers.ho_figure2 import FIGURE_2_EPOCHS
+from papers.ho_tables import AS, TABLE_1, TABLE_2, Rows, higher_order, rows_of, settings_of
+from papers.recipe import Measured, Verdict, work
 from sparsemargin.datasets import make_ho_target
 from sparsemargin.evaluation import compare_on_splits, random_splits, select_setting
 
+*TABLES, CLAIM = ho_tables.RECIPES
 LYMPHOMA_FILES = ("Lymphoma96x4026.arff.gz", "lymphoma_labels.csv")
 
 # -- the printed figures --------------------------------------------------------------------------
@@ -76,7 +77,7 @@ def as_printed(table):
 
 
 def test_printed_figures_bear_out_the_claims():
-    for recipe in ho_tables.RECIPES:
+    for recipe in TABLES:
         for table in recipe.parts(quick=False):
             measured = as_printed(table)
             assert all(claim.examine(measured).holds for claim in table.claims)
@@ -107,7 +108,7 @@ def test_names_of_algorithms_stand_for_their_settings():
 
 def test_updates_on_lymphoma():
     data_folder(*LYMPHOMA_FILES)
-    settings = higher_order(2, [0.4], 5) | _ho_problems.second_order([1.0], 5)
+    settings = higher_order(2, [0.4], 5) | ho_tables.second_order([1.0], 5)
     runs = [compare_on_splits(settings, *rows_of("Lymphoma", repeat)) for repeat in range(3)]
     updates = {name: np.mean([run[name].mistakes for run in runs]) for name in settings}
     assert updates == {"c=0.4": pytest.approx(18.5, abs=1), "a=1": pytest.approx(16.7, abs=1)}
@@ -144,10 +145,8 @@ def small(monkeypatch):
         splits = random_splits(60, train_size=40, test_size=20, n_splits=3, random_state=repeat)
         return Rows(X, 2 * y - 1, splits)
 
-    monkeypatch.setattr(_ho_problems, "AS", (0.1, 1.0))
-
-    for module in (ho_tables, ho_claim):
-        monkeypatch.setattr(module, "rows_of", rows_of)
+    monkeypatch.setattr(ho_tables, "AS", (0.1, 1.0))
+    monkeypatch.setattr(ho_tables, "rows_of", rows_of)
     return rows_of
 
 
@@ -181,7 +180,7 @@ def test_best_setting_and_the_one_that_cross_validation_chooses(small):
 
 
 def test_every_algorithm_of_the_tables_runs(small):
-    for recipe in ho_tables.RECIPES:
+    for recipe in TABLES:
         for table in recipe.parts(quick=True)[:1]:
             measured = Measured({work: [work(0)] for work in table.works})
             for line in table.lines:
@@ -194,12 +193,12 @@ def test_every_algorithm_of_the_tables_runs(small):
 
 
 def test_comparison_of_cs(small):
-    records = records_of(work(ho_claim.run_cs, problem="Colon", p=4), 2)
+    records = records_of(work(ho_tables.run_cs, problem="Colon", p=4), 2)
     runs = [
         compare_on_splits(higher_order(4, [0.0, 0.4], 5), *small("", repeat)) for repeat in (0, 1)
     ]
     without, tested = (np.mean([run[name].mistakes for run in runs]) for name in ("c=0", "c=0.4"))
-    found = ho_claim.compare_cs(records, "updates")
+    found = ho_tables.compare_cs(records, "updates")
     assert found.without == pytest.approx(without)
     assert found.difference == pytest.approx(tested - without)
     assert found.best_c in (0.2, 0.4, 0.6, 0.8)
@@ -210,11 +209,11 @@ def test_comparison_of_cs(small):
     [(-1.0, 0.01, "better"), (1.0, 0.01, "worse"), (-1.0, 0.05, "open"), (0.0, 1.0, "open")],
 )
 def test_verdict_on_the_claim(difference, p_value, verdict):
-    assert ho_claim.Contrast(5.0, difference, p_value, 0.2, 0.0).verdict == verdict
+    assert ho_tables.Contrast(5.0, difference, p_value, 0.2, 0.0).verdict == verdict
 
 
 def test_claim_covers_every_problem_figure_and_p():
-    claims = [claim for table in ho_claim.RECIPES[0].parts(quick=True) for claim in table.claims]
+    claims = [claim for table in CLAIM.parts(quick=True) for claim in table.claims]
     assert len(claims) == (4 + 4 + 2) * 2
     assert len({piece for claim in claims for piece in claim.works}) == (4 + 4 + 2) * 3
 
@@ -230,7 +229,7 @@ def cs_records(difference):
                                ((0, 0, 0), False)],
 )  # fmt: skip
 def test_claim_on_a_problem(differences, holds):
-    claim = ho_claim.RECIPES[0].parts(quick=True)[0].claims[0]
+    claim = CLAIM.parts(quick=True)[0].claims[0]
     records = map(cs_records, differences)
     finding = claim.examine(Measured(dict(zip(claim.works, records, strict=True))))
     assert finding.holds == holds

@@ -7,13 +7,11 @@ import pytest
 from published_files import data_folder
 from sklearn.datasets import make_blobs
 
-from papers import _kernel_runs, alma_margins, alma_update, voted_curves
-from papers._alma_printed import run_of as alma_run
-from papers._catalogue import choose
-from papers._digits import Data
-from papers._kernel_runs import PER_EPOCH
-from papers._recipe import Measured
-from papers._voted_printed import run_of as voted_run
+from papers import alma_figures, kernels, voted
+from papers.alma_kernels import run_of
+from papers.kernels import PER_EPOCH, Data
+from papers.recipe import Measured
+from papers.run import choose
 from sparsemargin.evaluation import margin_distribution, margins
 from sparsemargin.plotting import theme
 
@@ -33,14 +31,14 @@ def picture(name, quick):
 
 @pytest.fixture(scope="module")
 def update():
-    return Measured({alma_update.WORK: [alma_update.WORK(0)]})
+    return Measured({alma_figures.WORK: [alma_figures.WORK(0)]})
 
 
 def test_the_library_projects_as_the_paper_does(update):
-    (record,) = update[alma_update.WORK]
+    (record,) = update[alma_figures.WORK]
     stepped = np.add(record["w"], record["step"])
     assert np.linalg.norm(record["w"]) <= 1 + 1e-12
-    assert np.linalg.norm(stepped) > alma_update.LEAST_LENGTH
+    assert np.linalg.norm(stepped) > alma_figures.LEAST_LENGTH
     assert np.linalg.norm(record["step"]) == pytest.approx(math.sqrt(2 / record["k"]))
     assert record["projected"] == pytest.approx(stepped / np.linalg.norm(stepped))
     (claim,) = picture("alma-figure2", quick=True).claims
@@ -48,10 +46,10 @@ def test_the_library_projects_as_the_paper_does(update):
 
 
 def test_weights_off_the_ray_are_no_projection(update):
-    (record,) = update[alma_update.WORK]
+    (record,) = update[alma_figures.WORK]
     turned = record | {"projected": record["projected"][::-1]}
     (claim,) = picture("alma-figure2", quick=True).claims
-    assert not claim.examine(Measured({alma_update.WORK: [turned]})).holds
+    assert not claim.examine(Measured({alma_figures.WORK: [turned]})).holds
 
 
 @pytest.mark.parametrize("ground", ["light", "dark"])
@@ -72,33 +70,33 @@ def rows(monkeypatch):
     """Rows that recipes load in place of the papers' digits."""
     X, y = make_blobs(90, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     found = Data(X[:60], y[:60], X[60:], y[60:])
-    for module in (alma_margins, _kernel_runs):
+    for module in (alma_figures, kernels):
         monkeypatch.setattr(module, "load", lambda name: found)
     return found
 
 
 def test_margins_are_those_of_a_fit(rows):
-    record = alma_margins.run_margins("ALMA_2(0.9)", 3.5, 3, "average", seed=1)
+    record = alma_figures.run_margins("ALMA_2(0.9)", 3.5, 3, "average", seed=1)
     order = np.random.default_rng(1).permutation(60)
-    model = alma_run("usps", "ALMA_2", 0.9).estimator(hypothesis="average", max_iter=3)
+    model = run_of("usps", "ALMA_2", 0.9).estimator(hypothesis="average", max_iter=3)
     found = margins(model.fit(rows.X[order], rows.y[order]), rows.X, rows.y)
-    assert record["share"] == list(margin_distribution(found, alma_margins.THRESHOLDS).share)
+    assert record["share"] == list(margin_distribution(found, alma_figures.THRESHOLDS).share)
 
 
 def _with_median(median):
     """Margins that lie evenly within 0.1 of it."""
-    share = np.clip((alma_margins.THRESHOLDS - median + 0.1) / 0.2, 0, 1)
+    share = np.clip((alma_figures.THRESHOLDS - median + 0.1) / 0.2, 0, 1)
     return [{"share": share.tolist()}]
 
 
 def _medians(of_alma, later, average=0.0):
     of_algorithm = {
-        each: of_alma + average * ("average" in each.title) if "0.9" in each.title else 0.05
-        for sigma in alma_margins.SIGMAS
-        for each in alma_margins.works(sigma)
+        each: of_alma + average * ("average" in str(each)) if "0.9" in str(each) else 0.05
+        for sigma in alma_figures.SIGMAS
+        for each in alma_figures.works(sigma)
     }
     return Measured({
-        each: _with_median(median + later * ("epochs=3" in each.title))
+        each: _with_median(median + later * ("'epochs', 3" in str(each)))
         for each, median in of_algorithm.items()
     })  # fmt: skip
 
@@ -125,13 +123,13 @@ def test_margins_are_drawn_by_hypothesis_and_epochs():
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["last, 1 epoch", "average, 1 epoch", "last, 3 epochs", "average, 3 epochs"]
     names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert names == list(alma_margins.ALGORITHMS)
+    assert names == list(alma_figures.ALGORITHMS)
 
 
 def test_margins_on_usps():
     data_folder("zip.train.gz", "zip.test.gz")
-    share = alma_margins.run_margins("Perceptron", 3.5, 1, "last", seed=0)["share"]
-    assert 0 < np.interp(0, alma_margins.THRESHOLDS, share) < 0.03
+    share = alma_figures.run_margins("Perceptron", 3.5, 1, "last", seed=0)["share"]
+    assert 0 < np.interp(0, alma_figures.THRESHOLDS, share) < 0.03
 
 
 # -- learning curves -------------------------------------------------------------------------------
@@ -140,11 +138,11 @@ def test_margins_on_usps():
 def _curves(quick, random, last):
     """Records of all degrees, whose errors never change; those of average and vote are 2."""
     found = {}
-    for degree in voted_curves.DEGREES:
-        epochs = 1 if quick else voted_run(degree).epochs
+    for degree in voted.DEGREES:
+        epochs = 1 if quick else voted.run_of(degree).epochs
         n = PER_EPOCH * epochs
         errors = {"random": random, "last": last + (degree == 1), "average": 2.0, "vote": 2.0}
-        found[voted_run(degree).work(quick)] = [
+        found[voted.run_of(degree).work(quick)] = [
             {
                 "errors": {name: [value + seed] * n for name, value in errors.items()},
                 "corrections by class": [[1, 2]] * n,
@@ -157,7 +155,7 @@ def _curves(quick, random, last):
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_curves_are_means_over_the_permutations(quick):
-    curves = voted_curves.curves(_curves(quick, 5.0, 3.0), 2, quick)
+    curves = voted.curves(_curves(quick, 5.0, 3.0), 2, quick)
     assert curves.moments[-1] == (1 if quick else 30)
     assert np.allclose(curves.errors["random"], 0.055)
     assert curves.errors["vote"].shape == curves.moments.shape

@@ -4,9 +4,9 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from papers import ho_kernels
-from papers._digits import Data
-from papers._ho_paper import CS
-from papers._recipe import Measured, Verdict
+from papers.ho_tables import CS
+from papers.kernels import Data
+from papers.recipe import Measured, Verdict
 
 (RECIPE,) = ho_kernels.RECIPES
 

@@ -3,40 +3,69 @@ pictures with what they shall show."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from papers.sources import Paper
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: What one piece of work measured, as it is kept in a file: numbers, text and lists of them.
+#: What one piece of work measured: numbers, text and lists of them.
 Record: TypeAlias = dict[str, Any]
 
 #: Standard errors of a measured mean that are no difference from the paper.
 STANDARD_ERRORS = 2.0
 
 
+class Paper(NamedTuple):
+    """A paper: its name in short, and its source."""
+
+    short: str
+    source: str
+
+
+ALMA = Paper(
+    "Gentile (2001)",
+    'C. Gentile, "A New Approximate Maximal Margin Classification Algorithm", Journal of Machine '
+    "Learning Research 2 (2001), 213-242",
+)
+ALMA_CONFERENCE = Paper(
+    "Gentile (2000)",
+    'C. Gentile, "A New Approximate Maximal Margin Classification Algorithm", Advances in Neural '
+    "Information Processing Systems 13 (2000), 500-506",
+)
+VOTED = Paper(
+    "Freund & Schapire (1999)",
+    'Y. Freund and R. E. Schapire, "Large Margin Classification Using the Perceptron Algorithm", '
+    "Machine Learning 37 (1999), 277-296",
+)
+HIGHER_ORDER = Paper(
+    "Brotto, Gentile & Vitale (2007)",
+    'C. Brotto, C. Gentile and F. Vitale, "On Higher-Order Perceptron Algorithms", Advances in '
+    "Neural Information Processing Systems 20 (2007)",
+)
+CRAMMA = Paper(
+    "Tsampouka & Shawe-Taylor (2006)",
+    'P. Tsampouka and J. Shawe-Taylor, "Constant Rate Approximate Maximum Margin Algorithms", '
+    "Machine Learning: ECML 2006, 437-448",
+)
+
+#: In the order in which they are reported.
+PAPERS = (ALMA, ALMA_CONFERENCE, VOTED, HIGHER_ORDER, CRAMMA)
+
+
 @dataclass(frozen=True)
 class Work:
-    """A function of a recipe's module with its arguments, to be called once for each repeat.
+    """A function of a module's level with its arguments, to be called once for each repeat.
 
     Attributes
     ----------
     run : callable
-        ``run(**arguments, seed=repeat)`` returns a `Record`. By its name it is found again in
-        another process, and by its name and arguments what it measured is found in a later run.
+        ``run(**arguments, seed=repeat)`` returns a `Record`.
     arguments : tuple of (str, value)
-        Sorted by name; what JSON can hold.
+        Sorted by name.
     """
 
     run: Callable[..., Record]
@@ -46,22 +75,30 @@ class Work:
         """Do the work for one repeat."""
         return self.run(**dict(self.arguments), seed=seed)
 
-    @property
-    def title(self) -> str:
-        """What is under way, for people."""
-        return " ".join([self.run.__name__, *(f"{name}={value}" for name, value in self.arguments)])
-
-    @property
-    def key(self) -> str:
-        """What the records of this work are found by; a name for files."""
-        text = json.dumps([self.run.__module__, self.run.__name__, self.arguments])
-        words = re.sub(r"[^A-Za-z0-9.=]+", "_", self.title)[:80]
-        return f"{words}_{sha256(text.encode()).hexdigest()[:12]}"
-
 
 def work(run: Callable[..., Record], **arguments: Any) -> Work:
     """Return the work of calling a function of a module's level with these arguments."""
     return Work(run, tuple(sorted(arguments.items())))
+
+
+def each_once(works: Sequence[Work]) -> tuple[Work, ...]:
+    """Return works without those that stand there before."""
+    return tuple(dict.fromkeys(works))
+
+
+class Measured:
+    """What was measured, by work, in the order of the repeats; what was not has no records."""
+
+    def __init__(self, records: Mapping[Work, list[Record]]):
+        self._records = records
+
+    def __getitem__(self, piece: Work | None) -> list[Record]:
+        return [] if piece is None else self._records.get(piece, [])
+
+    def has(self, pieces: Sequence[Work]) -> bool:
+        """Whether there are records of every one of them, of the same repeats."""
+        counts = {len(self[piece]) for piece in pieces}
+        return len(counts) <= 1 and 0 not in counts
 
 
 class Allowed(NamedTuple):
@@ -97,21 +134,22 @@ def incomparable(why: str) -> Allowed:
 
 
 class Verdict(Enum):
-    """What comparing a figure with the paper's comes to."""
+    """What comparing a figure with the paper's comes to, or examining a statement of its text.
 
-    WITHIN = "within"
-    OUTSIDE = "outside"
-    INCOMPARABLE = "not comparable"
-    NOT_RUN = "not run"
+    Each has a mark, so that none is told by colour alone.
+    """
 
+    WITHIN = "within", "✓"
+    OUTSIDE = "outside", "✗"
+    INCOMPARABLE = "not comparable", "○"
+    NOT_RUN = "not run", "–"
+    HOLDS = "confirmed", "✓"
+    FAILS = "not confirmed", "✗"
+    FORESEEN = "known beforehand not to hold here", "○"
+    NOT_EXAMINED = "not examined", "–"
 
-class Standing(Enum):
-    """What examining a statement of a paper comes to."""
-
-    HOLDS = "confirmed"
-    FAILS = "not confirmed"
-    FORESEEN = "known beforehand not to hold here"
-    NOT_EXAMINED = "not examined"
+    def __init__(self, words: str, mark: str):
+        self.words, self.mark = words, mark
 
 
 class Comparison(NamedTuple):
@@ -119,6 +157,7 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
+    cell : Cell
     measured : float
         Mean over the repeats; NaN where there are none.
     standard_error : float
@@ -130,14 +169,17 @@ class Comparison(NamedTuple):
         `STANDARD_ERRORS` standard errors.
     n_repeats : int
     verdict : Verdict
+    note : str
     """
 
-    measured: float
-    standard_error: float
-    difference: float
-    allowed: float
-    n_repeats: int
-    verdict: Verdict
+    cell: Cell
+    measured: float = math.nan
+    standard_error: float = math.nan
+    difference: float = math.nan
+    allowed: float = math.nan
+    n_repeats: int = 0
+    verdict: Verdict = Verdict.NOT_RUN
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,24 +219,21 @@ class Cell:
         """Set the mean over the repeats beside the printed figure."""
         values = np.asarray(self.values(records) if records else [], dtype=np.float64)
         if not values.size:
-            return Comparison(math.nan, math.nan, math.nan, math.nan, 0, Verdict.NOT_RUN)
-        measured = float(values.mean())
-        deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        error = deviation / math.sqrt(len(values))
-        allowed = (
-            self.allowed.of(self.number, deviation)
-            + 0.5 * 10.0**-self.digits
-            + STANDARD_ERRORS * error
-        )
+            return Comparison(self)
+        measured, n_repeats = float(values.mean()), len(values)
+        deviation = float(values.std(ddof=1)) if n_repeats > 1 else 0.0
+        error = deviation / math.sqrt(n_repeats)
+        rounding = 0.5 * 10.0**-self.digits
+        allowed = self.allowed.of(self.number, deviation) + rounding + STANDARD_ERRORS * error
         difference = measured - self.number
+        # The sum of decimals above may be a rounding short of a figure at its very edge.
+        verdict = Verdict.WITHIN if abs(difference) <= allowed * (1 + 1e-12) else Verdict.OUTSIDE
         if math.isinf(allowed):
             verdict = Verdict.INCOMPARABLE
-        else:
-            # The sum of decimals above may be a rounding short of a figure at its very edge.
-            within = abs(difference) <= allowed * (1 + 1e-12)
-            verdict = Verdict.WITHIN if within else Verdict.OUTSIDE
-        shown = error if len(values) > 1 else math.nan
-        return Comparison(measured, shown, difference, allowed, len(values), verdict)
+        return Comparison(
+            self, measured, error if n_repeats > 1 else math.nan, difference, allowed, n_repeats,
+            verdict, self.note(records) if self.note else "",
+        )  # fmt: skip
 
 
 def entry(*path: str | int) -> Callable[[list[Record]], list[float]]:
@@ -209,33 +248,6 @@ def entry(*path: str | int) -> Callable[[list[Record]], list[float]]:
         return found
 
     return values
-
-
-class Line(NamedTuple):
-    """A line of a table: its name, and a cell for each column; None: nothing is printed there."""
-
-    name: str
-    cells: tuple[Cell | None, ...]
-
-
-class Measured:
-    """What was measured so far, by work; what was not has no records.
-
-    Parameters
-    ----------
-    records : mapping of Work to list of Record
-    """
-
-    def __init__(self, records: Mapping[Work, list[Record]]):
-        self._records = records
-
-    def __getitem__(self, piece: Work) -> list[Record]:
-        return self._records.get(piece, [])
-
-    def has(self, pieces: Sequence[Work]) -> bool:
-        """Whether there are records of every one of them, of the same repeats."""
-        counts = {len(self[piece]) for piece in pieces}
-        return len(counts) <= 1 and 0 not in counts
 
 
 class Finding(NamedTuple):
@@ -266,6 +278,13 @@ class Claim:
     why_not: str = ""
 
 
+class Line(NamedTuple):
+    """A line of a table: its name, and a cell for each column; None: nothing is printed there."""
+
+    name: str
+    cells: tuple[Cell | None, ...]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of a paper: a title, what stands above its columns, and its lines."""
@@ -277,12 +296,10 @@ class Table:
 
     @property
     def works(self) -> tuple[Work, ...]:
-        """All that it takes, each once."""
-        own = [
-            cell.work for line in self.lines for cell in line.cells
-            if cell is not None and cell.work is not None
-        ]  # fmt: skip
-        return tuple(dict.fromkeys([*own, *_of_claims(self.claims)]))
+        """All that it and its claims take."""
+        cells = [cell for line in self.lines for cell in line.cells if cell is not None]
+        own = [cell.work for cell in cells if cell.work is not None]
+        return each_once([*own, *(piece for claim in self.claims for piece in claim.works)])
 
 
 @dataclass(frozen=True)
@@ -307,12 +324,15 @@ class Picture:
 
     @property
     def works(self) -> tuple[Work, ...]:
-        """All that it and its claims take, each once."""
-        return tuple(dict.fromkeys([*self.drawn_from, *_of_claims(self.claims)]))
+        """All that it and its claims take."""
+        of_claims = (piece for claim in self.claims for piece in claim.works)
+        return each_once([*self.drawn_from, *of_claims])
 
 
-def _of_claims(claims: Sequence[Claim]) -> list[Work]:
-    return [piece for claim in claims for piece in claim.works]
+def panels(n_rows: int, n_columns: int) -> tuple[Figure, list[Any]]:
+    """Return a figure outside of pyplot, so that it does not stay open, and its axes row by row."""
+    figure = Figure(figsize=(4.6 * n_columns, 3.6 * n_rows), layout="constrained")
+    return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
 
 
 class Repeats(NamedTuple):
@@ -365,7 +385,5 @@ class Recipe:
 
     def works(self, quick: bool) -> list[tuple[Work, int]]:
         """All that is to be done: work and repeat, the first repeat of everything first."""
-        pieces: dict[Work, None] = {}
-        for part in self.parts(quick):
-            pieces |= dict.fromkeys(part.works)
+        pieces = each_once([piece for part in self.parts(quick) for piece in part.works])
         return [(piece, repeat) for repeat in range(self.repeats.of(quick)) for piece in pieces]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from published_files import data_folder
 
-from papers import cramma_tables
-from papers._cramma_paper import TABLES
-from papers._recipe import Measured, Verdict
-from papers.cramma_tables import MANY_UPDATES, RECIPES, run_cell
+from papers import cramma
+from papers.cramma import MANY_UPDATES, RECIPES, TABLES, run_cell
+from papers.recipe import Measured, Verdict
 
 MOST_UPDATES = 3_000_000
 FILES = {
@@ -128,7 +127,7 @@ def test_every_printed_digit_counts(deviation, verdict):
 def test_counts_include_the_start_where_the_paper_does(monkeypatch):
     """Of two orthogonal points the Perceptron with b = eta R^2 corrects each twice: the second
     time at a tie."""
-    caches = (cramma_tables._pose, cramma_tables._largest_margin)
+    caches = (cramma._pose, cramma._largest_margin)
     for number, start in ((1, 0), (4, 1)):
         table = replace(
             TABLES[number], rho=1e-9, soft_margin=0.0, figures=(),
