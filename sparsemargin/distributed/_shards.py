@@ -18,8 +18,8 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import Corpus, Reading
-from sparsemargin.io.row_cache import RowCache, default_cache_path, shuffled
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.row_cache import RowCache, default_cache_path
+from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
 from sparsemargin.models import Targets, check_rows, intercept_scale, open_rows
 from sparsemargin.models.labels import (
@@ -190,10 +190,13 @@ class FileShard:
         named = (match for each in self.paths for match in (each, *glob(each, recursive=True)))
         return any(is_one_file(path, other) for other in named)
 
-    def _open(self) -> tuple[RowCache, int]:
-        """The row cache, made first where there is none; and the bytes of what it is made of."""
+    def _passes(self) -> tuple[Passes, RowCache]:
+        """Passes over the row cache, which is made first where there is none."""
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            return RowCache.open(self.paths[0]), Path(self.paths[0]).stat().st_size
+            passes = Passes(Corpus([], self.reading, 1), self.max_index)
+            passes.cache = RowCache.open(self.paths[0])
+            passes.n_bytes = Path(self.paths[0]).stat().st_size
+            return passes, passes.cache
         sources = open_sources(self.paths)
         for source in sources:
             if not source.rereadable:
@@ -214,22 +217,22 @@ class FileShard:
             if passes.cache is not None:
                 break
         assert passes.cache is not None
-        return passes.cache, passes.n_bytes or 0
+        return passes, passes.cache
 
     def survey(self) -> Survey:
-        cache, n_bytes = self._open()
+        passes, cache = self._passes()
         with cache:
             scale = intercept_scale(cache.blocks()) if cache.n_rows else 0.0
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]), scale, n_bytes, cache.checksum,
+                Reading(**cache.identity["reading"]), scale, passes.n_bytes or 0, cache.checksum,
             )  # fmt: skip
 
     def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
         """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
         they come."""
-        cache, _ = self._open()
+        passes, cache = self._passes()
         with cache:
             # Another machine, or a later hour, may have others.
             if cache.checksum != schema.checksums[self.name]:
@@ -241,14 +244,8 @@ class FileShard:
             # An encoder remembers the labels of one table.
             encoder = deepcopy(schema.encoder)
             assert encoder is not None
-            blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
-            if seed is None or number == 1:
-                blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
-            else:
-                blocks = shuffled(cache, seed, number)
-            for i, block, order in blocks:
-                first_row = int(cache.first_rows[i])
-                rows = block.with_columns(schema.n_columns)
+            for block, order in passes.again(None if number == 1 else seed, number):
+                first_row = block.first_row or 0
                 try:
                     targets = encoder.transform_ids(table, block.labels, block.label_start)
                 except UnknownLabelError as error:
@@ -257,7 +254,7 @@ class FileShard:
                         f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
                         "leave classes out."
                     ) from None
-                yield rows, targets, first_row, order
+                yield block.with_columns(schema.n_columns), targets, first_row, order
 
 
 Shard = MatrixShard | FileShard
