@@ -16,6 +16,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._mixing import SingleEpoch, SingleMixer, SparseDelta, Update
+from sparsemargin.distributed._schema import Mixture
 from sparsemargin.models import Learner
 
 
@@ -84,23 +85,16 @@ def picked(rows: Csr, wanted: np.ndarray) -> Csr:
 
 
 class MistakesMixer(SingleMixer):
-    """Lets one space make the mistakes that epochs on the shards have made.
-
-    Parameters
-    ----------
-    learner : Learner
-    first_rows : sequence of int
-        Of each shard, the number of its first row among all.
-    """
+    """Lets the mixture make the mistakes of all shards, told the numbers of their first rows."""
 
     epoch_type = MistakesEpoch
 
-    def __init__(self, learner: Learner, first_rows: Sequence[int]) -> None:
-        super().__init__(learner)
+    def __init__(self, mixture: Mixture, first_rows: Sequence[int]) -> None:
+        super().__init__(mixture)
         self.first_rows = first_rows
 
     def mix(self, updates: Sequence[Update]) -> None:
-        space = self.learner._space
+        space = self.mixture.space
         sums, trials = space.summed(), space.trials
         space.take_sums(np.zeros_like(sums), 0)
         for update, first_row in zip(updates, self.first_rows, strict=True):

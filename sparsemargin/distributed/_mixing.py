@@ -17,6 +17,7 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.distributed._schema import Mixture
 from sparsemargin.models import Learner
 
 Mixing = Literal["uniform", "errors"]
@@ -55,26 +56,20 @@ class SingleEpoch:
 
 
 class SingleMixer:
-    """Takes over what the epoch on the only shard has come to.
-
-    Parameters
-    ----------
-    learner : Learner
-        Whose space is the mixture.
-    """
+    """Lets the space of a mixture take over what the epoch on the only shard has come to."""
 
     epoch_type: type[Any] = SingleEpoch
 
-    def __init__(self, learner: Learner) -> None:
-        self.learner = learner
+    def __init__(self, mixture: Mixture) -> None:
+        self.mixture = mixture
 
     def start(self) -> Any:
         """What all shards begin an epoch with, which nobody may write to."""
-        return self.learner._space
+        return self.mixture.space
 
     def mix(self, updates: Sequence[Update]) -> None:
         """Let the space be the mixture, made in the order of the shards."""
-        self.learner._space = updates[0].learned
+        self.mixture.space = updates[0].learned
 
 
 # ------------------------------------------------------------------------------------ dual vectors
@@ -207,28 +202,22 @@ class VectorEpoch(SingleEpoch):
 
 
 class VectorMixer(SingleMixer):
-    """Averages the dual vectors that epochs on the shards have come to.
-
-    Parameters
-    ----------
-    learner : Learner
-    mixing : {"uniform", "errors"}
-        What the vectors are weighted by: all alike, or each label's by the shards' corrections of
-        it.
-    """
+    """Averages the dual vectors that epochs on the shards have come to: all alike, or each label's
+    by the shards' corrections of it."""
 
     epoch_type = VectorEpoch
 
-    def __init__(self, learner: Learner, mixing: Mixing) -> None:
-        super().__init__(learner)
+    def __init__(self, mixture: Mixture, mixing: Mixing) -> None:
+        super().__init__(mixture)
         self.mixing = mixing
 
     def start(self) -> DualVectors:
-        theta, scalars = _theta_of(self.learner._space), scalars_of(self.learner._space)
-        return DualVectors(SparseDelta.of(theta, theta != 0.0), None, scalars)
+        theta = _theta_of(self.mixture.space)
+        moved = SparseDelta.of(theta, theta != 0.0)
+        return DualVectors(moved, None, scalars_of(self.mixture.space))
 
     def mix(self, updates: Sequence[Update]) -> None:
-        space, shares = self.learner._space, self._shares(updates)
+        space, shares = self.mixture.space, self._shares(updates)
         theta = _theta_of(space)
         learned = [each.learned for each in updates]
         shared = list(zip(shares, learned, strict=True))
@@ -253,7 +242,7 @@ class VectorMixer(SingleMixer):
         return np.divide(made, total, out=uniform, where=total > 0.0)
 
     def _summed(self, theta: np.ndarray, learned: Sequence[DualVectors]) -> Any:
-        space = self.learner._space
+        space = self.mixture.space
         sums = [each.sums for each in learned if each.sums is not None]
         if not sums:
             return 0.0

@@ -135,11 +135,8 @@ class Rounds:
     ) -> None:  # fmt: skip
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.checkpoint, self.report, self.on_round = checkpoint, report, on_round
-        self.learner = mixture.learner
-        self.mixer = self._mixer(mixing)
-        # The learner as it goes to the workers: its space travels apart.
-        plain = copy.copy(self.learner)
-        del plain._space
+        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(mixing)
+        plain = mixture.without_space()
         plan = Plan(plain, self.mixer.epoch_type, mixture.schema, mixture.seed, __version__)
         self.plan = backend.share(plan)
         self.started = time.perf_counter()
@@ -147,15 +144,14 @@ class Rounds:
 
     def _mixer(self, mixing: Mixing) -> SingleMixer:
         if len(self.surveys) == 1:
-            return SingleMixer(self.learner)
-        if isinstance(self.learner._space, LinearSpace):
-            return VectorMixer(self.learner, mixing)
+            return SingleMixer(self.mixture)
+        if isinstance(self.mixture.space, LinearSpace):
+            return VectorMixer(self.mixture, mixing)
         counts = [survey.n_rows for survey in self.surveys]
-        return MistakesMixer(self.learner, [0, *np.cumsum(counts)[:-1].tolist()])
+        return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 
     def run(self, done: int, converged: bool) -> Learner:
         """Make the rounds that are left after so many."""
-        max_iter = self.learner.max_iter
         self.done, self.converged = done, converged
         self._count_the_rest()
         try:
@@ -163,7 +159,7 @@ class Rounds:
                 # Its thread is there from now on: if Ctrl-C came upon a thread that is about to
                 # begin with a mixture, that would not be waited for.
                 thread.submit(int).result()
-                while not self.converged and (max_iter is None or self.done < max_iter):
+                while not self.converged and (self.max_iter is None or self.done < self.max_iter):
                     self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
@@ -227,7 +223,7 @@ class Rounds:
 
     def _count_the_rest(self) -> None:
         """Count the trials that would have followed an epoch without a correction."""
-        max_iter, space = self.learner.max_iter, self.learner._space
+        max_iter, space = self.max_iter, self.mixture.space
         if self.converged and max_iter is not None:
             trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
             space.count_trials(max(trials, space.trials))

@@ -170,17 +170,32 @@ class Mixture:
             )
         slice_seed = random.randint(LARGEST_SEED)
         learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=schema.grows)
-        if n_shards > 1 and learner._space.in_blocks:
+        if n_shards > 1 and self.space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {n_columns:,} features would be held "
                 "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
                 "some of the labels at a time."
             )
 
+    @property
+    def space(self) -> Any:
+        """The mixture itself, which mixers change."""
+        return self.learner._space
+
+    @space.setter
+    def space(self, space: Any) -> None:
+        self.learner._space = space
+
+    def without_space(self) -> Learner:
+        """The learner as it goes to the workers: its space travels apart."""
+        learner = copy.copy(self.learner)
+        del learner._space
+        return learner
+
     def finished(self, epochs: int) -> Learner:
         """A learner of its own, whose features are those of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
-        learner._space = copy.deepcopy(self.learner._space)
+        learner._space = copy.deepcopy(self.space)
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:
             learner._resize(schema.n_features, int(schema.drops_column_0))
@@ -191,6 +206,6 @@ class Mixture:
     def resume(self, found: Learner, seed: int | None) -> None:
         """Go on with the space of a finished learner."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
-        self.learner._space = found._space
+        self.space = found._space
         self.learner._slice_seed = found._slice_seed
         self.seed = seed
