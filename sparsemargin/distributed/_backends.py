@@ -90,16 +90,6 @@ class DaskBackend:
 
     Everything there is made by tasks that Dask can run again, so that nothing is lost with a
     worker: what was on it is made anew on another, to the bit.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-    shards : sequence of Pair or FileShard
-
-    Raises
-    ------
-    ConnectionError
-        If the client is not connected, or no worker joins.
     """
 
     def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
@@ -216,15 +206,7 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 @contextmanager
 def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Backend]:
-    """This process, or the workers of a client; that of an address is closed in the end.
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    ConnectionError
-        If no scheduler or worker answers.
-    """
+    """This process, or the workers of a client; that of an address is closed in the end."""
     if client is None:
         yield SerialBackend(shards)
         return

@@ -20,15 +20,7 @@ _ATTRIBUTE = "_distributed"
 
 
 def check_writable(path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]) -> None:
-    """Find out before the work whether the mixture can be written there.
-
-    Raises
-    ------
-    OSError
-        If it can't.
-    ValueError
-        If it would replace a file that is learned from.
-    """
+    """Find out before the work whether the mixture can be written there."""
     if path is None:
         return
     check_replaceable(path)
@@ -39,15 +31,8 @@ def check_writable(path: str | os.PathLike[str] | None, shards: Sequence[Pair | 
 
 
 class Checkpoint:
-    """A model file that is written after every epoch.
-
-    Parameters
-    ----------
-    path : path or None
-        None: nothing is written.
-    made_by : dict
-        What a fit that goes on must have alike, of which the model itself tells nothing.
-    """
+    """A model file that is written after every epoch, unless its path is None; `made_by` is what a
+    fit that goes on must have alike, of which the model itself tells nothing."""
 
     def __init__(self, path: str | os.PathLike[str] | None, made_by: dict[str, Any]) -> None:
         self.path, self.made_by = path, made_by
@@ -79,11 +64,6 @@ class Checkpoint:
     def resume(self, mixture: Mixture) -> tuple[int, bool]:
         """Let the mixture be that of the file, if there is one: after how many epochs it was, and
         whether the last of these made no correction.
-
-        Raises
-        ------
-        ValueError
-            If the fit was another one.
         """
         if self.path is None or not os.path.exists(self.path):
             return 0, False

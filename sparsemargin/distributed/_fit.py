@@ -244,13 +244,7 @@ _DEFAULTS: dict[str, Any] = fit_distributed.__kwdefaults__ or {}
 
 
 def check_mixable(learner: Learner) -> None:
-    """Refuse what can't be learned on shards.
-
-    Raises
-    ------
-    ValueError
-        Says why, and what helps.
-    """
+    """Refuse what can't be learned on shards."""
     if learner.classifier in _NOT_MIXED:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "

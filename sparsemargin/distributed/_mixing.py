@@ -254,13 +254,7 @@ class VectorMixer(SingleMixer):
 
 
 def _held(values: Any, dtype: Any) -> np.ndarray:
-    """The same in the type of the coordinates.
-
-    Raises
-    ------
-    ValueError
-        If it can't hold them.
-    """
+    """The same in the type of the coordinates, which must be able to hold it."""
     with np.errstate(over="ignore"):
         held = np.asarray(values).astype(dtype)
     if not np.isfinite(held).all():

@@ -41,13 +41,7 @@ class Plan:
 
 
 def check_library(library: str) -> None:
-    """Refuse to work for a process that has another version of the library.
-
-    Raises
-    ------
-    ConnectionError
-        Names this worker.
-    """
+    """Refuse to work for a process that has another version of the library."""
     if library != __version__:
         from dask.distributed import get_worker
 

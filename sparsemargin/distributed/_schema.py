@@ -53,14 +53,7 @@ class Schema:
 def schema_of_files(
     files: Sequence[FileShard], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
-    """That of files, whose classes are those that the caller has named, or the labels of all.
-
-    Raises
-    ------
-    ValueError
-        If row caches were made in different ways, there are too few classes, or no row has the
-        label that is told from the others.
-    """
+    """That of files, whose classes are those that the caller has named, or the labels of all."""
     reading, table = surveys[0].reading, LabelTable()
     assert reading is not None
     for s, survey in enumerate(surveys):
@@ -91,13 +84,7 @@ def schema_of_files(
 
 
 def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
-    """That of matrices, whose classes are those of all of them.
-
-    Raises
-    ------
-    ValueError
-        If they do not go together.
-    """
+    """That of matrices, whose classes are those of all of them."""
     first = surveys[0]
     for s, survey in enumerate(surveys):
         if survey.n_columns != first.n_columns:
@@ -144,11 +131,6 @@ def check_rows_there(surveys: Sequence[Survey]) -> None:
 class Mixture:
     """The learner whose space is the mixture of what the shards have learned: opened for rows of
     the schema, it has drawn the seeds, that of the shuffling too, as a fit on one machine does.
-
-    Raises
-    ------
-    ValueError
-        If the learner can't be had for such rows, or in so many bytes of weights.
     """
 
     def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:

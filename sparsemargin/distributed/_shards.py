@@ -90,13 +90,7 @@ class MatrixShard:
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
-        """A shard of a matrix and its labels.
-
-        Raises
-        ------
-        ValueError
-            If they can't be used; says where, and what helps.
-        """
+        """A shard of a matrix and its labels."""
         from sparsemargin.models import validation as given
 
         given.check_sparse(y, "y")
@@ -266,13 +260,7 @@ Shard = MatrixShard | FileShard
 def shards_of(
     shards: Any, y: Any, reading: Reading, cache_dir: Any, memory_limit: int
 ) -> list[Pair] | list[FileShard]:
-    """The shards, in their order.
-
-    Raises
-    ------
-    ValueError
-        If they are given in no form that is known.
-    """
+    """The shards, in their order."""
     if is_lazy(shards):
         return _blocks_of(shards, y)
     if y is not None:
