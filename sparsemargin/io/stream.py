@@ -26,15 +26,8 @@ from sparsemargin.io.reading import (
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import PathLike, Source, open_sources
-from sparsemargin.models import (
-    DEFAULT_ALGORITHM,
-    LEARNERS,
-    ROWS_MEASURED,
-    Algorithm,
-    Learner,
-    find_algorithm,
-)
-from sparsemargin.models.base import LARGEST_SEED, Targets, count_labels
+from sparsemargin.models import DEFAULT_ALGORITHM, LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, Targets, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
