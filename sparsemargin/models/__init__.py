@@ -12,6 +12,7 @@ from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.parameters import declarations
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
@@ -68,7 +69,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
             f"Known are: {', '.join(map(repr, ALGORITHMS))}."
         )
     learner, fixed = ALGORITHMS[name]
-    known = [param for param in learner.parameter_names() if param not in fixed]
+    known = [param for param in sorted(declarations(learner)) if param not in fixed]
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
@@ -93,7 +94,7 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
     owners = [
         algo for algo, (learner, fixed) in ALGORITHMS.items()
-        if name in learner.parameter_names() and name not in fixed
+        if name in declarations(learner) and name not in fixed
     ]  # fmt: skip
     if owners:
         return f" It is a parameter of {', '.join(map(repr, owners))}."

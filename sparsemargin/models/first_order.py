@@ -18,10 +18,11 @@ from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.loop import KernelSpace
-from sparsemargin.models.base import Hypothesis, Learner
+from sparsemargin.models.base import Learner
 from sparsemargin.models.parameters import (
     FLAG,
     NONE,
+    Hypothesis,
     declared,
     integer,
     one_of,
