@@ -22,7 +22,8 @@ from harness import Given, main
 from hostile import VALUES, wrapped
 
 from sparsemargin import fit_svmlight
-from sparsemargin.io.row_cache import CachedRows, RowCache, shuffled
+from sparsemargin.io.row_cache import RowCache, shuffled
+from sparsemargin.io.rows import LabelledRows
 
 SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**60, 2**61, 2**62, 2**63 - 1]
 
@@ -37,9 +38,7 @@ class _Contents:
     def of(cls, path: Path) -> _Contents:
         """What a sound cache holds."""
         with RowCache.open(path) as cache:
-            blocks = [
-                [array.copy() for array in rows if array is not None] for rows in cache.blocks()
-            ]
+            blocks = [[array.copy() for array in rows.arrays] for rows in cache.blocks()]
             told = {name: getattr(cache, name) for name in {**HEAD, **END} if name != "version"}
         told["label_numbers"] = [None if n != n else n for n in told["label_numbers"]]
         told["rows"] = [len(block[2]) - 1 for block in blocks]
@@ -235,9 +234,10 @@ def _read(path: Path) -> str:
         return "refused"
 
 
-def _assert_sound(rows: CachedRows, cache: RowCache) -> None:
+def _assert_sound(rows: LabelledRows, cache: RowCache) -> None:
     """What the engine takes for granted."""
-    data, indices, indptr, labels, starts = rows
+    data, indices, indptr = rows.data, rows.indices, rows.indptr
+    labels, starts = rows.labels, rows.label_start
     assert len(data) == len(indices) == indptr[-1]
     assert indptr[0] == 0
     assert (np.diff(indptr) >= 0).all()

@@ -87,24 +87,13 @@ class PartOutcome(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A recipe and what it came to.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    n_repeats : int
-    parts : tuple of PartOutcome
-    measured : Measured
-        What its pictures are drawn from.
-    missing : str
-        Which data are not at hand, and how to get them; empty where they are.
-    """
+    """A recipe and what it came to."""
 
     recipe: Recipe
     n_repeats: int
     parts: tuple[PartOutcome, ...]
     measured: Measured
-    missing: str = ""
+    missing: str = ""  # which data are not at hand, and how to get them
 
     @classmethod
     def of(cls, recipe: Recipe, measured: Measured, quick: bool, missing: str = "") -> Outcome:

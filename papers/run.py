@@ -86,22 +86,10 @@ class Records:
 
 
 def run(chosen: list[Recipe], *, quick: bool, n_jobs: int, folder: Path) -> list[Outcome]:
-    """Run recipes and set what they measure beside what is printed.
+    """Run recipes, in so many processes, and set what they measure beside what is printed.
 
-    Parameters
-    ----------
-    chosen : list of Recipe
-    quick : bool
-        Whether with few repeats and the first epochs alone.
-    n_jobs : int
-        Processes, as in scikit-learn. Figures do not depend on it.
-    folder : Path
-        Where what is measured is kept; made if need be.
-
-    Returns
-    -------
-    list of Outcome
-        A recipe whose data are not at hand says so in `missing` and shows what was measured before.
+    What is measured is kept in a folder. A recipe whose data are not at hand says so in `missing`
+    and shows what was measured before.
     """
     records = Records(folder)
     missing = {recipe.name: _missing(recipe) for recipe in chosen}

@@ -49,7 +49,7 @@ def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
 
 def assert_same_rows(rows, block):
     """Equal to the bit, and of the same types."""
-    for read, written in zip(rows, (*block, None), strict=False):
+    for read, written in zip(rows.arrays, block, strict=True):
         assert (read is None) == (written is None)
         if written is not None:
             assert read.dtype == written.dtype

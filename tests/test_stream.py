@@ -14,8 +14,8 @@ import sparsemargin
 from sparsemargin import fit_csr, fit_svmlight, load_model, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import blocks
-from sparsemargin.io.fit import learn_svmlight
+from sparsemargin.io import sources
+from sparsemargin.io.stream import learn_svmlight
 
 ALGORITHMS = [
     ("perceptron", {}),
@@ -34,7 +34,7 @@ ALGORITHMS = [
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks; none of the epochs goes by a matrix of dot products,
     which rounds differently."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     monkeypatch.setattr(gram, "MEMORY", 0)
 
 
@@ -114,14 +114,14 @@ def test_threads_change_nothing(text, n_jobs):
 @pytest.mark.parametrize("n_bytes", [64, 1000, 1 << 20])
 def test_blocks_change_nothing(text, n_bytes, monkeypatch):
     expected = fit_svmlight(text, "pnorm", p=4)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", n_bytes)
     same(fit_svmlight(text, "pnorm", p=4), expected)
 
 
 @pytest.mark.parametrize("line", [2, 40])
 def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, tmp_path, monkeypatch):
     """They are learned from only when a hundred are there, other text then being in their place."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
     lines = [f"{i % 2} 1:{i}\n" for i in range(150)]
     lines[line - 1] = "7 2:1\n"
     path = tmp_path / "rows.svm"

@@ -55,13 +55,12 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
-from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.report import bytes_read, speed
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source
-from sparsemargin.io.stream import Interruption, Moment
+from sparsemargin.io.stream import Interruption, Moment, learn_svmlight
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM, Learner
 from sparsemargin.models.labels import label_text
 

@@ -15,16 +15,11 @@ import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.passes import Corpus, Passes
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
-from sparsemargin.io.row_cache import (
-    CACHE_SUFFIX,
-    CachedRows,
-    RowCache,
-    default_cache_path,
-    shuffled,
-)
-from sparsemargin.io.sources import open_sources
+from sparsemargin.io.passes import Passes
+from sparsemargin.io.reading import Corpus, Reading
+from sparsemargin.io.row_cache import RowCache, default_cache_path, shuffled
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.sources import CACHE_SUFFIX, open_sources
 from sparsemargin.models import intercept_scale
 from sparsemargin.models.base import Targets
 from sparsemargin.models.labels import (
@@ -127,9 +122,8 @@ class MatrixShard:
             If they can't be used; says where, and what helps.
         """
         from sparsemargin.models import validation as given
-        from sparsemargin.models.validation import check_sparse
 
-        check_sparse(y, "y")
+        given.check_sparse(y, "y")
         X, many = _as_csr(X), multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
@@ -302,14 +296,14 @@ class FileShard:
         with cache:
             self._check_same(cache)
             targets_of = self._targets_of(cache)
-            blocks: Iterator[tuple[int, CachedRows, np.ndarray | None]]
+            blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
             if seed is None or number == 1:
                 blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
             else:
                 blocks = shuffled(cache, seed, number)
             for i, block, order in blocks:
                 first_row = int(cache.first_rows[i])
-                rows = Rows(block.data, block.indices, block.indptr, self.n_columns)
+                rows = block.with_columns(self.n_columns)
                 yield Trials(rows, targets_of(block, first_row), first_row, order)
 
     def _check_same(self, cache: RowCache) -> None:
@@ -320,13 +314,13 @@ class FileShard:
                 "began with. Every worker must find the same file, and it may not change."
             )
 
-    def _targets_of(self, cache: RowCache) -> Callable[[CachedRows, int], Targets]:
+    def _targets_of(self, cache: RowCache) -> Callable[[LabelledRows, int], Targets]:
         """What tells the classes of a block's rows; the number of its first row is for errors."""
         assert self.coder is not None
         # A coder keeps in mind the labels of one table.
         table, coder = LabelTable(cache.label_texts, cache.label_numbers), deepcopy(self.coder)
 
-        def targets_of(block: CachedRows, first_row: int) -> Targets:
+        def targets_of(block: LabelledRows, first_row: int) -> Targets:
             try:
                 return coder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:

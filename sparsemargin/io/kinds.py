@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from sparsemargin.io.archive import CACHE_DOCUMENT, HEAD_BYTES, MODEL_DOCUMENT, begins_with
-from sparsemargin.io.blocks import MARKS
-from sparsemargin.io.compression import packing_of
+from sparsemargin.io.compression import codec_of
 from sparsemargin.io.row_cache import OLD_MAGIC
-from sparsemargin.io.sources import Source
+from sparsemargin.io.sources import MARKS, Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
@@ -39,7 +38,7 @@ def kind_of(source: Source) -> Kind:
 
 def begins_as_text(head: bytes) -> bool:
     """Whether a file that begins so is read as text, from its first byte on."""
-    plain = packing_of(head) is None and not head.startswith(MARKS)
+    plain = codec_of(head) is None and not head.startswith(MARKS)
     return plain and _kind_of_head(head) == "svmlight"
 
 

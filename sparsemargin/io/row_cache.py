@@ -27,7 +27,7 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -40,7 +40,6 @@ from sparsemargin._engine.rows.csr import (
     OK,
     OUT_OF_RANGE,
     VALUE_TYPES,
-    Csr,
     bad_pointer,
     first_bad_row,
 )
@@ -52,9 +51,9 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import naming, replacing
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.sources import CACHE_SUFFIX
 
-#: What the names of caches end in, unless another is given.
-CACHE_SUFFIX = ".smcache"
 #: What those of the first format begin with, which are written anew.
 OLD_MAGIC = b"\x93smrows\n"
 
@@ -75,31 +74,7 @@ class UnusableCacheError(ValueError):
 # ---------------------------------------------------------------------------------------- blocks
 
 
-class CachedRows(NamedTuple):
-    """Rows as CSR arrays, with their labels.
-
-    Attributes
-    ----------
-    data : ndarray of shape (n_entries,), float32 or float64
-    indices : ndarray of shape (n_entries,), int32 or int64
-        Columns, strictly increasing within a row.
-    indptr : ndarray of shape (n_rows + 1,), the type of `indices`
-    labels : ndarray of int32
-        Ids of labels: one for each row, or those of all rows one after the other.
-    label_start : ndarray of shape (n_rows + 1,), int64, or None
-        Where the labels of each row begin; None: each row has one.
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    labels: np.ndarray
-    label_start: np.ndarray | None
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.indptr) - 1
-
+_ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
 
 _FAULTS = {
     NOT_FINITE: "holds a value that is NaN or infinite",
@@ -109,7 +84,7 @@ _FAULTS = {
 
 
 def _fault(
-    rows: CachedRows, dtype: np.dtype, multilabel: bool, n_columns: int, n_labels: int
+    rows: LabelledRows, dtype: np.dtype, multilabel: bool, n_columns: int, n_labels: int
 ) -> str | None:
     """What keeps the engine from running unchecked on rows of these types and shapes; None:
     nothing."""
@@ -119,12 +94,10 @@ def _fault(
     if index_type not in INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
     types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
-    for name, array, wanted in zip(CachedRows._fields, rows, types, strict=True):
-        if array is not None and array.dtype != wanted:
+    for name, array, wanted in zip(_ARRAYS, rows.arrays, types, strict=False):
+        if array.dtype != wanted:
             return f"{name} is of type {array.dtype}, not {wanted}"
-        if array is not None and not (
-            array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned
-        ):
+        if not (array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned):
             return f"{name} is not one-dimensional and contiguous"
     n_entries, n_given = len(rows.data), len(rows.labels)
     per_row = n_given if start is None else len(start) - 1
@@ -132,7 +105,7 @@ def _fault(
         return "its arrays differ in the number of entries or of rows"
     if bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
         return "its row pointers do not divide its entries"
-    status, row = first_bad_row(Csr(*rows[:3], n_columns), False)
+    status, row = first_bad_row(rows.with_columns(n_columns), False)
     if status != OK:
         return f"its row {row} {_FAULTS[status]}"
     rises = rows.indices[1:] > rows.indices[:-1]
@@ -149,7 +122,7 @@ def _fault(
 
 def _names(i: int, multilabel: bool) -> list[str]:
     """What the arrays of a block are called."""
-    return [f"{i}.{name}" for name in CachedRows._fields[: 5 if multilabel else 4]]
+    return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
 
 
 def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
@@ -278,7 +251,7 @@ class RowCacheWriter:
         Parameters
         ----------
         data, indices, indptr, labels, label_start
-            See `CachedRows`; `data` of the writer's dtype, `label_start` only if `multilabel`.
+            See `LabelledRows`; `data` of the writer's dtype, `label_start` only if `multilabel`.
 
         Raises
         ------
@@ -287,16 +260,15 @@ class RowCacheWriter:
         OSError
             If they can't be written; names the file.
         """
-        rows = CachedRows(data, indices, indptr, labels, label_start)
+        rows = LabelledRows(data, indices, indptr, labels, label_start)
         n_columns = int(indices.max()) + 1 if len(indices) else 0
         n_labels = int(labels.max()) + 1 if len(labels) else 0
         wrong = _fault(rows, self.dtype, self.multilabel, n_columns, n_labels)
         if wrong:
             raise ValueError(f"The block can't be cached: {wrong}.")
         names = _names(len(self._rows), self.multilabel)
-        arrays = [array for array in rows if array is not None]
         with self._naming_errors():
-            for name, array in zip(names, arrays, strict=True):
+            for name, array in zip(names, rows.arrays, strict=True):
                 self._archive.array(name, array)
         self._rows.append(rows.n_rows)
         self._n_entries += len(data)
@@ -392,7 +364,7 @@ class RowCache:
         self._n_rows = told["rows"]
         self.n_rows, self.n_blocks = sum(self._n_rows), len(self._n_rows)
         self.first_rows = np.cumsum([0, *self._n_rows], dtype=np.int64)[:-1]
-        self._blocks: list[CachedRows | None] = [None] * self.n_blocks
+        self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
         names = [name for i in range(self.n_blocks) for name in _names(i, self.multilabel)]
         members = [archive.members[f"{name}.npy"] for name in names]
         labels = "\n".join(self.label_texts).encode("utf-8", "surrogateescape")
@@ -452,7 +424,7 @@ class RowCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def block(self, i: int) -> CachedRows:
+    def block(self, i: int) -> LabelledRows:
         """Block i, as read-only views of the file.
 
         Raises
@@ -468,7 +440,10 @@ class RowCache:
         if rows is None:
             try:
                 arrays = [archive.array(name) for name in _names(i, self.multilabel)]
-                rows = CachedRows._make(arrays if self.multilabel else [*arrays, None])
+                data, indices, indptr, labels, *start = arrays
+                rows = LabelledRows(
+                    data, indices, indptr, labels, start[0] if self.multilabel else None
+                )
                 shape = self.dtype, self.multilabel, self.n_columns, len(self.label_texts)
                 wrong = _fault(rows, *shape)
             except ValueError as error:
@@ -480,7 +455,7 @@ class RowCache:
             self._blocks[i] = rows
         return rows
 
-    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[CachedRows]:
+    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[LabelledRows]:
         """Block after block, the next ones being fetched and verified meanwhile.
 
         The memory map lets go of a block as the next one is asked for, so that a pass over any
@@ -495,7 +470,7 @@ class RowCache:
 
         Yields
         ------
-        CachedRows
+        LabelledRows
 
         Raises
         ------
@@ -504,7 +479,7 @@ class RowCache:
         """
         order = list(range(self.n_blocks) if order is None else map(int, order))
         not_sent_for = iter(order)
-        coming: deque[Future[CachedRows] | None] = deque()
+        coming: deque[Future[LabelledRows] | None] = deque()
         with ThreadPoolExecutor(ahead + 1) as pool:
             for i in order:
                 for j in islice(not_sent_for, ahead + 1 - len(coming)):
@@ -518,7 +493,7 @@ class RowCache:
             raise ValueError(f"The row cache {self.path} is closed.")
         return self._archive
 
-    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[CachedRows] | None:
+    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[LabelledRows] | None:
         if self._blocks[i] is None:
             return pool.submit(self.block, i)
         self._advise(i, mmap.MADV_WILLNEED)
@@ -596,7 +571,7 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
 
 def shuffled(
     cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, CachedRows, np.ndarray]]:
+) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
     """The blocks of a cache in random order, each with a random order of its rows.
 
     Both depend on `seed` and `epoch` alone.
@@ -605,7 +580,7 @@ def shuffled(
     ------
     i : int
         The block's place in the cache.
-    rows : CachedRows
+    rows : LabelledRows
     order : ndarray of shape (n_rows,), int64
         A permutation of the rows of this block.
     """
