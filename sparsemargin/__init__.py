@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from sparsemargin import distributed as distributed
     from sparsemargin import evaluation as evaluation
     from sparsemargin import plotting as plotting
+    from sparsemargin._version import __version__ as __version__
     from sparsemargin.api import fit_csr, fit_svmlight
     from sparsemargin.io.model_files import load_model, save_model
     from sparsemargin.io.readable import write_readable
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SecondOrderPerceptron,
     )
-
-    __version__: str
 
 __all__ = [
     "ALMAClassifier",
@@ -43,6 +42,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "__version__": "sparsemargin._version",
     "fit_csr": "sparsemargin.api",
     "fit_svmlight": "sparsemargin.api",
     "load_model": "sparsemargin.io.model_files",
@@ -57,11 +57,7 @@ _PARTS = ("datasets", "distributed", "evaluation", "plotting")
 
 def __getattr__(name: str) -> Any:
     # On first use: scikit-learn takes a second to import, and the command line does without.
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("sparsemargin")
-    if name in __all__:
+    if name in __all__ or name == "__version__":
         value = getattr(import_module(_MODULES.get(name, "sparsemargin.models.classifiers")), name)
         globals()[name] = value
         return value

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.report import Lines
-from sparsemargin.io.stream import WEIGHT_MEMORY
+from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 from sparsemargin.models.classifiers import Classifier, as_classifier
 

@@ -20,8 +20,7 @@ from command_line import run
 from test_sources import pack_zst, source_of, text_of
 
 from sparsemargin import fit_svmlight, load_svmlight
-from sparsemargin.io.compression import HEAD_BYTES, Unpacked, packing_of
-from sparsemargin.io.tape import Tape
+from sparsemargin.io.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
 
 TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "lzma": "xz", "zst": "zstd"}
 PACK = {
@@ -183,9 +182,8 @@ def test_much_that_is_packed_into_little_is_unpacked_bit_by_bit(tmp_path, kind):
     (tmp_path / "text.svm").write_bytes(PACK[kind](b"1 1:1\n" * (1 << 20), 3))
     room = memoryview(bytearray(1 << 16))
     with io.FileIO(tmp_path / "text.svm") as file:
-        tape = Tape(file, "text.svm")
-        packing = packing_of(tape.head(HEAD_BYTES))
-        unpacked = Unpacked(tape, packing, "text.svm")
+        reader = CountingReader(file, "text.svm")
+        unpacked = DecompressedReader(reader, codec_of(reader.head), "text.svm")
         n_bytes = unpacked.readinto(room)
         tracemalloc.start()
         while n := unpacked.readinto(room):

@@ -13,9 +13,10 @@ from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from sparsemargin import MarginPerceptron, fit_svmlight, load_model, load_svmlight, save_model
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 from sparsemargin.io.npz import read_npz
-from sparsemargin.io.text import LabelledRows, as_text
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.text import as_text
 
 UNTIDY = (
     "# a comment\n"
@@ -29,7 +30,7 @@ UNTIDY = (
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
 
 
 @pytest.fixture

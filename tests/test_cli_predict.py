@@ -16,13 +16,13 @@ from sparsemargin import HigherOrderPerceptron, PNormPerceptron, load_model, loa
 from sparsemargin import save_model as save
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.files import Quantiles
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
 
 
 @pytest.fixture(params=[two_classes, three_classes])

@@ -14,14 +14,14 @@ import pytest
 from command_line import run, three_classes, two_classes
 
 from sparsemargin import PNormPerceptron, fit_svmlight, load_model, load_svmlight, save_model
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 from sparsemargin.io.readable import read_dictionary
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
 
 
 @pytest.fixture

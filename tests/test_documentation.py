@@ -3,7 +3,8 @@
 import doctest
 import importlib
 import re
-from inspect import ismodule
+from ast import literal_eval
+from inspect import ismodule, signature
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ PUBLIC_MODULES = [
 ]
 MODULES = [
     "sparsemargin.api",
-    "sparsemargin.distributed._api",
+    "sparsemargin.distributed._fit",
     "sparsemargin.models.alma",
     "sparsemargin.models.cramma",
     "sparsemargin.models.higher_order",
@@ -144,6 +145,31 @@ def test_reference_has_every_public_name(name):
 
 def test_reference_has_every_estimator():
     assert {learner.classifier for learner, _ in ALGORITHMS.values()} < set(sparsemargin.__all__)
+
+
+CLASSIFIERS = sorted({learner.classifier for learner, _ in ALGORITHMS.values()})
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_docstrings_have_every_parameter_with_its_default(name):
+    classifier = getattr(sparsemargin, name)
+    section = re.search(r"\nParameters\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
+    shown = re.findall(r"^(\w+) : .+, default=(.+)$", section, re.MULTILINE)
+    declared = {name: each.default for name, each in signature(classifier).parameters.items()}
+    assert {name: literal_eval(default) for name, default in shown} == declared
+    assert len(shown) == len(declared)
+    assert not re.search(r"^(?!    |\w+ : )", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_docstrings_have_the_attributes_there_are(name):
+    classifier = getattr(sparsemargin, name)
+    section = re.search(r"\nAttributes\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
+    shown = re.findall(r"^\w+", section, re.MULTILINE)
+    properties = {each for each in dir(classifier) if re.fullmatch(r"[a-z]\w*_", each)}
+    if "kernel" not in signature(classifier).parameters:
+        properties -= {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
+    assert properties <= set(shown)
 
 
 def test_reference_has_every_command():

@@ -1,6 +1,7 @@
 """The scikit-learn contract: labels, formats and types in; models that travel; X left alone."""
 
 import pickle
+import sys
 import tracemalloc
 from functools import partial
 from itertools import pairwise
@@ -17,6 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 from stages import COPIES
 
 from sparsemargin import (
@@ -135,6 +137,28 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
     copied.partial_fit(X[30:], y[30:])
     assert_same_model(copied, ALMAClassifier(**params).partial_fit(X, y, classes=classes), X)
     assert model._space.trials == 30
+
+
+def test_what_was_pickled_under_the_old_names_is_read():
+    X, y = make_problem()
+    model = ALMAClassifier(random_state=0).fit(X, y)
+    pickled = pickle.dumps(model, protocol=2)  # names as text, ended by a line
+    old = pickled.replace(b"sparsemargin.models.classifiers", b"sparsemargin.estimators.alma")
+    sys.modules.pop("sparsemargin.estimators", None)
+    with pytest.warns(FutureWarning, match=r"is now called sparsemargin\.models\.classifiers"):
+        assert_same_model(pickle.loads(old), model, X)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_what_cannot_weight_its_steps_takes_no_weights(method):
+    X, y = make_problem()
+    for classifier in (CRAMMAClassifier, MaxMarginClassifier, ROMMAClassifier):
+        call = getattr(classifier(), method)
+        assert not has_fit_parameter(classifier(), "sample_weight")
+        assert "sample_weight" not in call.__doc__
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+            call(X, y, sample_weight=np.ones(len(y)))
+    assert has_fit_parameter(MarginPerceptron(), "sample_weight")
 
 
 # -- coefficients ---------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import task
 from sparsemargin.evaluation import margins
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 
 POWERS = [2.0, 2.5, 6.0, "log"]
 CLASSES = st.integers(3, 5)
@@ -256,7 +256,7 @@ def test_batches_are_one_epoch_to_the_bit(p, hypothesis, tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks, and the features grow from one to the next."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 512)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 512)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -24,7 +24,7 @@ from sparsemargin import (
     fit_svmlight,
     load_svmlight,
 )
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 from sparsemargin.io.readable import write_readable
 
@@ -253,7 +253,7 @@ def test_slots_that_rows_had_are_checked_when_they_come_again(make, change, path
 @pytest.fixture
 def text(tmp_path, monkeypatch):
     """Three classes, in many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     return three_classes(tmp_path)[0]
 
 

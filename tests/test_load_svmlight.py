@@ -18,7 +18,7 @@ from published_files import data_folder
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import _in_place, blocks
+from sparsemargin.io import sources
 from sparsemargin.io.svmlight import load_svmlight
 
 MOST_SECONDS = 60
@@ -100,7 +100,7 @@ def test_generated_files_are_read_as_scikit_learn_does(
     folder = tmp_path_factory.getbasetemp()
     path = write(folder, gzip.compress(content) if packed else content, "generated.svm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+        patch.setattr(sources, "BLOCK_BYTES", block_bytes)
         loaded = load_svmlight(path, n_jobs=n_jobs, **how)
     assert_as_sklearn(loaded, content, **how)
 
@@ -121,8 +121,7 @@ def corpus(tmp_path_factory):
 @pytest.mark.parametrize("block_bytes", [1 << 12, 1 << 20])
 def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block_bytes):
     path, content = corpus
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr(_in_place, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
     assert_as_sklearn(load_svmlight(path, n_jobs=n_jobs), content)
 
 
@@ -157,13 +156,12 @@ def test_the_published_corpus_is_read_as_scikit_learn_does():
         assert_as_sklearn(loaded, content, multilabel=True, dtype=dtype)
 
 
-def test_the_published_corpus_is_read_by_any_number_of_threads(tmp_path, monkeypatch):
+def test_the_published_corpus_is_read_by_any_number_of_threads(tmp_path):
     content = bz2.decompress((data_folder(RCV1) / RCV1).read_bytes())
     # One label a row: the number of topics.
     rows = [line.split(b" ", 1) for line in content.splitlines(True)]
     content = b"".join(b"%d %b" % (topics.count(b","), row) for topics, row in rows)
     path = write(tmp_path, content)
-    monkeypatch.setattr(_in_place, "_PART_BYTES", 3_000_000)
     for n_jobs in 1, 2, 3:
         assert_as_sklearn(load_svmlight(path, n_jobs=n_jobs), content)
 
@@ -241,7 +239,7 @@ def test_indices_in_any_order_are_sorted_and_summed(tmp_path):
 
 def test_words_are_labels(tmp_path, monkeypatch):
     """Equal numbers are one label, written as the first of them, whatever thread reads it."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
     path = write(tmp_path, "1.0 1:1\nspam 2:1\n+1 1:1\nà 1:1\n1 3:1\nspam 1:1\n".encode())
     for n_jobs in 1, 2, 3:
         y = load_svmlight(path, n_jobs=n_jobs)[1]
@@ -355,8 +353,7 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, pack, text, how, words)
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n_jobs, pack):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 10_000)
-    monkeypatch.setattr(_in_place, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 10_000)
     lines = corpus[1].splitlines(True)
     for wrong in 4000, 4007, 5500:
         lines.insert(wrong, b"1 2:3 4:five\n")
@@ -367,7 +364,7 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_wrong_text_comes_before_the_end_that_is_missing(corpus, tmp_path, monkeypatch, n_jobs):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     packed = gzip.compress(b"1 2:x\n" + corpus[1][:1500])
     with pytest.raises(ValueError, match="line 1, column 3: '2:x'"):
         load_svmlight(write(tmp_path, packed[:-4]), n_jobs=n_jobs)
@@ -415,27 +412,26 @@ def test_wrong_arguments_are_named(tmp_path, how, words):
 # -- files that change -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"1 2:3\n" * 9000,
-        b"1 2:3 4:5\n" * 10_000,
-        b"1\n\n\n\n\n\n" * 10_000,
-        b"1 2:4\n" * 10_000,
-        b"1 2:3\n" * 10_001,
-    ],
-)
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_a_file_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch, content, n_jobs):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(_in_place, "_PART_BYTES", 10_000)
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, n_jobs):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     path = write(tmp_path, b"1 2:3\n" * 10_000)
-    load = _in_place.InPlaceLoader._load
+    give = sources.Buffers.give
 
     def late(*args):
-        path.write_bytes(content)
-        return load(*args)
+        path.write_bytes(b"1 2:4\n" * 10_001)
+        return give(*args)
 
-    monkeypatch.setattr(_in_place.InPlaceLoader, "_load", late)
+    monkeypatch.setattr(sources.Buffers, "give", late)
     with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):
         load_svmlight(path, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, pack):
+    """Room is made by the first block of text."""
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 100)
+    short, long = b"1 1:1\n" * 40, b"-1 " + b" ".join(b"%d:2" % i for i in range(1, 400)) + b"\n"
+    for content in short + long * 9 + short, long + short * 9, b"1\n" * 200 + long:
+        loaded = load_svmlight(write(tmp_path, pack(content)))
+        assert_as_sklearn(loaded, content)

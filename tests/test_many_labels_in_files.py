@@ -22,7 +22,7 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin.io import blocks
+from sparsemargin.io import sources
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import Predictor
 from sparsemargin.io.readable import write_readable
@@ -35,7 +35,7 @@ N_LABELS = 6
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 2048)
 
 
 @pytest.fixture

@@ -2,19 +2,20 @@
 
 import json
 import re
-import struct
 import tracemalloc
-import zlib
+import zipfile
 
 import numpy as np
 import pytest
 from cached_rows import (
-    FOOTER,
-    arrays,
+    END,
+    HEAD,
+    IDENTITY,
+    NAMES,
+    TEXTS,
     assert_same_rows,
     forge,
     random_block,
-    record,
     write_cache,
 )
 
@@ -37,11 +38,12 @@ def written(request, path):
 
 
 def refused(path, blocks):
-    """Whether the file, or a block of it, is refused; all others must be these."""
+    """Whether the file, or a block of it, is refused; all else must be what was written."""
     cache = outcome(str(path), lambda: RowCache.open(path))
     if isinstance(cache, ValueError):
         return True
     assert cache.n_blocks == len(blocks)
+    assert (cache.identity, cache.label_texts) == (IDENTITY, TEXTS)
     all_rows = [
         outcome(f"{path} is damaged.* block {i} ", lambda i=i: cache.block(i))
         for i in range(len(blocks))
@@ -66,27 +68,28 @@ def outcome(message, read):
 
 
 def test_every_cut_is_refused(path, written):
-    blocks, content = written
+    _, content = written
     for end in range(len(content)):
         path.write_bytes(content[:end])
-        assert refused(path, blocks)
-        with pytest.raises(ValueError, match="damaged" if end >= 8 else "not a row cache"):
+        with pytest.raises(ValueError, match="damaged" if end >= 44 else "not a row cache"):
             RowCache.open(path)
 
 
-def test_every_changed_byte_is_refused(path, written):
+def test_every_changed_byte_is_refused_or_tells_of_nothing(path, written):
+    """A member's date, say, which nothing reads."""
     blocks, content = written
-    rng = np.random.RandomState(0)
+    rng, n_refused = np.random.RandomState(0), 0
     for place in range(len(content)):
         changed = bytearray(content)
         changed[place] ^= 1 << rng.randint(8)
         path.write_bytes(changed)
-        assert refused(path, blocks)
+        n_refused += refused(path, blocks)
+    assert n_refused > len(content) / 2
 
 
 def test_bytes_put_in_taken_out_or_moved_are_refused(path, written):
     blocks, content = written
-    rng = np.random.RandomState(1)
+    rng, n_refused = np.random.RandomState(1), 0
     for _ in range(300):
         i, j, k = np.sort(rng.randint(0, len(content) + 1, 3))
         if rng.uniform() < 0.3:
@@ -98,24 +101,28 @@ def test_bytes_put_in_taken_out_or_moved_are_refused(path, written):
             content[:i] + content[j:k] + content[i:j] + content[k:],
         ):
             path.write_bytes(changed)
-            assert refused(path, blocks) or changed == content
+            n_refused += refused(path, blocks)
+    assert n_refused > 900
 
 
-def test_a_newer_format_is_named(path, written):
-    _, content = written
-    path.write_bytes(content[:8] + struct.pack("<I", 2) + content[12:])
-    with pytest.raises(ValueError, match=r"is of format 2, and this sparsemargin reads format 1"):
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_named(path, version):
+    forge(path, changes={"version": version})
+    if version == 1:
+        path.write_bytes(b"\x93smrows\n\1\0\0\0" + bytes(200))
+    with pytest.raises(ValueError, match=f"is of format {version}, and .* reads format 2 only"):
         RowCache.open(path)
 
 
 def test_a_damaged_block_leaves_the_others_of_use(path, written):
     blocks, content = written
-    path.write_bytes(content[:70] + bytes([content[70] ^ 1]) + content[71:])
+    place = content.index(blocks[0][0].tobytes())
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
     with RowCache.open(path) as cache:
         for i in 1, 2, 3:
             assert_same_rows(cache.block(i), blocks[i])
         for _ in range(2):
-            with pytest.raises(ValueError, match=r"checksum of block 0 is wrong.*Delete it"):
+            with pytest.raises(ValueError, match=r"block 0 .*checksum.*Delete it"):
                 cache.block(0)
         passing = cache.blocks([1, 0, 2])
         assert_same_rows(next(passing), blocks[1])
@@ -139,7 +146,7 @@ def good_block(multilabel=False):
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_a_cache_packed_by_hand_is_read(path, multilabel):
     block = good_block(multilabel)
-    forge(path, [block, block], footer=FOOTER | {"multilabel": multilabel})
+    forge(path, [block, block], {"multilabel": multilabel})
     with RowCache.open(path) as cache:
         assert cache.n_columns == 9
         for rows in cache.blocks():
@@ -157,128 +164,123 @@ def assert_refused_cheaply(path):
         tracemalloc.stop()
 
 
-SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**61, 2**62, 2**63 - 1]
-
-
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_sizes_that_are_not_the_blocks(path, multilabel):
-    block = good_block(multilabel)
-    footer = FOOTER | {"multilabel": multilabel}
-    right = [3, 3, 3, 4, zlib.crc32(arrays(block))]
-    refusals = 0
-    for place in range(4):
-        for size in SIZES if place < 3 else [0, 1, 2, 16, 2**31, 2**32 - 1]:
-            changed = list(right)
-            changed[place] = size
-            forge(path, [block], [struct.pack("<qqqII", *changed)], footer)
-            try:
-                cache = RowCache.open(path)
-            except ValueError:
-                assert_refused_cheaply(path)
-                refusals += 1
-            else:
-                # The padded arrays are as long as they were: the rows can't be.
-                with pytest.raises(ValueError, match="block 0"):
-                    cache.block(0)
-    assert refusals > 30
-
-
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_sizes_whose_sums_wrap_around(path, multilabel):
-    footer = FOOTER | {"multilabel": multilabel}
-    for size in SIZES[6:]:
-        for n in 2, 4, 8, 16, 64:
-            huge = struct.pack("<qqqII", 0, size, 0, 8, 0)
-            forge(path, [], [huge] * n, footer)
+def test_members_that_are_missing_or_elsewhere(path):
+    block = good_block()
+    forge(path, [block, block])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name in members:
+        forge_members(path, {each: members[each] for each in members if each != name})
+        if name != "row_cache.json":
             assert_refused_cheaply(path)
-
-
-def test_sizes_whose_sums_wrap_around_to_the_right_ones(path):
-    """2**60 entries of 16 bytes are no bytes at all, modulo 2**64."""
-    for size, n in (2**60, 1), (2**59, 2), (2**57, 8):
-        content = bytes(64)
-        huge = struct.pack("<qqqII", 0, size, 0, 8, zlib.crc32(content))
-        forge(path, [content] * n, [huge] * n)
-        assert_refused_cheaply(path)
-
-
-def test_negative_sizes_made_up_for_by_others(path):
-    """20 rows take 192 bytes of pointers and 128 of labels, -8 entries -64 and -64."""
-    content = bytes(192)
-    forge(path, [content], [struct.pack("<qqqII", 20, -8, 20, 8, zlib.crc32(content))])
+    forge_members(path, {name: members[name] for name in sorted(members, reverse=True)})
+    assert_refused_cheaply(path)
+    forge(path, [block], compression=zipfile.ZIP_DEFLATED)
     assert_refused_cheaply(path)
 
 
-def test_more_or_fewer_sizes_than_blocks(path):
+def forge_members(path, members):
+    """`row_cache.json` before all others."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in sorted(members, key="row_cache.json".__ne__):
+            archive.writestr(name, members[name])
+
+
+def test_numbers_of_rows_that_are_not_the_blocks(path):
     block = good_block()
-    right = record(block, arrays(block))
-    for records in [], [right] * 2, [right, right[:16]], [right[:31]]:
-        forge(path, [block], records)
+    for rows in [[3, 3], [-1], [2**63], [2**1000], [1.0], [True], 3, None, {}]:
+        forge(path, [block], {"rows": rows})
         assert_refused_cheaply(path)
+    for n in 0, 2, 4:
+        forge(path, [block], {"rows": [n]})
+        with RowCache.open(path) as cache, pytest.raises(ValueError, match=r"block 0 .*other rows"):
+            cache.block(0)
 
 
-def test_offsets_of_anything(path):
+HUGE = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }"
+
+
+@pytest.mark.parametrize("n", [-1, 0, 2, 4, 2**31, 2**61, 2**61 + 3, 2**64 + 3])
+def test_arrays_that_are_not_as_long_as_they_say(path, n):
+    forge(path, [good_block()])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    data = members["0.data.npy"]
+    header = (HUGE % n).ljust(117) + b"\n"
+    members["0.data.npy"] = data[:8] + len(header).to_bytes(2, "little") + header + data[128:]
+    forge_members(path, members)
+    with (
+        RowCache.open(path) as cache,
+        pytest.raises(ValueError, match="block 0 "),
+    ):
+        cache.block(0)
+
+
+def test_arrays_that_lie_where_their_type_may_not(path):
+    forge(path, [good_block()])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for pad in range(8):
+        forge_members(path, members | {"row_cache.json": members["row_cache.json"] + b" " * pad})
+        with RowCache.open(path) as cache:
+            rows = outcome(f"{path} is damaged: block 0 .*contiguous", lambda: cache.block(0))
+            assert isinstance(rows, ValueError) or all(array.flags.aligned for array in rows[:4])
+
+
+OTHER_TYPES = {"data": "f4", "indices": "u4", "indptr": "i8", "labels": "i8"}
+
+
+@pytest.mark.parametrize("name", OTHER_TYPES)
+def test_arrays_of_another_type(path, name):
     block = good_block()
+    place = NAMES.index(name)
+    block[place] = block[place].astype(OTHER_TYPES[name])
     forge(path, [block])
-    length = path.stat().st_size
-    right = 320, 352
-    places = [0, 63, 64, 128, 319, 320, 321, 352, 360, length - 33, length - 32, length, 2**63]
-    for table in places:
-        for footer in [*places, 2**64 - 1]:
-            if (table, footer) != right:
-                forge(path, [block], offsets=(table, footer))
-                assert_refused_cheaply(path)
-    forge(path, [block], offsets=right)
-    assert_same_rows(RowCache.open(path).block(0), block)
+    with RowCache.open(path) as cache, pytest.raises(ValueError, match=f"block 0 .*{name}.* type"):
+        cache.block(0)
 
 
 ANYTHING = [None, True, 0, -2, 2**63, 1.5, "", "float16", "object", [], [1], {}, {"a": 1}]
 STILL_GOOD = {
-    "identity": [{}, {"a": 1}],
-    "lowest": [0],
-    "highest": [0],
+    "identity": [{}, {"a": 1}], "lowest": [0], "highest": [0],
     # Too narrow for the rows, which only shows in the block.
-    "n_columns": [0],
-    "multilabel": [],
-    "dtype": [],
-    "byte_order": [],
-    "label_texts": [],
-    "label_numbers": [],
-}
+    "n_columns": [0], "n_entries": [0], "multilabel": [], "dtype": [],
+    "label_texts": [], "label_numbers": [], "version": [],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FOOTER)
-def test_footers_of_anything(path, name):
+@pytest.mark.parametrize("name", [*HEAD, *END])
+def test_documents_of_anything(path, name):
     for entry in ANYTHING:
-        forge(path, [good_block()], footer=FOOTER | {name: entry})
+        forge(path, [good_block()], {name: entry})
         if type(entry) is not bool and entry in STILL_GOOD[name]:
             RowCache.open(path).close()
-        else:
+        elif name != "version":
             assert_refused_cheaply(path)
-    forge(path, [good_block()], footer={key: FOOTER[key] for key in FOOTER if key != name})
-    assert_refused_cheaply(path)
+        else:
+            with pytest.raises(ValueError, match="format"):
+                RowCache.open(path)
 
 
 @pytest.mark.parametrize(
-    "footer",
+    "end",
     [
         b"",
         b"null",
         b"[]",
+        b"{}",
         b"\xff\xfe",
         b"{",
         b"[" * 100_000,
         b"9" * 10_000,
-        json.dumps(FOOTER | {"more": 1}).encode(),
-        json.dumps(FOOTER | {"label_numbers": [1.0, float("inf")]}).encode(),
-        json.dumps(FOOTER | {"label_numbers": [1.0]}).encode(),
-        json.dumps(FOOTER | {"label_numbers": [1.0, 2]}).encode(),
-        json.dumps(FOOTER | {"label_texts": ["a", 1]}).encode(),
-        json.dumps(FOOTER).replace('"lowest": 1', '"lowest": 1e999').encode(),
+        json.dumps(END).encode(),
+        json.dumps(END | {"rows": [3], "label_numbers": [1.0, float("inf")]}).encode(),
+        json.dumps(END | {"rows": [3], "n_entries": 3, "label_numbers": [1.0]}).encode(),
+        json.dumps(END | {"rows": [3], "n_entries": 3, "label_texts": ["a", 1]}).encode(),
     ],
 )
-def test_footers_that_are_none(path, footer):
-    forge(path, [good_block()], footer=footer)
+def test_documents_that_are_none(path, end):
+    forge(path, [good_block()], end)
     assert_refused_cheaply(path)
 
 
@@ -310,7 +312,7 @@ def test_rows_that_the_engine_must_not_see(path, name):
     multilabel = place == 4
     block = good_block(multilabel)
     block[place] = np.array(entries, block[place].dtype)
-    forge(path, [good_block(multilabel), block], footer=FOOTER | {"multilabel": multilabel})
+    forge(path, [good_block(multilabel), block], {"multilabel": multilabel})
     with RowCache.open(path) as cache:
         cache.block(0)
         with pytest.raises(ValueError, match=rf"damaged: block 1 .*{message}"):

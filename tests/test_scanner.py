@@ -2,7 +2,6 @@
 
 import random
 import re
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import numpy as np
@@ -24,7 +23,7 @@ from svmlight_checks import (
 )
 from svmlight_texts import ODD_NUMBERS, random_number, random_options, random_text
 
-from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, count
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 
 randoms = st.randoms(use_true_random=False)
 LABELS = Options(multilabel=True)
@@ -336,128 +335,14 @@ def test_arrays_of_an_earlier_scan_stay_readable():
     assert rows.data.tolist() == [1]
 
 
-# -- straight into a matrix ----------------------------------------------------------------------
-
-
-def make_room(text, options, column=np.int32):
-    n_lines, n_colons = count(padded(text), len(text))
-    return (
-        np.zeros(n_colons, options.dtype),
-        np.zeros(n_colons, column),
-        np.zeros(n_lines + 1, column),
-        np.zeros(n_lines, np.int32),
-    )
-
-
-def fill(scanner, text, room, row=0, entry=0):
-    data, indices, indptr, labels = room
-    return scanner.fill(padded(text), len(text), data, indices, indptr[1:], labels, row, entry)
-
-
-@given(randoms, st.sampled_from([np.int32, np.int64]))
-@examples(200)
-def test_filling_equals_scanning(source, column):
-    options = random_options(source)
-    options.multilabel = options.query_id = False
-    options.max_index = 2**31 - 2
-    text = random_text(source, options)
-    room = make_room(text, options, column)
-    refusal, _, rows = try_to_scan(text, options)
-    if refusal:
-        with pytest.raises(ScanError) as refused:
-            fill(make_scanner(options), text, room)
-        error = refused.value
-        assert (error.code, error.offset, error.length) == refusal
-        return
-    position = fill(make_scanner(options), text, room)
-    n_rows, nnz = rows["n_rows"], len(rows["data"])
-    assert position == (n_rows, nnz, rows["lowest"], rows["highest"])
-    data, indices, indptr, labels = room
-    assert_array_equal(bits(data[:nnz]), bits(rows["data"]))
-    assert_array_equal(indices[:nnz], rows["indices"])
-    assert_array_equal(indptr[: n_rows + 1], rows["indptr"])
-    assert_array_equal(labels[:n_rows], rows["labels"])
-
-
-def test_two_threads_fill_one_matrix():
-    half = b"".join(b"1 %d:0.5 %d:%d\n" % (i + 1, i + 3, i) for i in range(20000))
-    text, options = half + half, Options(base=1)
-    room = make_room(text, options)
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(fill, make_scanner(options), half, room, row, 2 * row) for row in (0, 20000)
-        ]
-    assert [job.result()[:2] for job in jobs] == [(20000, 40000), (40000, 80000)]
-    _, rows = scan(text, options)
-    for part, name in zip(room, ("data", "indices", "indptr", "labels"), strict=True):
-        assert_array_equal(part, rows[name])
-
-
-def test_filling_too_short_arrays_is_refused():
-    text = b"1 1:1 2:1\n1 5:1 3:1\n"
-    data, indices, indptr, labels = make_room(text, Options())
-    for room in (
-        (data[:3], indices, indptr, labels),
-        (data, indices[:1], indptr, labels),
-        (data, indices, indptr[:2], labels),
-        (data, indices, indptr, labels[:0]),
-    ):
-        with pytest.raises(ValueError, match="no room"):
-            fill(make_scanner(Options()), text, room)
-    for row, entry in (1, 0), (0, 1), (10**6, 0), (0, 10**6):
-        with pytest.raises(ValueError, match="no room"):
-            fill(make_scanner(Options()), text, (data, indices, indptr, labels), row, entry)
-
-
-def test_filling_refuses_columns_beyond_their_type():
-    text, options = b"1 1:1 2147483649:1", Options(base=1)
-    with pytest.raises(ScanError) as refused:
-        fill(make_scanner(options), text, make_room(text, options))
-    error = refused.value
-    assert (error.code, error.offset, error.length) == ("index_too_large", 6, 12)
-    room = make_room(text, options, np.int64)
-    fill(make_scanner(options), text, room)
-    assert room[1].tolist() == [0, 2**31]
-
-
-def test_filling_checks_its_arguments():
-    text = b"1 1:1\n"
-    room = make_room(text, Options())
-    with pytest.raises(ValueError, match="must not be negative"):
-        fill(make_scanner(Options()), text, room, row=-1)
-    with pytest.raises(ValueError, match="float64 for a scanner of float32"):
-        fill(make_scanner(Options(dtype=np.float32)), text, room)
-    with pytest.raises(ValueError, match="use scan"):
-        fill(make_scanner(LABELS), text, room)
-
-
-@given(randoms)
-@examples(200)
-def test_counts_are_bounds(source):
-    options = random_options(source)
-    text = random_text(source, options)
-    n_lines, n_colons = count(padded(text, b":"), len(text))
-    assert n_lines == text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
-    assert n_colons == text.count(b":")
-
-
-@pytest.mark.parametrize("size", [0, 1, 127, 128, 129, 100000])
-def test_counting_many(size):
-    assert count(padded(b":" * size), size) == (size > 0, size)
-    assert count(padded(b"\n" * size), size) == (size, 0)
-
-
 # -- misuse --------------------------------------------------------------------------------------
 
 
 def test_padding_is_required():
-    for call in count, make_scanner(Options()).scan:
+    scan_text = make_scanner(Options()).scan
+    for n_bytes, stop in (5, 6), (0, -1), (0, 2**63 - 1):
         with pytest.raises(ValueError, match="must be 64 longer"):
-            call(bytearray(5 + PADDING), 6)
-        with pytest.raises(ValueError, match="must be 64 longer"):
-            call(bytearray(PADDING), -1)
-        with pytest.raises(ValueError, match="must be 64 longer"):
-            call(bytearray(PADDING), 2**63 - 1)
+            scan_text(bytearray(n_bytes + PADDING), stop)
 
 
 @pytest.mark.parametrize(

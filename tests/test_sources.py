@@ -7,16 +7,15 @@ import os
 import random
 import sys
 import threading
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsemargin._engine.svmlight.scan import PADDING
-from sparsemargin.io import blocks, sources
-from sparsemargin.io.blocks import Buffers
-from sparsemargin.io.sources import open_sources
+from sparsemargin.io import sources
+from sparsemargin.io.sources import Buffers, open_sources
 
 
 def pack_zst(content, **how):
@@ -48,15 +47,13 @@ def source_of(folder, content, name="text.svm"):
     return source
 
 
-def text_of(source, **part):
+def text_of(source):
     """All text; blocks are checked on the way."""
-    buffers, pieces, offset = Buffers(), [], part.get("first", 0)
-    for block in source.blocks(buffers, **part):
-        assert block.offset == offset
+    buffers, pieces = Buffers(), []
+    for block in source.blocks(buffers):
         assert len(block.buffer) >= block.stop + PADDING
         pieces.append(bytes(block.buffer[: block.stop]))
-        offset += block.stop
-        block.release()
+        buffers.give(block.buffer)
     assert all(piece.endswith(b"\n") for piece in pieces[:-1])
     assert all(pieces)
     return b"".join(pieces)
@@ -64,7 +61,7 @@ def text_of(source, **part):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
 
 
 # -- finding ---------------------------------------------------------------------------------------
@@ -220,21 +217,13 @@ def test_blocks_hold_all_lines_whole(tmp_path_factory, lines, end, block_bytes):
     content = b"1 " + b"\n".join(lines) + end
     source = source_of(tmp_path_factory.getbasetemp(), content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+        patch.setattr(sources, "BLOCK_BYTES", block_bytes)
         assert text_of(source) == content
-        for n_ranges in 1, 2, 3, 10:
-            ranges = source.ranges(n_ranges)
-            assert 1 <= len(ranges) <= n_ranges
-            assert all(last == first for (_, last), (first, _) in pairwise(ranges))
-            parts = [text_of(source, first=first, last=last) for first, last in ranges]
-            assert all(part.endswith(b"\n") for part in parts[:-1])
-            assert b"".join(parts) == content
 
 
-def test_an_empty_file_has_no_blocks_and_no_ranges(tmp_path):
+def test_an_empty_file_has_no_blocks(tmp_path):
     source = source_of(tmp_path, b"")
-    assert list(source.blocks()) == []
-    assert source.ranges(3) == []
+    assert list(source.blocks(Buffers())) == []
 
 
 def test_a_line_longer_than_a_block_comes_whole(tmp_path, small_blocks):
@@ -244,25 +233,25 @@ def test_a_line_longer_than_a_block_comes_whole(tmp_path, small_blocks):
 
 
 def test_a_line_longer_than_any_is_refused(tmp_path, monkeypatch, small_blocks):
-    monkeypatch.setattr(blocks, "LONGEST_LINE", 100)
+    monkeypatch.setattr(sources, "LONGEST_LINE", 100)
     source = source_of(tmp_path, b"1 2:3\n" + b"x" * 1000)
     with pytest.raises(ValueError, match=r"text\.svm: the line that begins after 6 bytes"):
         text_of(source)
 
 
 def test_blocks_in_use_keep_their_buffers(tmp_path, small_blocks):
-    held = list(source_of(tmp_path, TEXT).blocks())
+    held = list(source_of(tmp_path, TEXT).blocks(Buffers()))
     assert len({id(block.buffer) for block in held}) == len(held) > 10
     assert b"".join(bytes(block.buffer[: block.stop]) for block in held) == TEXT
 
 
 def test_released_buffers_are_used_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
     buffers, seen = Buffers(), []
     for _ in range(2):
         for block in source_of(tmp_path, TEXT).blocks(buffers):
             seen.append(block.buffer)
-            block.release()
+            buffers.give(block.buffer)
     assert len(seen) > 100
     assert len({id(buffer) for buffer in seen}) == 1
 
@@ -280,16 +269,9 @@ def test_utf16_is_refused(tmp_path, encoding):
         text_of(source_of(tmp_path, content.encode(encoding)))
 
 
-def test_lines_are_counted_by_reading_again(tmp_path, small_blocks):
-    for kind in None, "bz2":
-        source = source_of(tmp_path, TEXT if kind is None else PACK[kind](TEXT))
-        for offset in 0, 1, 500, TEXT.index(b"\n"), TEXT.index(b"\n") + 1, len(TEXT):
-            assert source.lines_before(offset) == TEXT[:offset].count(b"\n")
-
-
 def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
     for content in TEXT, PACK["bz2"](TEXT):
-        consumed = [block.consumed for block in source_of(tmp_path, content).blocks()]
+        consumed = [block.consumed for block in source_of(tmp_path, content).blocks(Buffers())]
         assert consumed == sorted(consumed)
         assert consumed[-1] == len(content)
 
@@ -299,10 +281,10 @@ def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
 
 @pytest.mark.parametrize("kind", [None, *PACK])
 def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     text = random.Random(0).randbytes(200_000).hex(" ", 30).replace(" ", "\n").encode()
     source = source_of(tmp_path, text if kind is None else PACK[kind](text))
-    reading = source.blocks()
+    reading = source.blocks(Buffers())
     next(reading)
     os.truncate(source.path, source.size - 100)
     with pytest.raises(ValueError, match=r"text\.svm became shorter while it was read"):
@@ -326,10 +308,5 @@ def test_named_pipes_are_read_once(tmp_path, small_blocks, kind):
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
     writer.start()
     assert not source.rereadable
-    n_lines, pieces = 0, []
-    for block in source.blocks():
-        assert block.lines_before == n_lines
-        pieces.append(bytes(block.buffer[: block.stop]))
-        n_lines += pieces[-1].count(b"\n")
+    assert text_of(source) == TEXT
     writer.join()
-    assert b"".join(pieces) == TEXT

@@ -11,11 +11,11 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import sparsemargin
-from sparsemargin import fit_csr, fit_svmlight, load_svmlight
+from sparsemargin import fit_csr, fit_svmlight, load_model, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import blocks
-from sparsemargin.io.fit import learn_svmlight
+from sparsemargin.io import sources
+from sparsemargin.io.stream import learn_svmlight
 
 ALGORITHMS = [
     ("perceptron", {}),
@@ -34,7 +34,7 @@ ALGORITHMS = [
 def small_blocks(monkeypatch):
     """A text of some KB is then many blocks; none of the epochs goes by a matrix of dot products,
     which rounds differently."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     monkeypatch.setattr(gram, "MEMORY", 0)
 
 
@@ -95,6 +95,17 @@ def test_matrix_perceptrons_equal_a_stream_of_the_loaded_rows(request, kind, alg
     np.testing.assert_array_equal(model.n_updates_, expected.n_updates_)
 
 
+def test_cramma_takes_files_by_the_largest_norm_so_far(text, tmp_path):
+    X, y = load_svmlight(text)
+    model = fit_svmlight(text, "cramma")
+    expected = type(model)(**model.get_params()).partial_fit(X, y, classes=np.unique(y))
+    expected.n_iter_ = 1.0
+    save_model(model, tmp_path / "a.model")
+    for each in (model, load_model(tmp_path / "a.model")):
+        same(each, expected)
+        assert not hasattr(each, "radius_")
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
 def test_threads_change_nothing(text, n_jobs):
     same(fit_svmlight(text, "alma", n_jobs=n_jobs), fit_svmlight(text, "alma"))
@@ -103,14 +114,14 @@ def test_threads_change_nothing(text, n_jobs):
 @pytest.mark.parametrize("n_bytes", [64, 1000, 1 << 20])
 def test_blocks_change_nothing(text, n_bytes, monkeypatch):
     expected = fit_svmlight(text, "pnorm", p=4)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", n_bytes)
     same(fit_svmlight(text, "pnorm", p=4), expected)
 
 
 @pytest.mark.parametrize("line", [2, 40])
 def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, tmp_path, monkeypatch):
     """They are learned from only when a hundred are there, other text then being in their place."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
     lines = [f"{i % 2} 1:{i}\n" for i in range(150)]
     lines[line - 1] = "7 2:1\n"
     path = tmp_path / "rows.svm"

@@ -6,7 +6,7 @@ from typing import Any
 _ELSEWHERE = "sklearn."
 _KEPT = {"get_params", "set_params", "score"}
 # By these the command line and model files find learners and parameters.
-_FOR_THE_LIBRARY = {"classifier", "parameter_names"}
+_FOR_THE_LIBRARY = {"classifier", "parameter_names", "weighs_steps"}
 
 
 def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:

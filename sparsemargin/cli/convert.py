@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,12 +31,12 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.npz import read_npz, write_npz
-from sparsemargin.io.passes import Corpus, Passes
-from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
-from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.passes import Passes
+from sparsemargin.io.reading import Corpus, Reading, threads_for
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.io.svmlight import load_svmlight
-from sparsemargin.io.text import LabelledRows, as_text, part_of, readable_labels
+from sparsemargin.io.text import as_text, readable_labels
 from sparsemargin.models.labels import LabelTable
 
 _EXAMPLES = """
@@ -151,17 +152,13 @@ def _text_to_text(
     with opened_output(target) as file, reading_progress(corpus, seen=seen) as report:
         for block in corpus.scan(table, LARGEST_INDEX):
             texts += table.short_texts(len(texts))
-            rows = LabelledRows(
-                block.data, block.indices, block.indptr, block.labels, block.label_start,
-                _queries(block),
-            )  # fmt: skip
-            file.write(as_text(rows, texts, first))
+            file.write(as_text(replace(block, query_ids=_queries(block)), texts, first))
             n_rows += block.n_rows
             report(block)
     return n_rows
 
 
-def _queries(block: RowBlock) -> np.ndarray | None:
+def _queries(block: LabelledRows) -> np.ndarray | None:
     """Those of all rows; None: no row has one.
 
     Raises
@@ -200,7 +197,7 @@ def _npz_to_text(source: str, target: str, zero_based: bool | Literal["auto"]) -
     n_rows = len(rows.indptr) - 1
     with opened_output(target) as file:
         for start in range(0, n_rows, _ROWS_AT_ONCE):
-            some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
+            some = rows.part(start, min(start + _ROWS_AT_ONCE, n_rows))
             file.write(as_text(some, texts, 0 if zero_based is True else 1))
     return n_rows
 

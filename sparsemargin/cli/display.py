@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from sparsemargin.cli.options import is_quiet
-from sparsemargin.io.passes import Corpus
+from sparsemargin.io.reading import Corpus
 from sparsemargin.io.report import Lines, one_step_ahead, speed
-from sparsemargin.io.scanning import RowBlock
+from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.shown import shown
 from sparsemargin.io.stream import Moment
 
@@ -59,13 +59,15 @@ def _words(moment: Moment) -> str:
 
 
 @contextmanager
-def reading_progress(corpus: Corpus, *, seen: bool = True) -> Iterator[Callable[[RowBlock], Any]]:
+def reading_progress(
+    corpus: Corpus, *, seen: bool = True
+) -> Iterator[Callable[[LabelledRows], Any]]:
     """What is told the blocks of a corpus as they are done, and shows on a terminal how far that
     is."""
     started, rows = time.monotonic(), 0
     with live_display(seen=seen) as display:
 
-        def report(block: RowBlock) -> None:
+        def report(block: LabelledRows) -> None:
             nonlocal rows
             rows += block.n_rows
             if display is None or block.text is None:

@@ -13,9 +13,9 @@ from typing import BinaryIO, overload
 import click
 
 from sparsemargin.io.files import check_replaceable, is_one_file, replacing
-from sparsemargin.io.fit import columns_of
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.readable import _entries, read_dictionary
+from sparsemargin.io.reading import columns_of
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 

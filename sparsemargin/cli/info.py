@@ -16,14 +16,14 @@ from sparsemargin.cli.display import (
     some,
 )
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, make_command
-from sparsemargin.io.compression import HEAD_BYTES, packing_of
+from sparsemargin.io.compression import HEAD_BYTES, codec_of
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.npz import read_npz
-from sparsemargin.io.passes import Corpus
 from sparsemargin.io.predict import check_form
-from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
+from sparsemargin.io.reading import Corpus, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
+from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import Source, open_sources
 from sparsemargin.models.labels import LabelTable, label_text
 
@@ -137,8 +137,8 @@ def _compression(source: Source) -> str | None:
     if source.path is None or source.plain or not source.rereadable:
         return None
     with open(source.path, "rb") as file:
-        packing = packing_of(file.read(HEAD_BYTES))
-    return None if packing is None else packing.name
+        codec = codec_of(file.read(HEAD_BYTES))
+    return None if codec is None else codec.name
 
 
 _FIGURES = {

@@ -55,13 +55,12 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
-from sparsemargin.io.fit import learn_svmlight
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.report import bytes_read, speed
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source
-from sparsemargin.io.stream import Interruption, Moment
+from sparsemargin.io.stream import Interruption, Moment, learn_svmlight
 from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM, Learner
 from sparsemargin.models.labels import label_text
 
@@ -291,7 +290,7 @@ def _learn_here(files: tuple[str, ...], settings: dict[str, Any]) -> _Learn:
 
 def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
     """By the workers of a cluster."""
-    from sparsemargin.distributed._learn import learn_distributed
+    from sparsemargin.distributed._fit import learn_distributed
 
     settings["cache_dir"] = settings.pop("cache")
     del settings["n_jobs"]

@@ -1,8 +1,8 @@
 """How good a model is: its margins, and how algorithms compare."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sparsemargin._lazy import find
+from sparsemargin._lazy import on_first_use
 
 if TYPE_CHECKING:
     from sparsemargin.evaluation.curves import (
@@ -47,11 +47,4 @@ __all__ = [
 ]
 
 _MODULES = ("weights", "growth", "protocols", "curves", "stability", "hypotheses")
-
-
-def __getattr__(name: str) -> Any:
-    return find(__name__, _MODULES, __all__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(__name__, _MODULES, __all__)

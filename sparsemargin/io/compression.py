@@ -1,12 +1,13 @@
-"""Compressed files, known by their first bytes whatever their names."""
+"""The bytes of files, compressed or not, in order. Compressed ones are known by their first bytes,
+whatever their names."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
-
-from sparsemargin.io.tape import Tape
 
 # As many bytes as the longest of the patterns below wants to see.
 HEAD_BYTES = 13
@@ -21,7 +22,65 @@ class Readable(Protocol):
     def readinto(self, room: Any, /) -> int | None: ...
 
 
-class Packing(NamedTuple):
+class CountingReader(io.RawIOBase):
+    """The bytes of an open file as they lie on disk, counted.
+
+    Parameters
+    ----------
+    file : FileIO
+    name : str
+        What errors call it.
+    size : int
+        Of the file when it was looked at: it may have grown, but not become shorter.
+
+    Attributes
+    ----------
+    head : bytes
+        The first bytes, HEAD_BYTES where there are as many; they are read again.
+    position : int
+        How many bytes have been read.
+    """
+
+    def __init__(self, file: io.FileIO, name: str, size: int = 0) -> None:
+        self._file, self._name, self._size = file, name, size
+        self._ahead = self.head = b""
+        self.position = 0
+        while len(self.head) < HEAD_BYTES and (more := self.read(HEAD_BYTES - len(self.head))):
+            self.head += more
+        self._ahead = self.head
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill the beginning of `room`: the number of bytes, 0 at the end.
+
+        Raises
+        ------
+        OSError
+            If the file can't be read; names it.
+        ValueError
+            If the file became shorter.
+        """
+        room = memoryview(room)
+        if self._ahead:
+            n = min(len(room), len(self._ahead))
+            room[:n], self._ahead = self._ahead[:n], self._ahead[n:]
+            return n
+        try:
+            n = self._file.readinto(room) or 0
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, self._name) from None
+        if n == 0 and self.position < self._size:
+            raise ValueError(
+                f"{self._name} became shorter while it was read: it had {self._size:,} bytes and "
+                f"now ends after {self.position:,}. Read it again when nothing writes to it."
+            )
+        self.position += n
+        return n
+
+
+class Codec(NamedTuple):
     """A way of compressing.
 
     Attributes
@@ -29,24 +88,54 @@ class Packing(NamedTuple):
     name : str
     head : Pattern
         What archives begin with.
-    open : callable
-        Gives what makes a decompressor for each member.
+    decompressor : callable
+        Makes one for a member.
     may_follow : callable
         Whether so many zero bytes may stand between a member and the next one, or the end (True).
     """
 
     name: str
     head: re.Pattern[bytes]
-    open: Callable[[], Callable[[], Any]]
+    decompressor: Callable[[], Any]
     may_follow: Callable[[int, bool], bool]
 
 
-def packing_of(head: bytes) -> Packing | None:
+# Parameters, a dictionary of 64 KiB or more, and the content's size, unknown or less than 256 GiB.
+_LZMA = rb"[\x00-\xe0]\x00\x00(?!\x00\x00)..(\xff{8}|.{4}[\x00-\x3f]\x00{3})"
+
+# What may follow is what gzip, bzip2, xz and zstd read on from or end at without a warning. pzstd
+# begins with a frame to be skipped. LZMADecompressor of its own accord checks a header as xz does.
+_CODECS = (
+    Codec(
+        "gz", re.compile(rb"\x1f\x8b"), lambda: import_module("zlib").decompressobj(31),
+        lambda zeros, at_end: not zeros or at_end,
+    ),
+    Codec(
+        "bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+        lambda: import_module("bz2").BZ2Decompressor(), lambda zeros, at_end: not zeros,
+    ),
+    Codec(
+        "xz", re.compile(rb"\xfd7zXZ\x00"), lambda: import_module("lzma").LZMADecompressor(1),
+        lambda zeros, at_end: zeros % 4 == 0,
+    ),
+    Codec(
+        "lzma", re.compile(_LZMA, re.DOTALL), lambda: import_module("lzma").LZMADecompressor(),
+        lambda zeros, at_end: not zeros and at_end,
+    ),
+    Codec(
+        "zst", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+        lambda: import_module("zstandard").ZstdDecompressor().decompressobj(),
+        lambda zeros, at_end: not zeros,
+    ),
+)  # fmt: skip
+
+
+def codec_of(head: bytes) -> Codec | None:
     """How a file that begins with `head`, HEAD_BYTES where it has them, is compressed."""
-    return next((packing for packing in _PACKINGS if packing.head.match(head)), None)
+    return next((codec for codec in _CODECS if codec.head.match(head)), None)
 
 
-class Unpacked:
+class DecompressedReader:
     """The content of a compressed file, of all its members one after another.
 
     Readers that others wrote end in silence at a later member that is damaged at its beginning
@@ -55,19 +144,18 @@ class Unpacked:
     Raises
     ------
     ValueError
-        If the package that unpacks is missing.
+        If the package that decompresses is missing.
     """
 
-    def __init__(self, packed: Tape, packing: Packing, name: str) -> None:
-        self._packed, self._packing, self._name = packed, packing, name
+    def __init__(self, compressed: CountingReader, codec: Codec, name: str) -> None:
+        self._compressed, self._codec, self._name = compressed, codec, name
         try:
-            self._new_member = packing.open()
+            self._member, self._start = codec.decompressor(), 0
         except ImportError as error:
             raise ValueError(
-                f"{name}: reading {packing.name} needs the package {error.name}; "
+                f"{name}: reading {codec.name} needs the package {error.name}; "
                 "pip install 'sparsemargin[files]' brings it."
             ) from None
-        self._member, self._start = self._new_member(), 0
         self._content = memoryview(b"")
 
     def readinto(self, room: memoryview) -> int:
@@ -89,7 +177,7 @@ class Unpacked:
             if getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(
-                f"{self._name}: the {self._packing.name} archive is damaged or cut off in the part "
+                f"{self._name}: the {self._codec.name} archive is damaged or cut off in the part "
                 f"that begins at byte {self._start:,} ({error}). Get it or make it anew."
             ) from error
         n = min(len(room), len(self._content))
@@ -98,15 +186,15 @@ class Unpacked:
         return n
 
     def _advance(self, most: int) -> bool:
-        """Unpack some content, no more than `most` bytes where that can be chosen; False at the
-        end."""
+        """Decompress some content, no more than `most` bytes where that can be chosen; False at
+        the end."""
         if self._member.eof:
             data = self._next_member()
             if not data:
                 return False
-            self._member = self._new_member()
+            self._member = self._codec.decompressor()
         elif getattr(self._member, "needs_input", True):
-            data = self._packed.read(_PIECE_BYTES)
+            data = self._compressed.read(_PIECE_BYTES)
             if not data:
                 raise EOFError("it has no end")
         else:
@@ -117,67 +205,13 @@ class Unpacked:
 
     def _next_member(self) -> bytes:
         """Skip what may follow a member: the first bytes of the next one, none at the end."""
-        n_zeros, data = 0, self._member.unused_data or self._packed.read(_PIECE_BYTES)
-        self._start = self._packed.position - len(data)
+        n_zeros, data = 0, self._member.unused_data or self._compressed.read(_PIECE_BYTES)
+        self._start = self._compressed.position - len(data)
         while data.startswith(b"\0"):
             rest = data.lstrip(b"\0")
             n_zeros += len(data) - len(rest)
-            data = rest or self._packed.read(_PIECE_BYTES)
-        if not self._packing.may_follow(n_zeros, not data):
+            data = rest or self._compressed.read(_PIECE_BYTES)
+        if not self._codec.may_follow(n_zeros, not data):
             raise EOFError("it does not belong there")
         self._start += n_zeros
         return data
-
-
-def _open_gz() -> Callable[[], Any]:
-    import zlib
-
-    return lambda: zlib.decompressobj(16 + zlib.MAX_WBITS)
-
-
-def _open_bz2() -> Callable[[], Any]:
-    import bz2
-
-    return bz2.BZ2Decompressor
-
-
-def _open_xz() -> Callable[[], Any]:
-    import lzma
-
-    return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
-
-
-def _open_lzma() -> Callable[[], Any]:
-    import lzma
-
-    # Of its own accord it checks the header as xz does.
-    return lzma.LZMADecompressor
-
-
-def _open_zst() -> Callable[[], Any]:
-    import zstandard
-
-    return lambda: zstandard.ZstdDecompressor().decompressobj()
-
-
-# Parameters, a dictionary of 64 KiB or more, and the content's size, unknown or less than 256 GiB.
-_LZMA = rb"[\x00-\xe0]\x00\x00(?!\x00\x00)..(\xff{8}|.{4}[\x00-\x3f]\x00{3})"
-
-# What may follow is what gzip, bzip2, xz and zstd read on from or end at without a warning. pzstd
-# begins with a frame to be skipped.
-_PACKINGS = (
-    Packing("gz", re.compile(rb"\x1f\x8b"), _open_gz, lambda zeros, at_end: not zeros or at_end),
-    Packing(
-        "bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _open_bz2,
-        lambda zeros, at_end: not zeros,
-    ),
-    Packing("xz", re.compile(rb"\xfd7zXZ\x00"), _open_xz, lambda zeros, at_end: zeros % 4 == 0),
-    Packing(
-        "lzma", re.compile(_LZMA, re.DOTALL), _open_lzma,
-        lambda zeros, at_end: not zeros and at_end,
-    ),
-    Packing(
-        "zst", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _open_zst,
-        lambda zeros, at_end: not zeros,
-    ),
-)  # fmt: skip

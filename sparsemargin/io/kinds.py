@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sparsemargin.io._cache_format import HEAD
-from sparsemargin.io.archive import HEAD_BYTES, MODEL_DOCUMENT, begins_with
-from sparsemargin.io.blocks import MARKS
-from sparsemargin.io.compression import packing_of
-from sparsemargin.io.sources import Source
+from sparsemargin.io.archive import CACHE_DOCUMENT, HEAD_BYTES, MODEL_DOCUMENT, begins_with
+from sparsemargin.io.compression import codec_of
+from sparsemargin.io.row_cache import OLD_MAGIC
+from sparsemargin.io.sources import MARKS, Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
@@ -21,7 +20,6 @@ KIND_NAMES: dict[Kind, str] = {
 }
 
 _ARCHIVE = b"PK\x03\x04"
-_CACHE = HEAD[:8]
 
 
 def kind_of(source: Source) -> Kind:
@@ -40,12 +38,12 @@ def kind_of(source: Source) -> Kind:
 
 def begins_as_text(head: bytes) -> bool:
     """Whether a file that begins so is read as text, from its first byte on."""
-    plain = packing_of(head) is None and not head.startswith(MARKS)
+    plain = codec_of(head) is None and not head.startswith(MARKS)
     return plain and _kind_of_head(head) == "svmlight"
 
 
 def _kind_of_head(head: bytes) -> Kind:
-    if head.startswith(_CACHE):
+    if begins_with(head, CACHE_DOCUMENT) or head.startswith(OLD_MAGIC):
         return "cache"
     if head.startswith(_ARCHIVE):
         return "model" if begins_with(head, MODEL_DOCUMENT) else "npz"

@@ -35,8 +35,8 @@ from sparsemargin.io.archive import (
 )
 from sparsemargin.io.files import replacing
 from sparsemargin.models import LEARNERS, Learner
-from sparsemargin.models._in_use import asks
-from sparsemargin.models._learner import count_labels
+from sparsemargin.models.base import count_labels
+from sparsemargin.models.in_use import asks
 from sparsemargin.models.labels import FORMS
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
         if attribute not in parameters and attribute not in _CACHES
     }
     _check(model.classifier, state)
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     encoder = Encoder()
     document = {

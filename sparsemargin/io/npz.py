@@ -28,8 +28,9 @@ import numpy as np
 
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.files import replacing
-from sparsemargin.io.text import LabelledRows, inexact
-from sparsemargin.models._rows import check_rows, open_rows
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.text import inexact
+from sparsemargin.models.rows import check_rows, open_rows
 
 
 def write_npz(

@@ -9,16 +9,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sparsemargin.io.fit import columns_of
-from sparsemargin.io.passes import Corpus
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
-from sparsemargin.io.scan_errors import located_output
-from sparsemargin.io.scanning import RowBlock
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.io.reading import Corpus, Reading, columns_of, located_output
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
-from sparsemargin.models._learner import Targets, first_infinite
-from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.models.base import Targets, first_infinite
 from sparsemargin.models.labels import Choice, LabelTable, positives_of, rows_per_part
+from sparsemargin.models.rows import refusing
 
 
 class PredictedBlock(NamedTuple):
@@ -32,16 +30,16 @@ class PredictedBlock(NamedTuple):
         labels, where rows may have them.
     outputs : ndarray of shape (n_rows, n_labels)
         One label for two classes of which a row has one, else as many as there are classes.
-    rows : Rows
+    rows : Csr
         Without the features that the model does not know.
-    block : RowBlock
+    block : LabelledRows
         As read; where outputs of a whole block of text would take much memory, a part of it.
     """
 
     codes: Targets
     outputs: np.ndarray
-    rows: Rows
-    block: RowBlock
+    rows: Csr
+    block: LabelledRows
 
 
 class Predictor:
@@ -138,9 +136,9 @@ class Predictor:
                 stacklevel=2,
             )
 
-    def _predict(self, whole: RowBlock, first: int, stop: int) -> PredictedBlock:
+    def _predict(self, whole: LabelledRows, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
-        block = whole if stop - first >= whole.n_rows else _part_of(whole, first, stop)
+        block = whole if stop - first >= whole.n_rows else whole.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
         with refusing(rows):
             outputs = self.learner._outputs_of_rows(rows)
@@ -155,22 +153,7 @@ class Predictor:
         return positives_of(self._choice.of(outputs))
 
 
-def _part_of(block: RowBlock, first: int, stop: int) -> RowBlock:
-    """The rows of a block from the first to before another, in views."""
-    indptr = block.indptr[first : stop + 1]
-    entries = slice(indptr[0], indptr[-1])
-    labels, label_start = slice(first, stop), block.label_start
-    if label_start is not None:
-        label_start = label_start[first : stop + 1]
-        labels = slice(label_start[0], label_start[-1])
-        label_start = label_start - label_start[0]
-    return replace(
-        block, data=block.data[entries], indices=block.indices[entries], indptr=indptr - indptr[0],
-        labels=block.labels[labels], label_start=label_start,
-    )  # fmt: skip
-
-
-def check_form(block: RowBlock, name: str) -> None:
+def check_form(block: LabelledRows, name: str) -> None:
     """Refuse a file whose first rows have several labels each, but no features.
 
     Raises
@@ -191,12 +174,12 @@ class _NoTable(LabelTable):
         return labels
 
 
-def known_features(block: Any, n_features: int) -> Rows:
-    """The rows of a block without the entries of features from n_features on."""
-    data, indices, indptr = block.data, block.indices, block.indptr
-    if len(indices) and int(indices.max()) >= n_features:
-        known = indices < n_features
-        before = np.zeros(len(known) + 1, dtype=indptr.dtype)
+def known_features(rows: LabelledRows, n_features: int) -> Csr:
+    """The rows without the entries of features from n_features on."""
+    if len(rows.indices) and int(rows.indices.max()) >= n_features:
+        known = rows.indices < n_features
+        before = np.zeros(len(known) + 1, dtype=rows.indptr.dtype)
         np.cumsum(known, out=before[1:])
-        data, indices, indptr = data[known], indices[known], before[indptr]
-    return Rows(data, indices, indptr, n_features)
+        data, indices = rows.data[known], rows.indices[known]
+        rows = replace(rows, data=data, indices=indices, indptr=before[rows.indptr])
+    return rows.with_columns(n_features)

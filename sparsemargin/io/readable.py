@@ -95,7 +95,7 @@ def _written(
 
 
 def _header(model: Any) -> Iterator[str]:
-    from sparsemargin import __version__
+    from sparsemargin._version import __version__
 
     told = summarise(model.classifier, model._parameters(), vars(model))
     yield f"# sparsemargin {__version__}, {told.pop('class')}\n"

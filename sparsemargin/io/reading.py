@@ -1,19 +1,33 @@
-"""How svmlight text is read."""
+"""svmlight text made rows by threads, in the order of the text; what is wrong with it is told with
+its place."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
-from sparsemargin._engine.svmlight.scan import Scanner
+from sparsemargin._engine.svmlight.scan import ScanError, Scanner
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.sources import Buffers, Source, TextBlock
+from sparsemargin.models.labels import LabelTable, first_labels
 
-LARGEST_INDEX = 2**63 - 1
 MOST_HASH_BITS = 31
+
+_SHOWN = 40
+_FORM = "svmlight lines are 'label index:value index:value ...'"
+_PAIR = re.compile(rb"\d:")
 
 
 def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
@@ -35,7 +49,7 @@ def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """How svmlight text is read.
 
@@ -68,28 +82,22 @@ class Reading:
     hash_bits: int | None = None
 
     def __post_init__(self) -> None:
-        self._set("dtype", check_float_dtype(self.dtype))
+        self.dtype = check_float_dtype(self.dtype)
         for flag in "multilabel", "query_id":
-            self._set(flag, check_flag(flag, getattr(self, flag)))
+            setattr(self, flag, check_flag(flag, getattr(self, flag)))
         if isinstance(self.zero_based, bool | np.bool_):
-            self._set("zero_based", bool(self.zero_based))
+            self.zero_based = bool(self.zero_based)
         elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
             raise ValueError(f"zero_based must be True, False or 'auto', got {self.zero_based!r}")
-        self._check_features()
-
-    def _check_features(self) -> None:
         if self.n_features is not None and self.hash_bits is not None:
             raise ValueError(
                 f"n_features={self.n_features!r} and hash_bits={self.hash_bits!r} exclude each "
                 "other: hashed features have 2**hash_bits columns."
             )
         if self.n_features is not None:
-            self._set("n_features", check_count("n_features", self.n_features, 1, LARGEST_INDEX))
+            self.n_features = check_count("n_features", self.n_features, 1, LARGEST_INDEX)
         if self.hash_bits is not None:
-            self._set("hash_bits", check_count("hash_bits", self.hash_bits, 1, MOST_HASH_BITS))
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+            self.hash_bits = check_count("hash_bits", self.hash_bits, 1, MOST_HASH_BITS)
 
     @property
     def base(self) -> int:
@@ -153,3 +161,308 @@ class Reading:
     def settings(self) -> dict[str, Any]:
         """All of it, for a file to be known by."""
         return {**asdict(self), "dtype": np.dtype(self.dtype).name}
+
+
+def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[str, Any]:
+    """What `Reading` needs to know for the columns of a file to be the model's features."""
+    if hasattr(model, "_reading"):
+        return model._reading
+    # svmlight's own convention, which most files keep to.
+    return {"zero_based": False if zero_based == "auto" else zero_based}
+
+
+@dataclass
+class Corpus:
+    """The files learned from, and how they are read.
+
+    Attributes
+    ----------
+    sources : list of Source
+    reading : Reading
+    n_threads : int
+        That scan text.
+    cache : Path or None
+        Where the rows are kept for further epochs and runs; None: nowhere.
+    """
+
+    sources: list[Source]
+    reading: Reading
+    n_threads: int
+    cache: Path | None = None
+
+    @property
+    def names(self) -> str:
+        return ", ".join(source.name for source in self.sources)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of all files; None where they are not known beforehand."""
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
+    def rereadable(self) -> bool:
+        return all(source.rereadable for source in self.sources)
+
+    def bytes_before(self, source: Source) -> int:
+        """Of the files before one of them."""
+        # The same file may be named twice.
+        place = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:place])
+
+    def identity(self) -> dict[str, Any]:
+        """What a cache of these rows is known by."""
+        # What can be read only once is never the same again.
+        read = None if self.rereadable else time.time_ns()
+        return {
+            "sources": [source.identity() for source in self.sources],
+            "reading": self.reading.settings(), "read": read,
+        }  # fmt: skip
+
+    def scan(
+        self, table: LabelTable, max_index: int | None = None, base: int | None = None
+    ) -> Generator[LabelledRows]:
+        """The rows of all sources, block by block.
+
+        Parameters
+        ----------
+        table : LabelTable
+            Takes in the labels.
+        max_index : int, optional
+            The largest index that memory has room for.
+        base : int, optional
+            What is subtracted from an index, if not what the reading says.
+
+        Yields
+        ------
+        LabelledRows
+            The same for any number of threads, which scan while the consumer is at work.
+
+        Raises
+        ------
+        ValueError
+            Names the file, the line and the column of what can't be read, and what helps; or if a
+            file changes meanwhile.
+        """
+        reading, buffers, n_lines = self.reading, Buffers(), 0
+        scanners = range(self.n_threads + 1)
+        idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
+        under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
+        pool = ThreadPoolExecutor(self.n_threads)
+        source: Source | None = None
+
+        def finish() -> Iterator[LabelledRows]:
+            nonlocal source, n_lines
+            scanner, text, future = under_way.popleft()
+            if text.source is not source:
+                source, n_lines = text.source, 0
+            text.n_lines_before = n_lines
+            try:
+                rows = future.result()
+            except ScanError as error:
+                raise located(error, text, reading, max_index=max_index) from None
+            n_lines += rows.n_lines
+            yield LabelledRows(
+                rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
+                rows.label_start, rows.query_ids, rows.lowest, rows.highest, text,
+            )  # fmt: skip
+            idle.append(scanner)
+            buffers.give(text.buffer)
+
+        try:
+            blocks = (block for each in self.sources for block in each.blocks(buffers))
+            while True:
+                try:
+                    text = next(blocks, None)
+                except Exception:
+                    # What is wrong earlier in the text comes first.
+                    while under_way:
+                        yield from finish()
+                    raise
+                if text is None:
+                    break
+                if not idle:
+                    yield from finish()
+                scanner = idle.pop()
+                under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
+            while under_way:
+                yield from finish()
+        finally:
+            pool.shutdown(cancel_futures=True)
+        for each in self.sources:
+            each.check_unchanged()
+
+    def all_labels(self) -> np.ndarray:
+        """Those of all rows, each once."""
+        table = LabelTable()
+        for _ in self.scan(table, LARGEST_INDEX):
+            pass
+        return table.values()
+
+
+# ---------------------------------------------------------------------------- what can't be read
+
+
+class Flaw(NamedTuple):
+    """What is wrong, {token} being the text in question, and what helps."""
+
+    what: str
+    remedy: str
+
+
+_FLAWS = {
+    "no_label": Flaw(
+        "{token} is a feature, but the line has no label before it",
+        "Put one first, or pass multilabel=True, which lets rows have none.",
+    ),
+    "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
+    "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
+    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {_FORM}."),
+    "bad_index": Flaw(
+        "{token} has an index that is not a whole number",
+        "Features are numbered, not named: give each name a number.",
+    ),
+    "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
+    "zero_index": Flaw(
+        "{token} has index 0 in text that is read as one-based",
+        "Pass zero_based=True or zero_based='auto'. To go on with a model that has learned from "
+        "files whose indices count from 1, add 1 to the indices here.",
+    ),
+    "index_too_large": Flaw(
+        "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."
+    ),
+    "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
+    "bad_value": Flaw(
+        "{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."
+    ),
+    "not_finite": Flaw(
+        "{token} is not finite", "Impute what is missing or infinite, or drop its row."
+    ),
+    "nul": Flaw(
+        "a NUL byte",
+        "Is it a binary or compressed file? Text is read, plain or packed by gz, bz2, xz or zst.",
+    ),
+    "bad_query_id": Flaw("{token} is not a query's number", "Write qid:N, N an integer."),
+}
+
+
+def located(
+    error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None
+) -> ValueError:
+    """The error for the user: file, line, column (in bytes, from 1), text and remedy.
+
+    Parameters
+    ----------
+    error : ScanError
+        What the scanner raised.
+    block : TextBlock
+        What it was given.
+    reading : Reading
+        How it was told to read.
+    max_index : int, optional
+        The largest index that memory has room for.
+    """
+    start = block.buffer.rfind(b"\n", 0, error.offset) + 1
+    end = block.buffer.find(b"\n", error.offset, block.stop)
+    line = bytes(block.buffer[start : block.stop if end < 0 else end])
+    token = bytes(block.buffer[error.offset : error.offset + error.length])
+    flaw = _flaw(error.code, token, line, reading, max_index)
+    return ValueError(
+        f"{_line_at(block, start)}, column {error.offset - start + 1}: "
+        f"{flaw.what.format(token=_shown(token))}. {flaw.remedy}"
+    )
+
+
+def located_output(row: int, block: TextBlock | None) -> ValueError:
+    """The error for a row, of those of the block, whose output no float64 can hold."""
+    return ValueError(
+        f"{_place_of(row, block)}the output for this row exceeds a float64. Rescale the values."
+    )
+
+
+def located_label(row: int, label: object, block: TextBlock | None, classes: list) -> ValueError:
+    """The error for a row, of those of the block, whose label is none of the classes."""
+    return ValueError(
+        f"{_place_of(row, block)}label {first_labels([label])} is none of the classes, "
+        f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
+        "its classes can't learn others."
+    )
+
+
+def located_index(index: int, block: TextBlock | None, reading: Reading, most: int) -> ValueError:
+    """The error for the largest index of the block, whose weights would take more memory than
+    `most` features may."""
+    if block is not None:
+        try:
+            reading.scanner(max_index=index - 1).scan(block.buffer, block.stop)
+        except ScanError as error:
+            return located(error, block, reading, max_index=most)
+    flaw = _beyond_memory(most)
+    return ValueError(f"{flaw.what.format(token=index)}. {flaw.remedy}")
+
+
+def _beyond_memory(most: int) -> Flaw:
+    return Flaw(
+        "index {token} asks for more weights than memory_limit has room for",
+        f"That is for {most:,} features at the most. Raise it, or pass hash_bits.",
+    )
+
+
+def _line_at(block: TextBlock, offset: int) -> str:
+    """The file and the line of a byte of the block."""
+    line = block.n_lines_before + block.buffer.count(b"\n", 0, offset) + 1
+    return f"{block.source.name}, line {line}"
+
+
+def _place_of(row: int, block: TextBlock | None) -> str:
+    return "" if block is None else f"{_line_at(block, _start_of_row(block, row))}: "
+
+
+def _start_of_row(block: TextBlock, row: int) -> int:
+    """Where a row begins, lines without one left out."""
+    start = 0
+    for line in bytes(block.buffer[: block.stop]).split(b"\n"):
+        if line.split(b"#", 1)[0].strip():
+            if row == 0:
+                break
+            row -= 1
+        start += len(line) + 1
+    return start
+
+
+def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
+    flaw = _FLAWS[code]
+    if code == "missing_colon" and token.startswith(b"|"):
+        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {_FORM}.")
+    if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
+        kind = "comma-separated values" if b"," in line else "a table"
+        return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
+    if max_index is not None:
+        if code == "several_labels":
+            return flaw._replace(
+                remedy="Pass multilabel=True, to learn them all, or positive=LABEL, to tell that "
+                "one from all others."
+            )
+        bounded = reading.hash_bits is None and max_index < reading.max_index
+        if code == "index_too_large" and bounded:
+            return _beyond_memory(max_index)
+    if code == "index_too_large" and reading.n_features is not None:
+        return Flaw(
+            f"{{token}} has an index beyond n_features={reading.n_features}",
+            f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
+        )
+    if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
+        return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
+    return flaw
+
+
+def _fits_float64(token: bytes) -> bool:
+    try:
+        return math.isfinite(float(token.rpartition(b":")[2]))
+    except ValueError:
+        return False
+
+
+def _shown(token: bytes) -> str:
+    text = token.decode("utf-8", errors="backslashreplace")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -1,13 +1,19 @@
 """Row caches: the rows of svmlight text in binary, for the epochs after the first.
 
+A cache is an archive of arrays (`sparsemargin.io.archive`), into which ``numpy.load`` looks: the
+document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
+``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
+so on; ``labels.json`` tells what is known once all rows are. It is one file, and no folder, which
+could not be replaced as a whole.
+
 A cache is written while text is scanned for the first time (`RowCacheWriter`), and read through a
-memory map block by block (`RowCache`), in order or shuffled. A block's checksum is verified, and
+memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
 its rows are checked, when it is first used; the engine then runs on them as they lie in the file.
-How the file is laid out is in `sparsemargin.io._cache_format`.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import mmap
 import os
@@ -16,38 +22,307 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin.io._cache_format import (
-    CACHE_SUFFIX,
-    UnusableCache,
-    array_bytes,
-    damaged,
-    padded,
-    stored,
-    unpack,
+from sparsemargin._engine.rows.csr import (
+    INDEX_TYPES,
+    NOT_CANONICAL,
+    NOT_FINITE,
+    OK,
+    OUT_OF_RANGE,
+    VALUE_TYPES,
+    bad_pointer,
+    first_bad_row,
 )
-from sparsemargin.io._cache_rows import CachedRows, fault
-from sparsemargin.io._cache_writer import RowCacheWriter
+from sparsemargin.io.archive import (
+    CACHE_DOCUMENT,
+    HEAD_BYTES,
+    Archive,
+    ArchiveWriter,
+    begins_with,
+)
+from sparsemargin.io.files import naming, replacing
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.sources import CACHE_SUFFIX
 
-__all__ = [
-    "CachedRows",
-    "RowCache",
-    "RowCacheWriter",
-    "block_order",
-    "default_cache_path",
-    "find_cache",
-    "shuffled",
-]
+#: What those of the first format begin with, which are written anew.
+OLD_MAGIC = b"\x93smrows\n"
 
+_VERSION = 2
+_END = "labels.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
+
+
+class UnusableCacheError(ValueError):
+    """A row cache that can't be read, and may be replaced."""
+
+    def __init__(self, path: str, trouble: str):
+        self.what = f"The row cache {path} {trouble}."
+        super().__init__(f"{self.what} Delete it: it is written anew from its text.")
+
+
+# ---------------------------------------------------------------------------------------- blocks
+
+
+_ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
+
+_FAULTS = {
+    NOT_FINITE: "holds a value that is NaN or infinite",
+    OUT_OF_RANGE: "holds a column out of range",
+    NOT_CANONICAL: "holds a column twice",
+}
+
+
+def _fault(
+    rows: LabelledRows, dtype: np.dtype, multilabel: bool, n_columns: int, n_labels: int
+) -> str | None:
+    """What keeps the engine from running unchecked on rows of these types and shapes; None:
+    nothing."""
+    index_type, start = rows.indices.dtype, rows.label_start
+    if (start is not None) != multilabel:
+        return "label_start goes with multilabel=True, and only with it"
+    if index_type not in INDEX_TYPES:
+        return f"indices is of type {index_type}, not int32 or int64"
+    types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
+    for name, array, wanted in zip(_ARRAYS, rows.arrays, types, strict=False):
+        if array.dtype != wanted:
+            return f"{name} is of type {array.dtype}, not {wanted}"
+        if not (array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned):
+            return f"{name} is not one-dimensional and contiguous"
+    n_entries, n_given = len(rows.data), len(rows.labels)
+    per_row = n_given if start is None else len(start) - 1
+    if n_entries != len(rows.indices) or per_row != rows.n_rows or per_row < 0:
+        return "its arrays differ in the number of entries or of rows"
+    if bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
+        return "its row pointers do not divide its entries"
+    status, row = first_bad_row(rows.with_columns(n_columns), False)
+    if status != OK:
+        return f"its row {row} {_FAULTS[status]}"
+    rises = rows.indices[1:] > rows.indices[:-1]
+    inner = rows.indptr[1:-1]
+    rises[inner[(inner > 0) & (inner < n_entries)] - 1] = True
+    if not rises.all():
+        return "it has a row whose columns are not in increasing order"
+    if start is not None and (bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
+        return "its label pointers do not divide its labels"
+    if n_given and not (rows.labels.min() >= 0 and rows.labels.max() < n_labels):
+        return "it holds the id of a label that does not exist"
+    return None
+
+
+def _names(i: int, multilabel: bool) -> list[str]:
+    """What the arrays of a block are called."""
+    return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
+
+
+def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
+    """The first field of the documents that can't be as it is; None: all can."""
+    texts, numbers, rows = told["label_texts"], told["label_numbers"], told["rows"]
+    numeric = type(numbers) is list and all(
+        number is None or (type(number) is float and math.isfinite(number)) for number in numbers
+    )
+    lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
+    sound = {
+        "identity": type(told["identity"]) is dict,
+        "dtype": told["dtype"] in ("float32", "float64"),
+        "multilabel": type(told["multilabel"]) is bool,
+        "label_texts": type(texts) is list and all(type(text) is str for text in texts),
+        "label_numbers": numeric and len(numbers) == len(texts),
+        "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
+        and sum(rows) <= n_bytes,
+        **{name: type(told[name]) is int and least <= told[name] < 2**63
+           for name, least in lowest.items()},
+    }  # fmt: skip
+    return next((name for name, holds in sound.items() if not holds), None)
+
+
+def _stored(identity: dict[str, Any]) -> dict[str, Any]:
+    """An identity as it comes back from a file.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If JSON can't hold it.
+    """
+    return json.loads(json.dumps(identity, allow_nan=False))
+
+
+# --------------------------------------------------------------------------------------- writing
+
+
+class _Abandoned(Exception):
+    """Makes `replacing` take the unfinished file away."""
+
+
+class RowCacheWriter:
+    """Writes a row cache; a context manager.
+
+    The file appears at `path` when the `with` block is left after `finish`. Left without it, or
+    by an error, it leaves what was there. Memory does not depend on the number of rows, but for
+    some kB a block.
+
+    Parameters
+    ----------
+    path : path
+    identity : dict
+        What the rows come from, and how they were read; of what JSON can hold.
+    dtype : {numpy.float32, numpy.float64}
+        Type of the values.
+    multilabel : bool, default=False
+        Whether a row has any number of labels.
+
+    Raises
+    ------
+    TypeError
+        If JSON can't hold `identity`.
+    ValueError
+        If `dtype` is another one, or `identity` holds NaN or an infinity.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        identity: dict[str, Any],
+        dtype: DTypeLike,
+        multilabel: bool = False,
+    ):
+        self.path = os.fspath(path)
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in VALUE_TYPES:
+            raise ValueError(f"dtype is {self.dtype}; a row cache holds float32 or float64.")
+        self.multilabel = multilabel
+        self._head = {
+            "version": _VERSION, "identity": _stored(identity), "dtype": self.dtype.name,
+            "multilabel": multilabel,
+        }  # fmt: skip
+
+    def __enter__(self) -> RowCacheWriter:
+        self._rows: list[int] = []
+        self._n_columns = self._n_labels = self._n_entries = 0
+        self._finished = False
+        with ExitStack() as stack:
+            self._archive = stack.enter_context(
+                ArchiveWriter(stack.enter_context(replacing(self.path)))
+            )
+            with self._naming_errors():
+                self._archive.document(CACHE_DOCUMENT, self._head)
+            self._place = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._finished and error is None:
+            self._place.close()
+        else:
+            # Not the error itself, which may be another file's and would be named after this one.
+            self._place.__exit__(_Abandoned, _Abandoned(), None)
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise naming(error, self.path) from None
+
+    def append(
+        self,
+        data: np.ndarray,
+        indices: np.ndarray,
+        indptr: np.ndarray,
+        labels: np.ndarray,
+        label_start: np.ndarray | None = None,
+    ) -> None:
+        """Write some rows as one block; the arrays are free for other use thereafter.
+
+        Parameters
+        ----------
+        data, indices, indptr, labels, label_start
+            See `LabelledRows`; `data` of the writer's dtype, `label_start` only if `multilabel`.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are of other types or lengths, or no rows that can be learned from.
+        OSError
+            If they can't be written; names the file.
+        """
+        rows = LabelledRows(data, indices, indptr, labels, label_start)
+        n_columns = int(indices.max()) + 1 if len(indices) else 0
+        n_labels = int(labels.max()) + 1 if len(labels) else 0
+        wrong = _fault(rows, self.dtype, self.multilabel, n_columns, n_labels)
+        if wrong:
+            raise ValueError(f"The block can't be cached: {wrong}.")
+        names = _names(len(self._rows), self.multilabel)
+        with self._naming_errors():
+            for name, array in zip(names, rows.arrays, strict=True):
+                self._archive.array(name, array)
+        self._rows.append(rows.n_rows)
+        self._n_entries += len(data)
+        self._n_columns = max(self._n_columns, n_columns)
+        self._n_labels = max(self._n_labels, n_labels)
+
+    def finish(
+        self,
+        label_texts: Sequence[str],
+        label_numbers: Sequence[float],
+        lowest: int,
+        highest: int,
+    ) -> None:
+        """Write what is known once all rows are.
+
+        Parameters
+        ----------
+        label_texts : sequence of str
+            Labels as written, by their ids.
+        label_numbers : sequence of float
+            The same as numbers; NaN for words.
+        lowest, highest : int
+            Range of the indices as written; 2**63 - 1 and -1 where there are none.
+
+        Raises
+        ------
+        ValueError
+            If a row has the id of a label that is not given.
+        OSError
+            If it can't be written; names the file.
+        """
+        if len(label_texts) < self._n_labels:
+            raise ValueError(
+                f"Rows have label ids up to {self._n_labels - 1}, but label_texts has "
+                f"{len(label_texts)} entries. Give the text of every label."
+            )
+        end = {
+            "label_texts": [str(text) for text in label_texts],
+            "label_numbers": [None if math.isnan(n) else float(n) for n in label_numbers],
+            "lowest": int(lowest), "highest": int(highest), "n_columns": self._n_columns,
+            "n_entries": self._n_entries, "rows": self._rows,
+        }  # fmt: skip
+        wrong = _wrong_field({**self._head, **end}, 2**63)
+        if wrong is not None:
+            raise ValueError(
+                f"A row cache can't be finished with this {wrong}: it takes as many label_numbers "
+                "as label_texts, finite or NaN, and indices from 0 to 2**63 - 1."
+            )
+        with self._naming_errors():
+            self._archive.document(_END, end)
+        self._finished = True
+
+
+# --------------------------------------------------------------------------------------- reading
 
 
 class RowCache:
@@ -73,25 +348,33 @@ class RowCache:
         The same as numbers; NaN for words.
     lowest, highest : int
         Range of the indices as written; 2**63 - 1 and -1 where there are none.
+    checksum : int
+        Of the rows and their labels.
     """
 
-    def __init__(self, path: str, contents: mmap.mmap):
-        self._contents: mmap.mmap | None = contents
-        footer, self._table, self._bounds = unpack(memoryview(contents), path)
-        self._verified = bytearray(len(self._table))
+    def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
         self.path = path
-        self.identity = footer.identity
-        self.dtype = np.dtype(footer.dtype)
-        self.multilabel = footer.multilabel
-        self.n_blocks = len(self._table)
-        ends = np.cumsum(self._table["rows"], dtype=np.int64)
-        self.first_rows = ends - self._table["rows"]
-        self.n_rows = int(self._table["rows"].sum())
-        self.n_entries = int(self._table["entries"].sum())
-        self.n_columns = footer.n_columns
-        self.label_texts = footer.label_texts
-        self.label_numbers = [math.nan if n is None else n for n in footer.label_numbers]
-        self.lowest, self.highest = footer.lowest, footer.highest
+        self._archive: Archive | None = archive
+        self.identity, self.multilabel = told["identity"], told["multilabel"]
+        self.dtype = np.dtype(told["dtype"])
+        self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
+        self.lowest, self.highest = told["lowest"], told["highest"]
+        self.label_texts = told["label_texts"]
+        self.label_numbers = [math.nan if n is None else n for n in told["label_numbers"]]
+        self._n_rows = told["rows"]
+        self.n_rows, self.n_blocks = sum(self._n_rows), len(self._n_rows)
+        self.first_rows = np.cumsum([0, *self._n_rows], dtype=np.int64)[:-1]
+        self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
+        names = [name for i in range(self.n_blocks) for name in _names(i, self.multilabel)]
+        members = [archive.members[f"{name}.npy"] for name in names]
+        labels = "\n".join(self.label_texts).encode("utf-8", "surrogateescape")
+        crcs = np.array([member.CRC for member in members], dtype=np.uint32)
+        self.checksum = zlib.crc32(crcs.tobytes(), zlib.crc32(labels))
+        offsets = [member.header_offset for member in members]
+        offsets.append(archive.members[_END].header_offset)
+        self._bounds = offsets[:: 5 if self.multilabel else 4]
+        if offsets != sorted(offsets):
+            raise ValueError("its blocks are in another order")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RowCache:
@@ -100,20 +383,40 @@ class RowCache:
         Raises
         ------
         ValueError
-            If the file is no cache, of a newer format, cut short, or its footer is damaged.
+            If the file is no cache; `UnusableCacheError` if of another format, cut short or
+            damaged.
         OSError
             If the file can't be read.
         """
         name = os.fsdecode(path)
         with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise ValueError(f"{name} is not a row cache: it is empty. Name another file.")
-            contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls(name, contents)
+            head = file.read(HEAD_BYTES)
+            if head.startswith(OLD_MAGIC):
+                raise _of_format(name, 1)
+            if not begins_with(head, CACHE_DOCUMENT):
+                raise ValueError(
+                    f"{name} is not a row cache: it does not begin as one. Name another file."
+                )
+            try:
+                archive = Archive(file)
+                told = archive.document(CACHE_DOCUMENT)
+                if told["version"] == _VERSION:
+                    told |= archive.document(_END)
+                    wrong = _wrong_field(told, len(archive.map))
+                    if wrong:
+                        raise ValueError(f"it is wrong at {wrong!r}")
+                    return cls(name, archive, told)
+                version = told["version"]
+            except OSError:
+                raise
+            except Exception as error:
+                raise _damaged(name, str(error) or type(error).__name__) from None
+        raise _of_format(name, version)
 
     def close(self) -> None:
         """Let go of the file; arrays still in use keep it until they are gone."""
-        self._contents = None
+        self._archive = None
+        self._blocks = [None] * self.n_blocks
 
     def __enter__(self) -> RowCache:
         return self
@@ -121,13 +424,7 @@ class RowCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def checksum(self) -> int:
-        """Of the rows, by those of the blocks, and of their labels."""
-        labels = zlib.crc32("\n".join(self.label_texts).encode("utf-8", "surrogateescape"))
-        return zlib.crc32(self._table["crc"].tobytes(), labels)
-
-    def block(self, i: int) -> CachedRows:
+    def block(self, i: int) -> LabelledRows:
         """Block i, as read-only views of the file.
 
         Raises
@@ -137,12 +434,28 @@ class RowCache:
         ValueError
             If the block is damaged, or the cache is closed.
         """
-        rows = self._rows(i)
-        if not self._verified[i]:
-            self._verify(i, rows)
+        if not 0 <= i < self.n_blocks:
+            raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
+        archive, rows = self._opened(), self._blocks[i]
+        if rows is None:
+            try:
+                arrays = [archive.array(name) for name in _names(i, self.multilabel)]
+                data, indices, indptr, labels, *start = arrays
+                rows = LabelledRows(
+                    data, indices, indptr, labels, start[0] if self.multilabel else None
+                )
+                shape = self.dtype, self.multilabel, self.n_columns, len(self.label_texts)
+                wrong = _fault(rows, *shape)
+            except ValueError as error:
+                wrong = str(error)
+            if wrong or rows is None or rows.n_rows != self._n_rows[i]:
+                raise _damaged(
+                    self.path, f"block {i} can't be read: {wrong or 'it has other rows'}"
+                )
+            self._blocks[i] = rows
         return rows
 
-    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[CachedRows]:
+    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[LabelledRows]:
         """Block after block, the next ones being fetched and verified meanwhile.
 
         The memory map lets go of a block as the next one is asked for, so that a pass over any
@@ -157,7 +470,7 @@ class RowCache:
 
         Yields
         ------
-        CachedRows
+        LabelledRows
 
         Raises
         ------
@@ -166,7 +479,7 @@ class RowCache:
         """
         order = list(range(self.n_blocks) if order is None else map(int, order))
         not_sent_for = iter(order)
-        coming: deque[Future[CachedRows] | None] = deque()
+        coming: deque[Future[LabelledRows] | None] = deque()
         with ThreadPoolExecutor(ahead + 1) as pool:
             for i in order:
                 for j in islice(not_sent_for, ahead + 1 - len(coming)):
@@ -175,44 +488,31 @@ class RowCache:
                 yield self.block(i) if verified is None else verified.result()
                 self._advise(i, mmap.MADV_DONTNEED)
 
-    def _map(self) -> mmap.mmap:
-        if self._contents is None:
+    def _opened(self) -> Archive:
+        if self._archive is None:
             raise ValueError(f"The row cache {self.path} is closed.")
-        return self._contents
+        return self._archive
 
-    def _rows(self, i: int) -> CachedRows:
-        if not 0 <= i < self.n_blocks:
-            raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
-        file = np.frombuffer(self._map(), np.uint8)
-        record, start = self._table[i], int(self._bounds[i])
-        index = np.dtype(f"i{record['index_bytes']}")
-        types = [self.dtype, index, index, np.dtype(np.int32), np.dtype(np.int64)]
-        arrays = []
-        sizes = array_bytes(self.dtype.itemsize, self.multilabel, record)
-        for kind, size in zip(types, map(int, sizes), strict=False):
-            arrays.append(file[start : start + size].view(kind))
-            start += padded(size)
-        return CachedRows._make(arrays if self.multilabel else [*arrays, None])
-
-    def _verify(self, i: int, rows: CachedRows) -> None:
-        start, end = self._bounds[i : i + 2]
-        if zlib.crc32(memoryview(self._map())[start:end]) != self._table[i]["crc"]:
-            raise damaged(self.path, f"the checksum of block {i} is wrong")
-        wrong = fault(rows, self.n_columns, len(self.label_texts))
-        if wrong:
-            raise damaged(self.path, f"block {i} has the right checksum, but {wrong}")
-        self._verified[i] = True
-
-    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[CachedRows] | None:
-        if not self._verified[i]:
+    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[LabelledRows] | None:
+        if self._blocks[i] is None:
             return pool.submit(self.block, i)
         self._advise(i, mmap.MADV_WILLNEED)
         return None
 
     def _advise(self, i: int, what: int) -> None:
         """Tell the system what becomes of the pages of a block."""
-        start = int(self._bounds[i]) // _REACH * _REACH
-        self._map().madvise(what, start, int(self._bounds[i + 1]) - start)
+        start = self._bounds[i] // _REACH * _REACH
+        self._opened().map.madvise(what, start, self._bounds[i + 1] - start)
+
+
+def _damaged(path: str, trouble: str) -> UnusableCacheError:
+    return UnusableCacheError(path, f"is damaged: {trouble.rstrip('.')}")
+
+
+def _of_format(path: str, version: Any) -> UnusableCacheError:
+    return UnusableCacheError(
+        path, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
+    )
 
 
 def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCache | None:
@@ -231,10 +531,10 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
         cache = RowCache.open(path)
     except FileNotFoundError:
         return None
-    except UnusableCache as error:
+    except UnusableCacheError as error:
         warnings.warn(f"{error.what} It is written anew.", RuntimeWarning, stacklevel=2)
         return None
-    if cache.identity == stored(identity):
+    if cache.identity == _stored(identity):
         return cache
     cache.close()
     return None
@@ -259,14 +559,19 @@ def default_cache_path(
     return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
 
 
+# ----------------------------------------------------------------------------------------- order
+
+
 def block_order(n_blocks: int, seed: int) -> np.ndarray:
     """A random permutation of the blocks, the same for the same seed from 0 to 2**64 - 1."""
-    return _permutation(n_blocks, seed)
+    order = np.arange(n_blocks, dtype=np.int64)
+    shuffle(order, seed)
+    return order
 
 
 def shuffled(
     cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, CachedRows, np.ndarray]]:
+) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
     """The blocks of a cache in random order, each with a random order of its rows.
 
     Both depend on `seed` and `epoch` alone.
@@ -275,19 +580,13 @@ def shuffled(
     ------
     i : int
         The block's place in the cache.
-    rows : CachedRows
+    rows : LabelledRows
     order : ndarray of shape (n_rows,), int64
         A permutation of the rows of this block.
     """
     order = block_order(cache.n_blocks, _seed(seed, epoch))
     for i, rows in zip(order, cache.blocks(order), strict=True):
-        yield int(i), rows, _permutation(rows.n_rows, _seed(seed, epoch, i))
-
-
-def _permutation(n: int, seed: int) -> np.ndarray:
-    order = np.arange(n, dtype=np.int64)
-    shuffle(order, seed)
-    return order
+        yield int(i), rows, block_order(rows.n_rows, _seed(seed, epoch, i))
 
 
 def _seed(*key: int) -> int:

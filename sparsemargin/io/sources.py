@@ -1,4 +1,5 @@
-"""Where text comes from: files, patterns of names, standard input."""
+"""Where text comes from: files, patterns of names, standard input; and how it is cut into blocks of
+complete lines, in buffers that are used again."""
 
 from __future__ import annotations
 
@@ -9,19 +10,79 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
-from sparsemargin.io._cache_format import CACHE_SUFFIX
-from sparsemargin.io.blocks import Buffers, TextBlock, cut_into_blocks
-from sparsemargin.io.compression import HEAD_BYTES, Readable, Unpacked, packing_of
-from sparsemargin.io.tape import Tape
+from sparsemargin._engine.svmlight.scan import PADDING
+from sparsemargin.io.compression import (
+    HEAD_BYTES,
+    CountingReader,
+    DecompressedReader,
+    Readable,
+    codec_of,
+)
 
 STANDARD_INPUT = "-"
 
+#: What the names of row caches end in, unless another is given.
+CACHE_SUFFIX = ".smcache"
+
 PathLike = str | os.PathLike[str]
+
+BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 1 << 30
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: What text may begin with to tell its encoding, which is no part of a label.
+MARKS = (_UTF8_MARK, *_UTF16_MARKS)
 
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
+
+
+class Buffers:
+    """Room for blocks. What is released is handed out again; what is in use never is."""
+
+    def __init__(self) -> None:
+        self._size = BLOCK_BYTES + PADDING
+        self._free: list[bytearray] = []
+
+    def take(self, n_bytes: int) -> bytearray:
+        """A buffer of a block's size, or larger where `n_bytes` and the padding need it."""
+        if n_bytes + PADDING > self._size:
+            return bytearray(n_bytes + PADDING)
+        return self._free.pop() if self._free else bytearray(self._size)
+
+    def give(self, buffer: bytearray) -> None:
+        """Take back a buffer that nobody uses any more."""
+        # One that grew for a long line is let go of: all blocks would be that long.
+        if len(buffer) == self._size:
+            self._free.append(buffer)
+
+
+@dataclass(slots=True)
+class TextBlock:
+    """Complete lines, in `buffer[:stop]`; the last line of all may lack its end.
+
+    Attributes
+    ----------
+    source : Source
+        Where they come from.
+    buffer : bytearray
+        The lines, and at least `PADDING` bytes more.
+    stop : int
+        How many bytes the lines have.
+    consumed : int
+        How many bytes of the source, as it lies on disk, have been read so far.
+    n_lines_before : int
+        How many lines of the source come before, once those are scanned.
+    """
+
+    source: Source
+    buffer: bytearray
+    stop: int
+    consumed: int
+    n_lines_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +100,7 @@ class Source:
     mtime_ns : int or None
         When a regular file was last written to, in ns.
     plain : bool
-        Whether it is a regular file that is not compressed: `ranges` can be read side by side.
+        Whether it is a regular file that is not compressed.
     """
 
     name: str
@@ -53,18 +114,14 @@ class Source:
         """Whether it can be read again from the start; a pipe can't."""
         return self.size is not None
 
-    def blocks(
-        self, buffers: Buffers | None = None, first: int = 0, last: int | None = None
-    ) -> Iterator[TextBlock]:
-        """The text in blocks of complete lines, of about `blocks.BLOCK_BYTES` each.
+    def blocks(self, buffers: Buffers) -> Iterator[TextBlock]:
+        """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
         Parameters
         ----------
-        buffers : Buffers, optional
+        buffers : Buffers
             Room for the blocks, to be shared by all that is read one after another. A block is
-            valid until its `release`; one that is never released costs no more than its room.
-        first, last : int, optional
-            The part of a plain file to read, one of its `ranges`.
+            valid until its buffer is given back.
 
         Raises
         ------
@@ -72,34 +129,39 @@ class Source:
             If the source can't be opened or read.
         ValueError
             If it is a damaged archive, becomes shorter while it is read, is in UTF-16, or has a
-            line longer than `blocks.LONGEST_LINE`.
+            line longer than `LONGEST_LINE`.
         """
         with self._open() as file:
-            tape = Tape(file, self.name, first, last, (self.size or 0) if last is None else last)
-            packing = packing_of(tape.head(HEAD_BYTES)) if first == 0 else None
-            text: Readable = tape if packing is None else Unpacked(tape, packing, self.name)
-            yield from cut_into_blocks(self, text, tape, first, buffers or Buffers())
-
-    def ranges(self, n_ranges: int) -> list[tuple[int, int]]:
-        """A plain file in so many parts or fewer, each of complete lines: (first, last) bytes."""
-        end = self.size or 0
-        cuts = [0]
-        with self._open() as file:
-            for i in range(1, n_ranges):
-                wanted = end * i // n_ranges
-                if wanted > cuts[-1]:
-                    cuts.append(_next_line(file, wanted, end))
-        return [(first, last) for first, last in pairwise([*cuts, end]) if first < last]
-
-    def lines_before(self, offset: int) -> int:
-        """How many lines end before this byte of the text; reads it from the start."""
-        n_lines, buffers = 0, Buffers()
-        for block in self.blocks(buffers):
-            n_lines += block.buffer.count(b"\n", 0, min(block.stop, offset - block.offset))
-            block.release()
-            if block.offset + block.stop >= offset:
-                break
-        return n_lines
+            reader = CountingReader(file, self.name, self.size or 0)
+            codec = codec_of(reader.head)
+            text = reader if codec is None else DecompressedReader(reader, codec, self.name)
+            buffer, filled, searched, n_bytes = buffers.take(0), 0, 0, 0
+            while True:
+                filled = _fill(text, buffer, filled)
+                at_end = filled < len(buffer) - PADDING
+                if n_bytes == 0:
+                    _check_mark(buffer, self.name)
+                stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
+                if stop == 0 and at_end:
+                    buffers.give(buffer)
+                    return
+                if stop == 0:
+                    if filled >= LONGEST_LINE:
+                        raise ValueError(
+                            f"{self.name}: the line that begins after {n_bytes:,} bytes is longer "
+                            f"than {LONGEST_LINE:,} bytes. Is it a text file?"
+                        )
+                    buffer, searched = buffer + bytes(filled), filled
+                    continue
+                rest = bytes(memoryview(buffer)[stop:filled])
+                yield TextBlock(self, buffer, stop, reader.position)
+                if at_end:
+                    return
+                # Only now, so that a reader who is through with a block gets the next in the same
+                # room.
+                buffer, filled, searched = buffers.take(len(rest)), len(rest), 0
+                buffer[:filled] = rest
+                n_bytes += stop
 
     def identity(self) -> dict[str, int] | None:
         """What changes when the file does: its size, time, first and last bytes; None for pipes."""
@@ -158,26 +220,21 @@ def open_sources(paths: PathLike | Iterable[PathLike]) -> list[Source]:
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    found = [path for given in _checked(paths) for path in _matches(given)]
+    if hasattr(paths, "shape"):
+        raise ValueError(
+            f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
+        )
+    is_list = isinstance(paths, Iterable) and not isinstance(paths, bytes)
+    wanted: list[Any] = list(paths) if is_list else [paths]
+    for path in wanted:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(f"paths must be a path, a pattern or a list of these, got {path!r}")
+    found = [match for path in wanted for match in _matches(os.fsdecode(path))]
     if not found:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
         raise ValueError("paths names standard input, '-', twice: it can be read only once.")
     return [_source(path) for path in found]
-
-
-def _checked(paths: Iterable[PathLike]) -> Iterator[str]:
-    """The paths as str."""
-    if hasattr(paths, "shape"):
-        raise ValueError(
-            f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
-        )
-    if not isinstance(paths, Iterable) or isinstance(paths, bytes):
-        raise ValueError(f"paths must be a path, a pattern or a list of these, got {paths!r}")
-    for path in paths:
-        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-            raise ValueError(f"paths must be a path, a pattern or a list of these, got {path!r}")
-        yield os.fsdecode(path)
 
 
 def _matches(path: str) -> list[str]:
@@ -206,14 +263,14 @@ def _source(path: str) -> Source:
         if not stat.S_ISREG(status.st_mode):
             return Source(path, path, None, None, plain=False)
         with io.FileIO(path) as file:
-            packing = packing_of(file.read(HEAD_BYTES))
+            codec = codec_of(file.read(HEAD_BYTES))
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file. {_whereabouts(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
-    return Source(path, path, status.st_size, status.st_mtime_ns, plain=packing is None)
+    return Source(path, path, status.st_size, status.st_mtime_ns, plain=codec is None)
 
 
 def _whereabouts(path: str) -> str:
@@ -229,16 +286,18 @@ def _whereabouts(path: str) -> str:
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
 
-def _next_line(file: io.FileIO, position: int, end: int) -> int:
-    """Where the first line begins that doesn't begin before `position`; `end` for none."""
-    at = position - 1
-    file.seek(at)
-    while at < end:
-        piece = file.read(_SAMPLE_BYTES)
-        newline = piece.find(b"\n")
-        if newline >= 0:
-            return at + newline + 1
-        if not piece:
-            break
-        at += len(piece)
-    return end
+def _fill(text: Readable, buffer: bytearray, filled: int) -> int:
+    room = memoryview(buffer)[: len(buffer) - PADDING]
+    while filled < len(room) and (n := text.readinto(room[filled:])):
+        filled += n
+    return filled
+
+
+def _check_mark(buffer: bytearray, name: str) -> None:
+    """A mark of UTF-8 becomes blanks, so that columns stay true."""
+    if buffer.startswith(_UTF8_MARK):
+        buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
+    if buffer.startswith(_UTF16_MARKS):
+        raise ValueError(
+            f"{name} is UTF-16 text. Make it UTF-8: iconv -f UTF-16 -t UTF-8 {name} > FILE"
+        )

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.io.passes import Corpus, Passes
-from sparsemargin.io.scan_errors import located_index, located_label
-from sparsemargin.io.scanning import RowBlock
-from sparsemargin.models import ROWS_MEASURED, Learner
-from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
-from sparsemargin.models._rows import Rows, refusing
+from sparsemargin.io.passes import Passes
+from sparsemargin.io.reading import (
+    Corpus,
+    Reading,
+    columns_of,
+    located_index,
+    located_label,
+    threads_for,
+)
+from sparsemargin.io.row_cache import default_cache_path
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.sources import PathLike, Source, open_sources
+from sparsemargin.models import DEFAULT_ALGORITHM, LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, Targets, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -26,6 +36,7 @@ from sparsemargin.models.labels import (
     first_labels,
     told_encoder,
 )
+from sparsemargin.models.rows import refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -59,9 +70,8 @@ class Moment:
         Known so far.
     corrections : int
         Of all labels, so far.
-    mistakes, trials : int
-        Rows predicted wrongly just before they were learned from, in this epoch, and of how many;
-        mistakes None: not known.
+    mistakes : int or None
+        Rows predicted wrongly just before they were learned from, in this epoch; None: not known.
     seconds : float
         Since learning began.
     """
@@ -84,67 +94,132 @@ class _NewClass(Exception):
     """A label turned up that is none of those the rows before it had."""
 
 
-def learn_from(
-    corpus: Corpus,
-    make_learner: MakeLearner,
+def learn_svmlight(
+    path: PathLike | Iterable[PathLike],
+    algo: Algorithm | None = None,
     *,
     classes: Any = None,
     positive: Any = None,
+    multilabel: bool = False,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache: bool | PathLike | None = None,
     memory_limit: int = WEIGHT_MEMORY,
+    init_model: Any = None,
+    n_jobs: int | None = None,
+    max_iter: int | None = 1,
     report: Callable[[Moment], None] | None = None,
+    **params: Any,
 ) -> Learner:
-    """Learn from files, for as many epochs as the learner's `max_iter` says.
-
-    The first epoch takes the rows in their order. Further ones read the cache, which more than
-    one need; with `shuffle` they take its blocks, and the rows of each, in a new random order.
+    """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner.
 
     Parameters
     ----------
-    corpus : Corpus
-        Where its rows may have several labels, so have those of the model, unless `positive` is
-        told from the others.
-    make_learner : callable
-        Gives a learner: a new one, or one to go on with.
-    classes : array-like or None
-        All classes; None: the labels of the files.
-    positive : str or number, default=None
-        A label that is to be told from all others.
-    memory_limit : int
-        Bytes that the weights, or a kernel's pool, may take.
-    report : callable or None
-        Is told the `Moment` whenever a block is done.
-
-    Returns
-    -------
-    Learner
-
-    Raises
-    ------
-    ValueError, OSError
-        Says where, and what helps.
+    report : callable, default=None
+        Is told the `Moment` whenever a block of rows has been learned from.
     """
-    many = corpus.reading.multilabel
-    coder = told_encoder(classes, positive, many)
+    sources = open_sources(path)
+    features: dict[str, Any] = {
+        "zero_based": zero_based,
+        "n_features": n_features,
+        "hash_bits": hash_bits,
+    }
+    if init_model is None:
+        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params}, multilabel)
+    else:
+        if algo is not None or params or n_features or hash_bits:
+            raise ValueError(
+                "init_model goes on with its own algorithm, parameters and features: pass none "
+                "with it."
+            )
+        earlier = _copy(init_model, max_iter)
+        if multilabel and not earlier._has_many_labels:
+            raise ValueError(
+                "init_model has learned one class a row, and can't go on with multilabel=True. "
+                "Leave one of the two out."
+            )
+        multilabel = earlier._has_many_labels
+        features = columns_of(earlier, zero_based)
+
+        def make() -> Learner:
+            return earlier
+
+    if multilabel and positive is not None:
+        raise ValueError(
+            f"positive={positive!r} is told from all other labels, and a model of many labels "
+            "learns each of them. Leave one of the two out."
+        )
+    reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
+    # The caller's thread reads and learns.
+    n_threads = threads_for(n_jobs, beside=1)
+    corpus = Corpus(sources, reading, n_threads, _cache_path(cache, sources, max_iter))
+    encoder = told_encoder(classes, positive, reading.multilabel)
     try:
-        return _Stream(corpus, make_learner, coder, memory_limit, report).run()
+        return _Stream(corpus, make, encoder, memory_limit, report).run()
     except _NewClass:
         # What has been learned by then was for too few classes.
-        coder = encoder_of(corpus.all_labels(), corpus.names, many)
-        return _Stream(corpus, make_learner, coder, memory_limit, report).run()
+        encoder = encoder_of(corpus.all_labels(), corpus.names, reading.multilabel)
+        return _Stream(corpus, make, encoder, memory_limit, report).run()
+
+
+def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLearner:
+    # Wrong names and values are told of before a file is read.
+    learner, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
+    unopened = learner(**known)
+    unopened._check_streams(grows=False)
+    if multilabel and not unopened._takes_many_labels:
+        unopened._refuse_many_labels()
+
+    return lambda: learner(**known)
+
+
+def _copy(model: Any, max_iter: int | None) -> Learner:
+    """A learner that goes on where the model is, which stays as it is."""
+    if not hasattr(model, "classes_"):
+        raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
+    learner = object.__new__(LEARNERS[model.classifier])
+    learner.__dict__.update(deepcopy(model.__getstate__()))
+    learner.max_iter = max_iter
+    learner._check_structure("init_model")
+    learner._check_streams(grows=False)
+    return learner
+
+
+def _cache_path(
+    cache: bool | PathLike | None, sources: list[Source], max_iter: int | None
+) -> Path | None:
+    if not isinstance(cache, bool) and cache is not None:
+        return Path(cache)
+    if cache is False and max_iter != 1:
+        raise ValueError(
+            f"max_iter={max_iter} epochs read the rows from a cache. Pass cache=PATH, or leave "
+            "cache out: it is then made beside the file."
+        )
+    if not cache and max_iter == 1:
+        return None
+    once = [source.name for source in sources if not source.rereadable]
+    if once:
+        raise ValueError(
+            f"{once[0]} can be read only once. Pass cache=PATH for a file that keeps its rows for "
+            f"max_iter={max_iter} epochs."
+        )
+    return default_cache_path([source.name for source in sources])
 
 
 class _Stream:
     """One run over the files."""
 
     learner: Learner
-    coder: LabelEncoder
+    encoder: LabelEncoder
     seed: int | None
 
     def __init__(
         self,
         corpus: Corpus,
         make_learner: MakeLearner,
-        coder: LabelEncoder | None,
+        encoder: LabelEncoder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
     ) -> None:
@@ -152,12 +227,12 @@ class _Stream:
         self.make_learner, self.memory_limit, self.report = make_learner, memory_limit, report
         # Until the number of labels is known, the weights of one bound the indices.
         self.passes = Passes(corpus, memory_limit // _LEAST_PER_FEATURE)
-        self.told_classes = coder is not None
-        if coder is not None:
-            self.coder = coder
+        self.told_classes = encoder is not None
+        if encoder is not None:
+            self.encoder = encoder
         self.opened = False
         # Blocks of the first rows that are not learned from yet.
-        self.beginning: list[RowBlock] = []
+        self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
 
@@ -181,20 +256,20 @@ class _Stream:
             )
         return self._finish()
 
-    def _begun(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
+    def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
         """All blocks; the first ones wait until there are the rows that a model measures."""
         n_rows = 0
         for block in blocks:
             n_rows += block.n_rows
             enough = n_rows >= ROWS_MEASURED
-            self.beginning.append(block if enough else block.kept())
+            self.beginning.append(block if enough else block.copied())
             if enough:
                 break
         while self.beginning:
             yield self.beginning.pop(0)
         yield from blocks
 
-    def _make_epoch(self, blocks: Iterator[tuple[RowBlock, np.ndarray | None]]) -> bool:
+    def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
         """Learn from the blocks; whether another epoch is to follow."""
         self.epoch += 1
         self.rows = self.mistakes = 0
@@ -222,13 +297,13 @@ class _Stream:
 
     # --------------------------------------------------------------------------------- blocks
 
-    def _learn(self, block: RowBlock, order: np.ndarray | None) -> None:
+    def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
         if not self.opened:
             self._open(block)
         targets = self._targets(block)
         self._make_room(block)
         learner = self.learner
-        rows = Rows(block.data, block.indices, block.indptr, learner._space.n_features)
+        rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
         task = learner._stream_task(rows, targets, None, first_row=self.first_row + first_row)
         with refusing(rows, first_row):
@@ -237,9 +312,15 @@ class _Stream:
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         if self.report is not None:
-            self.report(self._moment(block))
+            seconds = time.perf_counter() - self.started
+            moment = Moment(
+                self.epoch, self.passes.consumed(block, self.rows), self.passes.n_bytes, self.rows,
+                self._n_features(), self._corrections(),
+                None if self.mistakes < 0 else self.mistakes, seconds,
+            )  # fmt: skip
+            self.report(moment)
 
-    def _open(self, block: RowBlock) -> None:
+    def _open(self, block: LabelledRows) -> None:
         """Begin to learn from files whose first rows are these."""
         learner = self.learner = self.make_learner()
         goes_on = hasattr(learner, "classes_")
@@ -260,11 +341,11 @@ class _Stream:
         classes = learner.classes_
         if not self.told_classes:
             encoder = MultilabelEncoder if learner._has_many_labels else LabelEncoder
-            self.coder, self.told_classes = encoder.of_text(classes), True
-        elif not np.array_equal(self.coder.classes, classes):
+            self.encoder, self.told_classes = encoder.of_text(classes), True
+        elif not np.array_equal(self.encoder.classes, classes):
             raise ValueError(
                 f"The model has learned the classes {classes.tolist()}, not "
-                f"{self.coder.classes.tolist()}. It can't learn others."
+                f"{self.encoder.classes.tolist()}. It can't learn others."
             )
 
     def _find_classes(self) -> None:
@@ -282,30 +363,30 @@ class _Stream:
                     f"The first rows of {self.corpus.names} have {found}, and it can't be read "
                     "twice. Pass all labels there will be as classes=[...]."
                 )
-        self.coder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
+        self.encoder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
 
-    def _open_stream(self, block: RowBlock, slice_seed: int) -> None:
+    def _open_stream(self, block: LabelledRows, slice_seed: int) -> None:
         learner, n_columns = self.learner, self.reading.n_columns
         learner._check_streams(grows=n_columns is None)
-        rows = Rows(block.data, block.indices, block.indptr, n_columns or 1)
+        rows = block.with_columns(n_columns or 1)
         needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
         if needed > self.memory_limit:
             raise ValueError(
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
             )
-        if isinstance(self.coder, MultilabelEncoder):
+        if isinstance(self.encoder, MultilabelEncoder):
             learner._label_form = "lists"
         learner._open_stream(
-            rows, self.coder.classes, slice_seed, grows=n_columns is None,
+            rows, self.encoder.classes, slice_seed, grows=n_columns is None,
             beginning=[block, *self.beginning],
         )  # fmt: skip
 
-    def _bytes_per_feature(self, block: RowBlock, n_features: int) -> int:
-        n_labels = count_labels(self.coder.classes, isinstance(self.coder, MultilabelEncoder))
+    def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
+        n_labels = count_labels(self.encoder.classes, isinstance(self.encoder, MultilabelEncoder))
         return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
 
-    def _most_features(self, block: RowBlock) -> int:
+    def _most_features(self, block: LabelledRows) -> int:
         """As many as there is room for; each takes less where they are so many that labels
         are learned in blocks."""
         most = self.memory_limit // self._bytes_per_feature(block, 1)
@@ -313,16 +394,16 @@ class _Stream:
             most = more
         return most
 
-    def _targets(self, block: RowBlock) -> Targets:
+    def _targets(self, block: LabelledRows) -> Targets:
         try:
-            return self.coder.transform_ids(self.passes.table, block.labels, block.label_start)
+            return self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
             if self.passes.labels_may_come and not self.told_classes:
                 raise _NewClass from None
-            known = self.coder.classes.tolist()
+            known = self.encoder.classes.tolist()
             raise located_label(error.row, error.label, block.text, known) from None
 
-    def _make_room(self, block: RowBlock) -> None:
+    def _make_room(self, block: LabelledRows) -> None:
         """Let the weights reach as far as the rows do."""
         space = self.learner._space
         needed = self.reading.columns_up_to(block.highest)
@@ -343,13 +424,6 @@ class _Stream:
                 f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
                 f"Raise it, or pass a smaller {smaller}."
             )
-
-    def _moment(self, block: RowBlock) -> Moment:
-        return Moment(
-            self.epoch, self.passes.consumed(block, self.rows), self.passes.n_bytes, self.rows,
-            self._n_features(), self._corrections(),
-            None if self.mistakes < 0 else self.mistakes, time.perf_counter() - self.started,
-        )  # fmt: skip
 
     def _n_features(self) -> int:
         """As many as there are known to be by now."""
@@ -383,9 +457,9 @@ class _Stream:
 
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
-        table, coder = self.passes.table, self.coder
-        if coder.positive is not None and table.find(coder.positive) < 0:
+        table, positive = self.passes.table, self.encoder.positive
+        if positive is not None and table.find(positive) < 0:
             raise ValueError(
-                f"{self.corpus.names}: no row has the label positive={coder.positive!r}. There "
+                f"{self.corpus.names}: no row has the label positive={positive!r}. There "
                 f"are: {first_labels(table.texts)}."
             )

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin.io._in_place import InPlaceLoader
-from sparsemargin.io._in_stream import StreamLoader, refuse_first
-from sparsemargin.io._loaded import Loaded, label_values
-from sparsemargin.io.reading import Reading, threads_for
-from sparsemargin.io.sources import PathLike, Source, open_sources
+from sparsemargin.io.reading import Corpus, Reading, threads_for
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.sources import PathLike, open_sources
+from sparsemargin.models.labels import LabelTable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _LARGEST_INT32 = 2**31 - 1
-_MOST_THREADS = 1024
+
+# Of what the density of the first block makes of all, so that seldom more room must be found.
+_SPARE = 1.05
 
 
 def load_svmlight(
@@ -61,7 +62,7 @@ def load_svmlight(
         From 1 to 31: indices are hashed to 2**hash_bits columns. Excludes `n_features`.
     n_jobs : int, optional
         Number of threads; -1: as many as there are cores. By default 2, or 1 on a single core.
-        The result does not depend on it. Compressed files and pipes make use of two at the most.
+        The result does not depend on it.
 
     Returns
     -------
@@ -87,75 +88,131 @@ def load_svmlight(
         If there are labels but no features.
     """
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
-    n_threads = threads_for(n_jobs)
-    sources = open_sources(paths)
-    in_place = all(source.plain for source in sources) and not (multilabel or query_id)
-    loader = InPlaceLoader if in_place else StreamLoader
-    loaded = loader(sources, reading, int(reading.zero_based is not True), n_threads).load()
-    for source in sources:
-        source.check_unchanged()
-    _check_content(loaded, sources)
-    X = _matrix(loaded, reading, sources)
-    y = label_values(loaded.labels)
-    labels = y if loaded.label_start is None else _tuples(y, loaded.label_start)
-    return (X, labels) if loaded.query_ids is None else (X, labels, loaded.query_ids)
-
-
-def _check_content(loaded: Loaded, sources: list[Source]) -> None:
-    names = ", ".join(source.name for source in sources[:3]) + ", ..." * (len(sources) > 3)
-    if len(loaded.indptr) == 1:
+    corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
+    rows, values = _load(corpus)
+    if not rows.n_rows:
         raise ValueError(
-            f"{names} has no rows. svmlight lines are 'label index:value index:value ...'."
+            f"{_names(corpus)} has no rows. svmlight lines are 'label index:value index:value ...'."
         )
-    if len(loaded.data) == 0:
+    if not len(rows.data):
         warnings.warn(
-            f"{names} has labels but no features: nothing can be learned from it. svmlight lines "
-            "are 'label index:value index:value ...'.",
-            stacklevel=3,
+            f"{_names(corpus)} has labels but no features: nothing can be learned from it. "
+            "svmlight lines are 'label index:value index:value ...'.",
+            stacklevel=2,
         )
+    X, y = _matrix(rows, corpus), values[rows.labels]
+    labels = y if rows.label_start is None else _tuples(y, rows.label_start)
+    return (X, labels) if rows.query_ids is None else (X, labels, rows.query_ids)
 
 
-def _matrix(loaded: Loaded, reading: Reading, sources: list[Source]) -> csr_matrix:
+def _names(corpus: Corpus) -> str:
+    names = [source.name for source in corpus.sources]
+    return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+
+
+class _Vector:
+    """A vector with room at its end."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._room, self.size = np.empty(0, dtype=dtype), 0
+
+    def extend(self, values: np.ndarray, share: float) -> None:
+        """Append values, so far about such a share of all; where theirs is the wider type, all
+        become of that."""
+        if values.dtype.itemsize > self._room.itemsize:
+            self._room = self._room.astype(values.dtype)
+        end = self.size + len(values)
+        if end > len(self._room) and self.size == 0:
+            # Room that is never written to costs nothing.
+            self._room = np.empty(max(end, int(_SPARE * end / share)), self._room.dtype)
+        elif end > len(self._room):
+            # The system moves large vectors by renaming pages: nothing is copied.
+            self._room.resize(max(end, 5 * len(self._room) // 4), refcheck=False)
+        self._room[self.size : end] = values
+        self.size = end
+
+    def trimmed(self) -> np.ndarray:
+        """All values, without the room; nothing can be appended any more."""
+        self._room.resize(self.size, refcheck=False)
+        return self._room
+
+
+def _load(corpus: Corpus) -> tuple[LabelledRows, np.ndarray]:
+    """All rows, columns being indices as written less 1 unless they are known to count from 0; and
+    the labels by id."""
+    reading, table = corpus.reading, LabelTable()
+    data, indices, ends = _Vector(reading.dtype), _Vector(np.int32), _Vector(np.int64)
+    labels, label_ends, query_ids = _Vector(np.int32), _Vector(np.int64), _Vector(np.int64)
+    lowest, highest = LARGEST_INDEX, -1
+    for block in corpus.scan(table, base=int(reading.zero_based is not True)):
+        assert block.text is not None
+        n_bytes = corpus.bytes_before(block.text.source) + block.text.consumed
+        share = min(n_bytes / corpus.size, 1.0) if corpus.size else 1.0
+        ends.extend(block.indptr[1:].astype(np.int64) + data.size, share)
+        if block.label_start is not None:
+            label_ends.extend(block.label_start[1:] + labels.size, share)
+        if block.query_ids is not None:
+            query_ids.extend(block.query_ids, share)
+        data.extend(block.data, share)
+        indices.extend(block.indices, share)
+        labels.extend(block.labels, share)
+        lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
+    rows = LabelledRows(
+        data.trimmed(), indices.trimmed(), _from_zero(ends), labels.trimmed(),
+        _from_zero(label_ends) if reading.multilabel else None,
+        query_ids.trimmed() if reading.query_id else None, lowest, highest,
+    )  # fmt: skip
+    return rows, table.values()
+
+
+def _from_zero(ends: _Vector) -> np.ndarray:
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends.trimmed()])
+
+
+def _matrix(rows: LabelledRows, corpus: Corpus) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
-    n_features, indices = _columns(loaded, reading, sources)
-    fits = max(n_features, len(loaded.data)) <= _LARGEST_INT32
+    n_features, indices = _columns(rows, corpus)
+    fits = max(n_features, len(rows.data)) <= _LARGEST_INT32
     index_type = np.int32 if fits else np.int64
     X = csr_matrix(
         (
-            loaded.data,
+            rows.data,
             indices.astype(index_type, copy=False),
-            loaded.indptr.astype(index_type, copy=False),
+            rows.indptr.astype(index_type, copy=False),
         ),
-        shape=(len(loaded.indptr) - 1, n_features),
+        shape=(rows.n_rows, n_features),
         copy=False,
     )
     X.has_canonical_format = True
     return X
 
 
-def _columns(loaded: Loaded, reading: Reading, sources: list[Source]) -> tuple[int, np.ndarray]:
+def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
     """Their number, and that of each entry, now that it is known from where indices count."""
+    reading = corpus.reading
     if reading.hash_bits is not None:
-        return 2**reading.hash_bits, loaded.indices
-    from_zero = reading.zero_based is True or loaded.lowest == 0
-    indices, n_features = loaded.indices, loaded.highest + from_zero
+        return 2**reading.hash_bits, rows.indices
+    from_zero = reading.zero_based is True or rows.lowest == 0
+    indices, n_features = rows.indices, rows.highest + from_zero
     if reading.zero_based == "auto" and from_zero:
         if reading.n_features is not None and n_features > reading.n_features:
-            _refuse_highest(loaded, reading, sources)
-        if loaded.highest > _LARGEST_INT32:
+            _refuse_highest(rows, corpus)
+        if rows.highest > _LARGEST_INT32:
             indices = indices.astype(np.int64, copy=False)
         np.add(indices, 1, out=indices)
     return reading.n_features or max(n_features, 1), indices
 
 
-def _refuse_highest(loaded: Loaded, reading: Reading, sources: list[Source]) -> NoReturn:
+def _refuse_highest(rows: LabelledRows, corpus: Corpus) -> NoReturn:
     """Name the place of an index that is too large only where the first feature has index 0."""
-    if all(source.rereadable for source in sources):
-        refuse_first(sources, replace(reading, zero_based=True))
+    if corpus.rereadable:
+        from_zero = replace(corpus.reading, zero_based=True)
+        for _ in replace(corpus, reading=from_zero).scan(LabelTable()):
+            pass
     raise ValueError(
-        f"index {loaded.highest} is beyond n_features={reading.n_features}, since indices count "
-        "from 0. Raise n_features, or leave it out."
+        f"index {rows.highest} is beyond n_features={corpus.reading.n_features}, since indices "
+        "count from 0. Raise n_features, or leave it out."
     )
 
 

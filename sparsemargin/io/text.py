@@ -4,53 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
 from sparsemargin.io.kinds import begins_as_text
+from sparsemargin.io.rows import LabelledRows
 from sparsemargin.models.labels import label_text
 
 # Characters of a label that an error shows.
 _SHOWN = 40
-
-
-class LabelledRows(NamedTuple):
-    """Rows of a CSR matrix, each with its labels.
-
-    Attributes
-    ----------
-    data, indices, indptr : ndarray
-        Sound, in canonical format.
-    labels : ndarray of int
-        Ids: of each row's label, or, with `label_start`, of the labels of all rows.
-    label_start : ndarray of shape (n_rows + 1,), or None
-    query_ids : ndarray of shape (n_rows,), or None
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    labels: np.ndarray
-    label_start: np.ndarray | None
-    query_ids: np.ndarray | None
-
-
-def part_of(rows: LabelledRows, start: int, stop: int) -> LabelledRows:
-    """The rows from `start` up to `stop`."""
-    bounds = slice(start, stop + 1)
-    indptr, queries, labels = rows.indptr[bounds], rows.query_ids, slice(start, stop)
-    label_start = rows.label_start
-    if label_start is not None:
-        label_start = label_start[bounds]
-        labels = slice(label_start[0], label_start[-1])
-        label_start = label_start - label_start[0]
-    entries = slice(indptr[0], indptr[-1])
-    return LabelledRows(
-        rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.labels[labels],
-        label_start, None if queries is None else queries[start:stop],
-    )  # fmt: skip
 
 
 def inexact(values: np.ndarray) -> np.ndarray:

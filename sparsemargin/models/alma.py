@@ -6,13 +6,12 @@ from math import sqrt
 from typing import Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import Sample
-from sparsemargin.models._joint import JointLearner
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real
 
 
 @declared
-class ALMA(JointLearner):
+class ALMA(FirstOrderLearner):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
     With k the corrections so far plus one, a trial corrects where

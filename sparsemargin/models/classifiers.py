@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Never, Self
 
 import numpy as np
@@ -18,14 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin.models import _rows as border
+from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
-from sparsemargin.models._in_use import asks, learns
-from sparsemargin.models._kernels import KernelLearner
-from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
     Choice,
     LabelEncoder,
@@ -59,15 +59,6 @@ _WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), defau
 """
 
 
-def _has_weights(model: Classifier) -> bool:
-    """Whether a model has, or will have, `coef_`."""
-    return bool(getattr(model, "kernel", "linear") == "linear")
-
-
-def _takes_many_labels(model: Classifier) -> bool:
-    return model._takes_many_labels
-
-
 def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a classifier that can't weight its steps: without `sample_weight`."""
     signature = inspect.signature(method)
@@ -76,7 +67,8 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def unweighted(*args: Any, **kwargs: Any) -> Any:
-        return method(*shown.bind(*args, **kwargs).args)
+        bound = shown.bind(*args, **kwargs)
+        return method(*bound.args, **bound.kwargs)
 
     unweighted.__signature__ = shown  # type: ignore[attr-defined]
     doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
@@ -88,9 +80,10 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     """Base of the classifiers that learn row by row; not for use by itself."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        if not cls.weighs_steps():
-            cls.fit = _without_weights(cls.fit)  # type: ignore[method-assign]
-            cls.partial_fit = _without_weights(cls.partial_fit)  # type: ignore[method-assign]
+        for name in ("fit", "partial_fit"):
+            method = getattr(Classifier, name)
+            if getattr(cls, name) is method and not cls.weighs_steps():
+                setattr(cls, name, _without_weights(method))
         super().__init_subclass__(**kwargs)
 
     # ------------------------------------------------------------------------------- learning
@@ -144,12 +137,12 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             if resumed:
                 self._check_structure("warm_start")
                 targets = self._targets_among(y, self.classes_)
-                return self._learn_on(X, targets, weights, seed)
+                return self._learn(X, targets, weights, seed, afresh=False)
             targets = self._find_targets(y)
             # What was learned from files is gone, and with it what their columns were.
             self.__dict__.pop("_reading", None)
             self._slice_seed = random.randint(LARGEST_SEED)
-            return self._learn_afresh(X, targets, weights, seed)
+            return self._learn(X, targets, weights, seed, afresh=True)
 
     @property
     def predict_proba(self) -> Never:
@@ -381,7 +374,7 @@ where rows may have several
         codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs)
         return self.classes_[np.concatenate(codes)]
 
-    @available_if(_takes_many_labels)
+    @available_if(attrgetter("_takes_many_labels"))
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
         """Labels of every row, by a model whose rows may have several.
@@ -462,14 +455,14 @@ where rows may have several
         sparse = getattr(self, "_sparse_coef", False) or issparse(coef)
         return csr_matrix(coef) if sparse else coef
 
-    @available_if(_has_weights)
+    @available_if(attrgetter("_is_linear"))
     def sparsify(self) -> Self:
         """Give `coef_` as a CSR matrix from now on."""
         check_is_fitted(self)
         self._sparse_coef = True
         return self
 
-    @available_if(_has_weights)
+    @available_if(attrgetter("_is_linear"))
     def densify(self) -> Self:
         """Give `coef_` as a dense array again, unless the weights are held sparsely."""
         check_is_fitted(self)
@@ -481,14 +474,13 @@ where rows may have several
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self._takes_many_labels
         # Cross-validation then takes the columns of the rows it takes.
-        tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         # A hyperplane through the origin can't favour one class of blobs that lie around it, and
         # of those that seek a margin which blobs don't have the last vector is any.
-        seeks_margin = getattr(self, "_seeks_margin", False)
         # ALMA's projection forgets all but the last of steps far longer than 1, such as class
         # weights of 1000 against 0.0001 make them.
         forgets = isinstance(self, ALMA)
-        tags.classifier_tags.poor_score = not self._has_intercept or seeks_margin or forgets
+        tags.classifier_tags.poor_score = not self._has_intercept or self._seeks_margin or forgets
         return tags
 
 
@@ -502,6 +494,9 @@ def _documented(model: type[Learner]) -> str:
     return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
 
 
+_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
+
+
 def _attributes(model: type[Learner]) -> str:
     """The first sentences of the attributes that a fitted model has."""
     found = {
@@ -509,10 +504,10 @@ def _attributes(model: type[Learner]) -> str:
         "n_iter_": "n_iter_ : float\n    Epochs swept.",
         "n_features_in_": "n_features_in_ : int",
     }
-    without = KernelLearner if "kernel" not in declarations(model) else None
+    without = set() if "kernel" in declarations(model) else _OF_KERNELS
     for kind in (Classifier, *reversed(model.__mro__)):
         for name, each in vars(kind).items():
-            if isinstance(each, property) and name.endswith("_") and kind is not without:
+            if isinstance(each, property) and name.endswith("_") and name not in without:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
                 told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)

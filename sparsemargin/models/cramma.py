@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import field
 from math import inf, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import NONE, declared, parameter, real
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import NONE, Hypothesis, declared, parameter, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
 HARD_RATE = 0.001
@@ -79,6 +78,7 @@ class CRAMMA(FirstOrderLearner):
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     beta: float = parameter(
         1.0,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+from typing import Literal
+
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import declared, parameter, real
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import Hypothesis, declared, parameter, real
 
 
 @declared
@@ -52,6 +54,8 @@ class Margin(FirstOrderLearner):
     classifier = "MarginPerceptron"
 
     _seeks_margin = True
+
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     margin: float = parameter(
         1.0,

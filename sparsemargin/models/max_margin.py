@@ -8,9 +8,8 @@ from typing import Any, Literal
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import declared
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import Hypothesis, declared
 
 
 @declared
@@ -80,6 +79,7 @@ class MaxMargin(FirstOrderLearner):
     _seeks_margin = True
 
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)
     degree: int = field(default=3, init=False)
     gamma: Literal["scale"] = field(default="scale", init=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import Sample
-from sparsemargin.models._joint import JointLearner
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter
 
 
 @declared
-class PNorm(JointLearner):
+class PNorm(FirstOrderLearner):
     r"""p-norm Perceptron.
 
     On a mistake, ``y w.x <= 0``, the dual vector moves by the instance, and the weights follow

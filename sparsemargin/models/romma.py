@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import FLAG, declared, parameter
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import FLAG, Hypothesis, declared, parameter
 
 
 @declared
@@ -68,6 +67,7 @@ class ROMMA(FirstOrderLearner):
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)
     class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     aggressive: bool = parameter(
         False,

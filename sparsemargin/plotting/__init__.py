@@ -1,8 +1,8 @@
 """Pictures of margins, corrections, certificates and features, in scikit-learn's Display style."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sparsemargin._lazy import find
+from sparsemargin._lazy import on_first_use
 
 if TYPE_CHECKING:
     from sparsemargin.plotting.epochs import EpochCurvesDisplay, HypothesisErrorsDisplay
@@ -26,11 +26,4 @@ __all__ = [
 ]
 
 _MODULES = ("style", "growth", "margins", "features", "trade_off", "epochs")
-
-
-def __getattr__(name: str) -> Any:
-    return find(__name__, _MODULES, __all__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(__name__, _MODULES, __all__)

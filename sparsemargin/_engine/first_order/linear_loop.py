@@ -77,7 +77,7 @@ class LinearLoop(Loop):
         learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
         return learning, passes if learning else passes + 1, converged
 
-    def run_span(self, order, start, stop, check):
+    def run_span(self, order, start, stop, end, check):
         return self._call(order, None, start, stop, 1, check)[0]
 
     def _call(self, order, seed, start, stop, n_passes, check):

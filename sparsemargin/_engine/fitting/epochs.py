@@ -126,7 +126,11 @@ def learn(opened, stopping, *, seed=None, verbose=0):
             warn_user(
                 f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned."
             )
-        return fit.conclude()
+        fit.result.n_iter = fit.epochs
+        # Interrupted in the first epoch, some rows have not even been checked.
+        if stopping.certified and not (loop.task.check and fit.epochs < 1):
+            fit.certify()
+        return fit.result
 
 
 class _Fit:
@@ -136,7 +140,7 @@ class _Fit:
         self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
         self.n_rows = self.n_active = len(self.task.codes)
-        self.max_trials = count_trials(stopping.max_iter, self.n_rows)
+        self.max_trials = self.trials_left = count_trials(stopping.max_iter, self.n_rows)
         self.order = None if seed is None else np.arange(self.n_rows)
         self.first_corrections = loop.corrections
         self.epochs = 0  # made, those over some rows in part
@@ -149,26 +153,27 @@ class _Fit:
         self.next_certificate = 1
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None
-        self.progress = _Progress(verbose, endless)
+        self.progress = _Progress(verbose) if verbose or endless else None
 
     @property
     def rate(self):
         """Corrections per pass so far."""
         return (self.loop.corrections - self.first_corrections) / self.epochs
 
-    @property
-    def trials_left(self):
-        return self.max_trials - round(self.epochs * self.n_rows)
-
     def run(self):
         learning = True
-        self.next_choice = self.first_choice = self._epochs_before_choice()
+        # The choice between the loops is made by counts alone, at epochs that depend on nothing
+        # else: the two round differently.
+        if self.loop.gram_suits:
+            patience = PATIENCE * self.space.n_labels * GramLoop.cost_of_matrix(self.task)
+            self.next_choice = self.first_choice = max(1, -(-patience // self.loop.products))
         while learning and self.trials_left > 0:
             if self.epochs >= self.next_choice:
                 self._choose_loop()
             learning, converged = self._advance()
-            self.progress.tell(self.epochs, self.loop.corrections)
-            proven = self._certify_on_the_way()
+            if self.progress is not None:
+                self.progress.tell(self.epochs, self.loop.corrections)
+            proven = self.stopping.certified and self._certify_on_the_way()
             if learning and converged:
                 self._count_the_rest()
                 self.result.converged = not self.space.exhausted().any()
@@ -187,13 +192,15 @@ class _Fit:
         """Some passes; whether any label is learning, and whether the last, over all rows, made
         no correction."""
         stop = min(self.n_active, self.trials_left)
-        n_passes = self._passes_per_call()
+        several = self.loop.repeats or self.gram is not None
+        n_passes = self._passes_per_call() if several else 1
         seed = self._shuffle()
         check = self.task.check and self.epochs == 0
         loop = self.gram if self.gram is not None and stop == self.n_rows else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += int(passes)
         self.epochs += passes * stop / self.n_rows
+        self.trials_left = self.max_trials - round(self.epochs * self.n_rows)
         if converged and self.n_active < self.n_rows:
             self._take_rows(None)
             return learning, False
@@ -214,23 +221,12 @@ class _Fit:
         cost = self.loop.products
         if self.gram is not None:
             cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
-        elif not self.loop.repeats:
-            return 1
         epochs = min(
             PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows, self.next_choice - self.epochs
         )
         if self.stopping.tol is not None:
             epochs = min(epochs, self.next_certificate - self.epochs)
         return max(1, int(epochs * self.n_rows / self.n_active))
-
-    # The choice between the loops is made by counts alone, at epochs that depend on nothing else:
-    # the two round differently.
-
-    def _epochs_before_choice(self):
-        if not self.loop.gram_suits:
-            return np.inf
-        patience = PATIENCE * self.space.n_labels
-        return max(1, -(-patience * GramLoop.cost_of_matrix(self.task) // self.loop.products))
 
     def _choose_loop(self):
         """Take the loop that costs less at this rate of corrections, for as long again."""
@@ -297,17 +293,14 @@ class _Fit:
             self.margin, self.margin_after = self.certificate.margin(), self.loop.corrections
         return self.margin
 
-    def conclude(self):
+    def certify(self):
+        """Take the margin at the end."""
         result = self.result
-        result.n_iter = self.epochs
-        # Interrupted in the first epoch, some rows have not even been checked.
-        if self.stopping.certified and not (self.task.check and self.epochs < 1):
-            result.margin = self._margin()
-            if self.stopping.tol is not None:
-                result.proven = bool(self._is_proven(result.margin).all())
-            if self.space.slack and self.space.p == 2.0:
-                result.soft_margin = self.certificate.soft_margin(result.margin)
-        return result
+        result.margin = self._margin()
+        if self.stopping.tol is not None:
+            result.proven = bool(self._is_proven(result.margin).all())
+        if self.space.slack and self.space.p == 2.0:
+            result.soft_margin = self.certificate.soft_margin(result.margin)
 
 
 class _Progress:
@@ -315,8 +308,8 @@ class _Progress:
     every half second; of a fit that may go on for ever, one every ten seconds on standard error.
     """
 
-    def __init__(self, verbose, endless):
-        self.verbose, self.endless = verbose, endless
+    def __init__(self, verbose):
+        self.verbose = verbose
         self.started = self.spoke = time.perf_counter()
         self.corrections = 0
 
@@ -327,10 +320,10 @@ class _Progress:
             if epochs > 10 and now - self.spoke < _OFTEN:
                 return
             out = sys.stdout
-        elif self.endless and now - self.spoke >= _SELDOM:
-            out = sys.stderr
-        else:
+        elif now - self.spoke < _SELDOM:
             return
+        else:
+            out = sys.stderr
         made, took = corrections - self.corrections, now - self.started
         print(f"epoch {epochs:.10g}: {made} new corrections, {took:.2f} s in all", file=out)
         self.spoke, self.corrections = now, corrections

@@ -156,27 +156,15 @@ class Space:
     in_blocks = False
     # How many are held at once.
     outputs_per_part = 1 << 21
-
-    @property
-    def tells_lengths(self):
-        """Whether the lengths of rows to predict can be told, as margins need."""
-        return True
-
-    @property
-    def growth(self):
-        """What corrections make larger, in words, and the parameter that bounds it; None: nothing
-        that need be watched."""
-        return None
-
-    @property
-    def full(self):
-        """Whether a bound on memory has kept any correction, or the matrix, from being made."""
-        return False
-
-    @property
-    def first_new_row(self):
-        """A number from which on no row has been learned from."""
-        return 0
+    #: Whether the lengths of rows to predict can be told, as margins need.
+    tells_lengths = True
+    #: What corrections make larger, in words, and the parameter that bounds it; None: nothing that
+    #: need be watched.
+    growth = None
+    #: Whether a bound on memory has kept any correction, or the matrix, from being made.
+    full = False
+    #: A number from which on no row has been learned from.
+    first_new_row = 0
 
     @abstractmethod
     def loop(self, task, rule=None, *, skips=False):
@@ -227,10 +215,6 @@ class Space:
 
         return of_part, max(1, self.outputs_per_part // self.n_labels)
 
-    def first_row_of(self, task):
-        """Number of the task's first row."""
-        return 0
-
     def number(self, task, same):
         """Number the rows of a fit; whether they are those of the last one."""
 
@@ -246,13 +230,15 @@ class NumberedRows(Space):
         return self.rows_taken
 
     def first_row_of(self, task):
+        """Number of the task's first row."""
         return self.rows_taken if task.first_row is None else task.first_row
 
     def number(self, task, same):
         task.first_row = self.rows_taken - (len(task.codes) if same else 0)
 
     def number_on(self, task):
-        self.count_rows(max(0, self.first_row_of(task) + len(task.codes) - self.rows_taken))
+        first_row = self.rows_taken if task.first_row is None else task.first_row
+        self.count_rows(max(0, first_row + len(task.codes) - self.rows_taken))
 
 
 class Loop:
@@ -307,11 +293,12 @@ class Loop:
         before, done, learning = self.corrections, 0, True
         while done < stop and learning:
             start, done = done, min(done + self.span, stop)
-            learning = self.run_span(order, start, done, check)
+            learning = self.run_span(order, start, done, stop, check)
             self.part = done / len(self.task.codes)
         self.part = 0.0
         return learning, done / stop, self.corrections == before
 
-    def run_span(self, order, start, stop, check):
-        """Make the trials of a pass from start to before stop; whether any label is learning."""
+    def run_span(self, order, start, stop, end, check):
+        """Make the trials of a pass from start to before stop, those before `end` being all of it;
+        whether any label is learning."""
         raise NotImplementedError

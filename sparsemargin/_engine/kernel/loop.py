@@ -354,7 +354,7 @@ class KernelSpace(SupportSpace, Replayed, KernelState):
             self.kernel.forget_rows()
 
     @property
-    def full(self) -> bool:
+    def full(self) -> bool:  # type: ignore[override]
         return bool(self.passed_over.any())
 
     def _slots(self, task: Any) -> np.ndarray:

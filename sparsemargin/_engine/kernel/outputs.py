@@ -141,15 +141,15 @@ class SupportSpace(NumberedRows):
     """
 
     @property
-    def tells_lengths(self) -> bool:
+    def tells_lengths(self) -> bool:  # type: ignore[override]
         return not isinstance(self.kernel, PrecomputedKernel)
 
     @property
-    def growth(self) -> tuple[str, str]:
+    def growth(self) -> tuple[str, str]:  # type: ignore[override]
         return f"The pool's {self.n_support:,} rows take", "max_support"
 
     @property
-    def first_new_row(self) -> int:
+    def first_new_row(self) -> int:  # type: ignore[override]
         return max(self.rows_taken, int(self.origin.max(initial=-1)) + 1)
 
     def outputs(self, rows: Any, n_threads: int) -> np.ndarray:

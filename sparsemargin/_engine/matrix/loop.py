@@ -28,8 +28,7 @@ class Forecast:
     """
 
     def __init__(self, space: Any):
-        self.space = space
-        self.told = space.spaces[0].most_updates >= 0  # bounded matrices do not grow
+        self.space, self.told = space, False
 
     def begin(self) -> None:
         """A pass begins."""
@@ -80,7 +79,8 @@ class MatrixLoop(Loop):
         super().__init__(space, task)
         self.span = self.first_span
         self.first_corrections = int(space.per_label("corrections")[0])
-        self.forecast = Forecast(space)
+        # Bounded matrices do not grow.
+        self.forecast = Forecast(space) if space.spaces[0].most_updates < 0 else None
 
     @property
     def mistakes(self) -> int | None:
@@ -94,26 +94,24 @@ class MatrixLoop(Loop):
         """Let all labels make trials on these rows, or none of them; about how many multiplications
         they took."""
 
-    def run(self, order, seed, stop, n_passes, check):
-        self.n_trials = stop
-        self.forecast.begin()
-        return super().run(order, seed, stop, n_passes, check)
-
-    def run_span(self, order, start, stop, check):
+    def run_span(self, order, start, stop, end, check):
+        if self.forecast is not None and start == 0:
+            self.forecast.begin()
         weights = self.task.weights
         which = np.arange(start, stop) if order is None else order[start:stop].copy()
         if weights is not None:
             which = which[weights[which] > 0]
         self.part = stop / len(self.task.codes)  # Ctrl-C is heard when all labels have done so much
         products = self._learn(which) if len(which) else 0.0
-        self.forecast.tell(stop / self.n_trials)
+        if self.forecast is not None:
+            self.forecast.tell(stop / end)
         # Mistakes get dearer as they get more, but not by more than the rows double. By counts
         # alone, so that a fit can be repeated to the bit.
         fitting = int((stop - start) * self.products_per_span / max(products, 1.0))
         self.span = max(1, min(fitting, 2 * (stop - start), self.longest_span))
         return not self.space.exhausted().all()
 
-    def _steps(self, label: int, which: np.ndarray) -> np.ndarray:
+    def steps(self, label: int, which: np.ndarray) -> np.ndarray:
         """What a mistake on each row makes, with the sign of its label for this one."""
         positive, steps = self.task.shares(label, self.space.n_labels, which)
         return np.where(positive, steps, -steps)
@@ -128,12 +126,14 @@ class FeatureLoop(MatrixLoop):
 
     def _learn(self, which: np.ndarray) -> float:
         numbers = which + self.space.first_row_of(self.task)
-        calls = [
-            partial(learn_rows, space, self.task.rows, which, self._steps(label, which), numbers)
-            for label, space in enumerate(self.space.spaces)
-        ]
-        if len(calls) == 1:
-            return calls[0]()  # Ctrl-C is heard within
+
+        def learn_label(label: int) -> float:
+            space, steps = self.space.spaces[label], self.steps(label, which)
+            return learn_rows(space, self.task.rows, which, steps, numbers)
+
+        if self.space.n_labels == 1:
+            return learn_label(0)  # Ctrl-C is heard within
+        calls = [partial(learn_label, label) for label in range(self.space.n_labels)]
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))
 
@@ -189,7 +189,7 @@ class _Block:
             support = space.support.points
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [
-            np.where(self.points.lengths > 0, loop._steps(label, rows), 0.0)
+            np.where(self.points.lengths > 0, loop.steps(label, rows), 0.0)
             for label in range(space.n_labels)
         ]
         self.which = [self._which(label) for label in range(space.n_labels)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import Any, ClassVar
@@ -54,8 +54,8 @@ class SpacePerLabel(NumberedRows):
 
     logged = _common("logged")
 
-    def __init__(self, spaces: list[Any]):
-        self.spaces, self.n_labels = spaces, len(spaces)
+    def __init__(self, spaces: Sequence[Any]):
+        self.spaces, self.n_labels = list(spaces), len(spaces)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -81,8 +81,8 @@ class SpacePerLabel(NumberedRows):
         return np.array([getattr(space, name) for space in self.spaces])
 
     @property
-    def full(self) -> bool:
-        return bool(self.per_label("full").any())
+    def full(self) -> bool:  # type: ignore[override]
+        return any(space.full for space in self.spaces)
 
     @property
     def trials(self) -> int:
@@ -123,18 +123,13 @@ class LabelSpaces(SpacePerLabel):
 
     Parameters
     ----------
-    make : callable
-        Makes an empty space.
-    n_labels : int
+    spaces : sequence of MatrixSpace
     """
 
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
 
     p, bias = _common("p"), _common("bias")
     n_features, rows_taken = _common("n_features"), _common("rows_taken")
-
-    def __init__(self, make: Callable[[], Any], n_labels: int):
-        super().__init__([make() for _ in range(n_labels)])
 
     @contextmanager
     def loop(self, task: Task, rule: Any = None, *, skips: bool = False) -> Iterator[FeatureLoop]:
@@ -172,9 +167,10 @@ class LabelSpaces(SpacePerLabel):
             outputs(space, rows, out)
         return result
 
-    def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
-        """Let a label take in mistakes that were made elsewhere, on these checked rows."""
-        which = np.arange(len(steps))
+    def absorb(
+        self, label: int, rows: Csr, which: np.ndarray, steps: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """Let a label take in mistakes that were made elsewhere, on which of the checked rows."""
         learn_rows(self.spaces[label], rows, which, steps, numbers, mistaken=True)
 
     def summed(self) -> np.ndarray:
@@ -195,17 +191,15 @@ class DualSpaces(SupportSpace, SpacePerLabel):
     ----------
     kernel : Kernel
     n_features : int
-    make : callable
-        Makes an empty space.
-    n_labels : int
+    spaces : sequence of MatrixSpace
     """
 
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderDual, SecondOrderDual)}
 
     p = 2.0
 
-    def __init__(self, kernel: Kernel, n_features: int, make: Callable[[], Any], n_labels: int):
-        super().__init__([make() for _ in range(n_labels)])
+    def __init__(self, kernel: Kernel, n_features: int, spaces: Sequence[Any]):
+        super().__init__(spaces)
         self.kernel, self.n_features = kernel, n_features
         self.support = SupportSet()
         self.origin = np.empty(0, dtype=np.int64)

@@ -58,11 +58,6 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
         const LabelTable& labels()
         Outcome scan[Value, Column](const char*, int64_t, ParsedRows[Value, Column]&) except +
 
-    cppclass Counts:
-        int64_t lines, colons
-
-    Counts count_marks "sparsemargin::count"(const char*, int64_t)
-
 cdef extern from "<charconv>" namespace "std" nogil:
     cppclass to_chars_result:
         char* ptr
@@ -112,28 +107,6 @@ cdef const char* start_of(const unsigned char[::1] text, int64_t stop) except NU
         raise ValueError(f"text of {text.shape[0]} bytes must be {READABLE} longer than "
                          f"stop={stop}")
     return <const char*> &text[0]
-
-
-def count(const unsigned char[::1] text, int64_t stop):
-    """Bounds of what a text holds.
-
-    Parameters
-    ----------
-    text : buffer of bytes
-        At least PADDING longer than `stop`.
-    stop : int
-        Where it ends.
-
-    Returns
-    -------
-    n_lines, n_colons : int
-        At least its rows, and at least its entries.
-    """
-    cdef const char* start = start_of(text, stop)
-    cdef Counts counts
-    with nogil:
-        counts = count_marks(start, stop)
-    return counts.lines, counts.colons
 
 
 cdef class Scanner:
@@ -270,7 +243,7 @@ cdef class Scanner:
         query_ids = self._array("query_ids", n_marks, np.dtype(np.int64))
         indptr[0] = label_start[0] = 0
         row, entry, label, query = scan_lines(
-            self, text, stop, data, indices, indptr[1:], (labels, label_start[1:], query_ids), (0, 0)
+            self, text, stop, data, indices, indptr[1:], (labels, label_start[1:], query_ids)
         )
         rows.data = data[:entry]
         rows.indices = indices[:entry]
@@ -291,60 +264,13 @@ cdef class Scanner:
             array = self.arrays[name, dtype] = np.empty(size, dtype)
         return array
 
-    def fill(self, const unsigned char[::1] text, int64_t stop, data, indices, ends, labels,
-             int64_t row, int64_t entry):
-        """Scan a text into the arrays of a whole matrix; single labels only.
-
-        Parameters
-        ----------
-        text, stop
-            As for `scan`.
-        data : array of `dtype`
-        indices, ends : array of int32 or int64
-            The matrix: `ends` is its indptr without the first element. A column beyond their
-            type is too large, whatever `max_index` is.
-        labels : array of int32
-        row, entry : int
-            Where the text's first row and first entry go. There must be room for what `count`
-            says of the text.
-
-        Returns
-        -------
-        row, entry : int
-            Where the next ones would go.
-        lowest, highest : int
-            Of the indices as written; 2**63 - 1 and -1 where there are none.
-
-        Raises
-        ------
-        ScanError
-            At the first place where the text can't be understood; what precedes it is filled in.
-        ValueError
-            If the arrays are too short.
-        """
-        if self.options.multilabel or self.options.query_id:
-            raise ValueError("fill has no place for several labels or query ids: use scan")
-        if row < 0 or entry < 0:
-            raise ValueError(f"row={row} and entry={entry} must not be negative")
-        if data.dtype != self.dtype:
-            raise ValueError(f"data of {data.dtype} for a scanner of {self.dtype}")
-        try:
-            row, entry, _, _ = scan_lines(
-                self, text, stop, data, indices, ends, (labels, None, None), (row, entry)
-            )
-        except ScanError as error:
-            if error.code == WIDE:
-                error = ScanError("index_too_large", error.offset, error.length)
-            raise error from None
-        return row, entry, self.outcome.lowest, self.outcome.highest
-
 
 def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_t[::1] data,
-               index_t[::1] indices, index_t[::1] ends, label_arrays, first):
-    """Scan into arrays from the `first` row and entry on; see `Scanner.fill`.
+               index_t[::1] indices, index_t[::1] ends, label_arrays):
+    """Scan into arrays that have room for the densest text there could be.
 
-    `label_arrays` are those of labels, of where each row's end, and of query ids; the last two may
-    be None. Returns the next row, entry, label and query id.
+    `label_arrays` are those of labels, of where each row's end, and of query ids. Returns how many
+    rows, entries, labels and query ids there are.
     """
     cdef const char* start = start_of(text, stop)
     cdef ParsedRows[value_t, index_t] rows
@@ -357,15 +283,13 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     rows.indices = &indices[0]
     rows.ends = &ends[0]
     rows.labels = &labels[0]
-    rows.label_ends = &label_ends[0] if label_ends is not None else NULL
-    rows.query_ids = &query_ids[0] if query_ids is not None else NULL
+    rows.label_ends = &label_ends[0]
+    rows.query_ids = &query_ids[0]
     rows.row_room = min(ends.shape[0], labels.shape[0])
     rows.entry_room = min(data.shape[0], indices.shape[0])
     if index_t is int32_t:
         rows.entry_room = min(rows.entry_room, LARGEST_INT32)
-    rows.row, rows.entry = first
-    rows.label = rows.row
-    rows.query = 0
+    rows.row = rows.entry = rows.label = rows.query = 0
     self.busy = True
     try:
         with nogil:

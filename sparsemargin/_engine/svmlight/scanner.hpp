@@ -267,28 +267,4 @@ class Scanner {
     std::string last_line_;
 };
 
-struct Counts {
-    int64_t lines = 0;
-    int64_t colons = 0;
-};
-
-// Bounds of the rows and of the entries of a text.
-inline Counts count(const char *text, int64_t size) {
-    constexpr int64_t BLOCK = 128;  // fewer than a byte can count
-    Counts counts;
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        const char *block = text + at;
-        const int64_t length = std::min(BLOCK, size - at);
-        uint8_t lines = 0, colons = 0;
-        for (int64_t i = 0; i < length; ++i) {
-            lines += block[i] == '\n';
-            colons += block[i] == ':';
-        }
-        counts.lines += lines;
-        counts.colons += colons;
-    }
-    if (size > 0 && text[size - 1] != '\n') ++counts.lines;
-    return counts;
-}
-
 }  // namespace sparsemargin

@@ -6,31 +6,35 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.loop import KernelSpace
-from sparsemargin.models._certified import CertifiedLearner
-from sparsemargin.models._kernels import BYTES_PER_FEATURE, KernelLearner
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models._rows import Rows, check_rows
+from sparsemargin.models.base import Learner
 from sparsemargin.models.parameters import (
     FLAG,
     NONE,
+    Hypothesis,
     declared,
     integer,
     one_of,
     parameter,
     real,
 )
+from sparsemargin.models.rows import Rows, check_rows
+
+#: What a feature takes while products of sparse rows are worked out, by label, at least.
+_BYTES_PER_PRODUCT = 4
+
+MultiClass = Literal["ovr", "joint"]
 
 
 @dataclass
@@ -50,13 +54,10 @@ class Sample:
 
 
 @declared
-class FirstOrderLearner(CertifiedLearner, KernelLearner):
+class FirstOrderLearner(Learner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
-    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, KernelSpace)
-
-    # Whether a fit is meant to reach a margin, and says so where it did not.
-    _seeks_margin: ClassVar[bool] = False
+    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, JointSpace, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",
@@ -104,9 +105,33 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         'rows each; needs ``hypothesis="last"``.',
     )
 
+    multi_class: MultiClass = parameter(
+        "ovr",
+        one_of(get_args(MultiClass)),
+        'How more than two classes are learned; ``"ovr"``: a vector for each, that tells its rows '
+        'from the rest, ``"joint"``: one vector made of one for each class. There a correction '
+        "moves those of the true class and of its strongest rival alone (Gentile 2001, section 5, "
+        "item 4): the instance is x at the place of the one and -x at that of the other, its "
+        "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
+        "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
+        "weighs the true class. For the average and the last vector, without kernel and soft "
+        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
+        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
+        "by their norms they make the same corrections.",
+        structural=True,
+    )
+
     @property
     def _takes_many_labels(self) -> bool:
-        return self._is_linear
+        return self._is_linear and self.multi_class != "joint"
+
+    def _refuse_many_labels(self) -> NoReturn:
+        if self.multi_class == "joint":
+            raise ValueError(
+                "multi_class='joint' tells classes apart of which each row has one, and y may "
+                "have several labels a row. Pass multi_class='ovr'."
+            )
+        super()._refuse_many_labels()
 
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
@@ -116,6 +141,8 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.multi_class == "joint":
+            self._check_joint()
         if self.hypothesis == "last":
             return
         for name in ("tol", "keep_history"):
@@ -124,6 +151,18 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                     f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
                     f"certificate is for; got hypothesis={self.hypothesis!r}. Pass that, or leave "
                     f"{name} out."
+                )
+
+    def _check_joint(self) -> None:
+        for name, instead, has in (
+            ("hypothesis", "'average' or 'last'", self.hypothesis in ("vote", "random")),
+            ("kernel", "'linear'", not self._is_linear),
+            ("soft_margin", "0", self.soft_margin),
+        ):
+            if has:
+                raise ValueError(
+                    "multi_class='joint' learns all classes as one vector of weights and has no "
+                    f"{name}={getattr(self, name)!r}. Pass {name}={instead}, or multi_class='ovr'."
                 )
 
     def _check_streams(self, *, grows: bool) -> None:
@@ -139,7 +178,7 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
                 self._refuse_to_stream(name, "needs passes over all rows", "None")
 
     @property
-    def _checks_on_the_way(self) -> bool:
+    def _checks_on_the_way(self) -> bool:  # type: ignore[override]
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
         return all_used and self._is_linear
 
@@ -232,34 +271,35 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
 
     def _open(self, rows: Rows) -> None:
         super()._open(rows)
+        self._outcome = self._learned = None
         self._rule = self._make_rule(self._p(rows.n_features), None)
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        skips = getattr(self, "when_full", "error") == "skip"
-        return self._space.loop(task, self._rule, skips=skips)
-
-    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        self._outcome = None
-        return super()._learn_stream(task, order)
+        return self._space.loop(task, self._rule, skips=self.when_full == "skip")
 
     def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
         n_features, n_labels = rows.n_features, self._n_labels()
         logs = self.hypothesis in ("vote", "random")
-        how = {
-            "slack": float(self.soft_margin), "averaged": self.hypothesis == "average",
-            "normalized": self.normalize_hypotheses, "log": CorrectionLog() if logs else None,
+        how: dict[str, Any] = {
+            "averaged": self.hypothesis == "average", "normalized": self.normalize_hypotheses
         }  # fmt: skip
+        # A proof takes theta for the very sum of what was added to it.
+        dtype = np.float64 if self._is_certified() else rows.data.dtype
+        vectors = n_features, n_labels, self._p(n_features), dtype
+        if self.multi_class == "joint" and n_labels > 1:  # for two classes there is no need
+            return JointSpace(*vectors, bias=self._bias(rows), **how)
+        how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
         if not self._is_linear:
-            kernel = self._make_kernel(rows)
-            how |= {"bias": kernel.bias, "max_support": self.max_support}
-            return KernelSpace(kernel, n_features, n_labels, **how)
-        dtype, kind = self._state_type(rows), LinearSpace
-        if self._labels_at_once(dtype, n_labels, n_features) < n_labels:
+            kernel, most = self._make_kernel(rows), self.max_support
+            return KernelSpace(
+                kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
+            )
+        kind, needs = LinearSpace, self._bytes_per_feature
+        if needs(dtype, n_labels, n_features) < n_labels * needs(dtype, 1, n_features):
             kind = LabelBlocks
             if logs:
                 self._refuse_log_of_blocks(n_features)
-        bias = self._bias(rows)
-        return kind(n_features, n_labels, self._p(n_features), dtype, bias=bias, **how)
+        return kind(*vectors, bias=self._bias(rows), **how)
 
     def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
         raise ValueError(
@@ -272,28 +312,19 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
     def _resize(self, n_features: int, first: int = 0) -> None:
         self._space = resized(self._space, n_features, first)
 
-    def _state_type(self, rows: Rows) -> DTypeLike:
-        # A proof takes theta for the very sum of what was added to it.
-        return np.float64 if self._is_certified() else rows.data.dtype
-
-    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         if not self._is_linear:
-            return n_labels * BYTES_PER_FEATURE
-        # Of labels that are learned block by block, those of a block.
-        return self._label_bytes(dtype) * self._labels_at_once(dtype, n_labels, n_features)
-
-    def _label_bytes(self, dtype: DTypeLike) -> int:
-        """What a feature takes of a label's state."""
+            return n_labels * _BYTES_PER_PRODUCT
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
         # theta, its link where that is another vector, the sum of the weights and its state.
         size = kind.itemsize * (2 if linked else 1)
         if self.hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
-        return size
-
-    def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        return labels_at_once(n_features + self.fit_intercept, n_labels, self._label_bytes(dtype))
+        if self.multi_class == "joint":
+            return n_labels * size
+        # Of labels that are learned block by block, those of a block.
+        return size * labels_at_once(n_features + self.fit_intercept, n_labels, size)
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -319,3 +350,82 @@ class FirstOrderLearner(CertifiedLearner, KernelLearner):
         ``multi_class="joint"``."""
         self._check_fitted()
         return self._space.theta_norm()
+
+    @property
+    def margin_upper_bound_(self) -> float | np.ndarray:
+        """What no vector's margin can exceed on the rows learned from: a float for two classes,
+        and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+
+        The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
+        made. With the last hypothesis only. Units are those of `margin_`. After `partial_fit`,
+        and under `warm_start`, for the rows of all calls together.
+        """
+        self._check_fitted()
+        if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:
+            raise AttributeError(
+                "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
+                "classifier is not made to seek a margin and tol and max_iter don't ask for one."
+            )
+        return self._by_label(self._space.per_label("bound"))
+
+    def _certified(self) -> Any:
+        self._check_fitted()
+        if self._outcome is None or self._outcome.margin is None:
+            raise AttributeError(
+                "The margin was not taken: that needs fit with hypothesis='last' and, for "
+                "classifiers not made to seek a margin, tol or max_iter=None; and a model that has "
+                "learned from no other rows. "
+                "sparsemargin.evaluation.margins gives the margins of any model on any rows."
+            )
+        return self._outcome
+
+    @property
+    def margin_(self) -> float | np.ndarray:
+        """The least ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
+        classes, and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+
+        Rows are divided by their own p-norm where the algorithm does so; otherwise the margin is
+        in the units of X. Under ``multi_class="joint"`` it is the least output of a row's class
+        less the largest other one, over the norm of all vectors as one; where rows are divided by
+        their norm, by ``2**(1/p) ||x||_p``, that of x in one place and -x in another. With
+        `soft_margin`, rows have their own coordinates. Rows that are zero
+        or of weight 0 are left out.
+        """
+        return self._by_label(self._certified().margin)
+
+    def _softened(self) -> Any:
+        soft_margin = self._certified().soft_margin
+        if soft_margin is None:
+            raise AttributeError("Defined for p = 2 with a soft_margin.")
+        return soft_margin
+
+    @property
+    def objective_(self) -> float | np.ndarray:
+        """What the soft margin minimises, for p = 2: ``J = 1 / gamma^2 + (D / (Delta gamma))^2``.
+
+        With u the unit weight vector in the instance space, gamma the margin aimed at there and D
+        the root of ``sum_i max(0, gamma - y_i u.x_i)^2``: Tsampouka & Shawe-Taylor (2006),
+        section 4, eq. 20. Rows that the algorithm divides by their norms have slacks times those.
+        """
+        return self._by_label(self._softened().objective)
+
+    @property
+    def relative_deviation_(self) -> float | np.ndarray:
+        """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
+        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum."""
+        return self._by_label(self._softened().deviation)
+
+    @property
+    def history_(self) -> dict[str, np.ndarray]:
+        """What every epoch came to: arrays ``n_iter`` of shape (n_epochs,), ``n_corrections``,
+        ``margin`` and ``margin_upper_bound`` of shape (n_epochs,) or (n_epochs, n_classes)."""
+        history = self._certified().history
+        if not history:
+            raise AttributeError("history_ needs fit with keep_history=True.")
+        names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
+        columns = (np.array(column) for column in zip(*history, strict=True))
+        lone = not self._has_many_labels
+        return {
+            name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
+            for name, column in zip(names, columns, strict=True)
+        }

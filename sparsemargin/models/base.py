@@ -13,39 +13,34 @@ from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
 from math import frexp, inf, sqrt
-from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.spaces import MAX_P
+from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.rows.csr import any_repeats, summed
-from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._rows import Rows, check_rows, open_rows, refusing
-from sparsemargin.models.labels import Choice, Form, joined, positives_of
-from sparsemargin.models.parameters import (
-    FLAG,
-    MAPPING,
-    NONE,
-    SEED,
-    VERBOSITY,
-    declarations,
-    declared,
-    integer,
-    one_of,
-    parameter,
-    real,
+from sparsemargin._engine.kernel.functions import (
+    CallableKernel,
+    Kernel,
+    PolyKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    keeps_zeros,
 )
+from sparsemargin._engine.rows.csr import any_repeats, summed
+from sparsemargin.models.in_use import asks, refuse_while_learning
+from sparsemargin.models.labels import Choice, Form, joined, positives_of
+from sparsemargin.models.parameters import SharedParameters, declarations
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
 
 #: So few that a stream has them at its beginning.
 ROWS_MEASURED = 100
-
-Hypothesis = Literal["last", "average", "vote", "random"]
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
@@ -68,92 +63,6 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
         raise ValueError(f"The output for row {first_row + row} of X exceeds a float64. Rescale X.")
 
 
-@declared
-class SharedParameters:
-    """What every algorithm has, or makes a constant."""
-
-    p: float | Literal["log"] = parameter(
-        2.0,
-        (real(2, MAX_P, "both", remark=" (p > 2 ln n_features gains nothing)"), one_of(["log"])),
-        'p of the norm of the instances; ``"log"`` is ``max(2, 2 ln n_features)``. Weights are '
-        "measured by the dual norm. Large p pays where few features are relevant.",
-        structural=True,
-    )
-    hypothesis: Hypothesis = parameter(
-        "average",
-        one_of(get_args(Hypothesis)),
-        "What predicts: the average of all weight vectors, each counted for the trials it lasted; "
-        "the last one; their weighted majority vote; or the one of a random moment (Freund & "
-        "Schapire 1999, section 5).",
-        structural=True,
-    )
-    normalize_hypotheses: bool = parameter(
-        False,
-        FLAG,
-        "Whether each weight vector is divided by its dual norm before it counts.",
-        structural=True,
-    )
-    max_iter: float | None = parameter(
-        5,
-        (real(0), NONE),
-        "Epochs; None: until a pass makes no correction. Data that are not separable never come to "
-        "that; such a fit says every ten seconds where it is, and Ctrl-C ends it with the model as "
-        "it then is. A fraction ends within an epoch. Where they end a fit short of a margin that "
-        "it was to reach, a `ConvergenceWarning` says so.",
-    )
-    max_corrections: int | None = parameter(
-        None,
-        (integer(1), NONE),
-        "Stop learning after that many corrections, those of earlier fits under `warm_start` "
-        "included; with many classes each label by itself, whose averages then count no further "
-        "trials.",
-    )
-    shuffle: bool = parameter(
-        True,
-        FLAG,
-        "Whether rows come in a new random order every epoch; False: in the given order.",
-    )
-    random_state: Any = parameter(
-        None, SEED, 'Seed of the shuffling and of ``hypothesis="random"``.'
-    )
-    fit_intercept: bool = parameter(
-        True,
-        FLAG,
-        "Whether a constant coordinate of value `intercept_scaling` is appended to every instance.",
-        structural=True,
-    )
-    intercept_scaling: float | Literal["auto"] = parameter(
-        "auto",
-        (real(0), one_of(["auto"])),
-        'Value of the coordinate for the intercept; ``"auto"``: a tenth of the root mean square '
-        "2-norm of the first 100 rows, of those of the first call to `partial_fit`, or 0.1 where "
-        "these are zero. With a kernel there is no intercept then.",
-        structural=True,
-    )
-    class_weight: Any = parameter(
-        None,
-        (one_of(["balanced"]), MAPPING, NONE),
-        "Multiplies the step for rows of each class. With more than two classes, and where rows "
-        "may have several, each label's positive rows are so weighted, its negative ones weigh 1; "
-        'in the latter case ``"balanced"`` makes both sides of each label weigh the same, but for '
-        "a label that no row has, or every row.",
-    )
-    warm_start: bool = parameter(
-        False, FLAG, "Whether `fit` goes on from the model of the last one."
-    )
-    n_jobs: int | None = parameter(
-        None,
-        (integer(high=-1), integer(1), NONE),
-        "Threads that share the labels of a many-class problem, and the kernel's work; the model "
-        "is the same for any number.",
-    )
-    verbose: int = parameter(
-        0,
-        VERBOSITY,
-        "Whether a line is printed for every epoch of the first ten, and every half second after.",
-    )
-
-
 class Learner(SharedParameters):
     """Base of the learners; not for use by itself."""
 
@@ -162,6 +71,9 @@ class Learner(SharedParameters):
 
     #: What it learns in.
     spaces: ClassVar[tuple[type[Space], ...]]
+
+    # Whether a fit is meant to reach a margin, and says so where it did not.
+    _seeks_margin: ClassVar[bool] = False
 
     classes_: np.ndarray
     n_iter_: float
@@ -182,6 +94,10 @@ class Learner(SharedParameters):
     _sparse_rows: bool
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
+    # Of learners of first order, what they learn by, and what came of the last fit.
+    _rule: FirstOrderRule
+    _outcome: FitResult | None
+    _trials_per_epoch: int
 
     # ----------------------------------------------------------------------------- parameters
 
@@ -202,6 +118,19 @@ class Learner(SharedParameters):
     def _check_parameters(self) -> None:
         for name, each in sorted(declarations(self).items()):
             each.check(getattr(self, name), self.classifier)
+        if not self._is_linear and self.p != 2:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs p=2, whose dot products a kernel takes the place "
+                f"of; got p={self.p!r}. Pass p=2 or kernel='linear'."
+            )
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def _takes_gamma(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in ("poly", "rbf", "polyrbf")
 
     def _get_structure(self) -> dict[str, Any]:
         known = declarations(self)
@@ -232,21 +161,17 @@ class Learner(SharedParameters):
 
     def _bias(self, rows: Rows) -> float:
         """Value of the intercept's coordinate for a model that begins with these rows; 0: none."""
-        if self._measures_rows:
+        if not self._has_intercept:
+            return 0.0
+        if self.intercept_scaling == "auto":
             return intercept_scale(self._beginning or [rows])
-        return float(self.intercept_scaling) if self._has_intercept else 0.0
-
-    @property
-    def _measures_rows(self) -> bool:
-        """Whether the intercept's scale is that of the first rows."""
-        return self._has_intercept and self.intercept_scaling == "auto"
+        return float(self.intercept_scaling)
 
     @property
     def _has_intercept(self) -> bool:
         """Whether the parameters ask for one."""
         # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
-        measurable = getattr(self, "kernel", "linear") == "linear"
-        return self.fit_intercept and (self.intercept_scaling != "auto" or measurable)
+        return self.fit_intercept and (self.intercept_scaling != "auto" or self._is_linear)
 
     def _n_labels(self) -> int:
         """Vectors learned side by side: one for two classes, else one for each."""
@@ -263,8 +188,7 @@ class Learner(SharedParameters):
         return False
 
     def _refuse_many_labels(self) -> NoReturn:
-        kernel = getattr(self, "kernel", "linear")
-        how = "" if kernel == "linear" else f" with kernel={kernel!r}"
+        how = "" if self._is_linear else f" with kernel={self.kernel!r}"
         raise ValueError(
             f"{self.classifier}{how} learns from rows of one class each, and y may have several "
             "labels a row. Fit a model for each: "
@@ -319,38 +243,76 @@ class Learner(SharedParameters):
 
     def _open(self, rows: Rows) -> None:
         """Make what a stream that begins with these rows is learned in."""
+        self._check_needs_no_rows()
         self._space = self._new_space(rows)
 
+    def _make_kernel(self, rows: Any) -> Kernel:
+        """The kernel, for rows like these."""
+        bias, dense = self._bias(rows), not self._grows and keeps_zeros(rows)
+        if callable(self.kernel):
+            given = getattr(self, "_sparse_rows", True)
+            return CallableKernel(bias, dense=not given, function=self.kernel)
+        if self.kernel == "precomputed":
+            return PrecomputedKernel(bias)
+        if self._is_linear:
+            return PolyKernel(bias, dense=dense, degree=1, gamma=1.0, coef0=0.0)
+        self.gamma_ = self._find_gamma(rows)
+        if self.kernel == "rbf":
+            return RBFKernel(bias, dense=dense, gamma=self.gamma_)
+        if self.kernel == "polyrbf":
+            return RBFKernel(bias, dense=dense, gamma=self.gamma_, degree=int(self.degree))
+        degree, coef0 = int(self.degree), float(self.coef0)
+        return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
+
+    def _check_needs_no_rows(self) -> None:
+        """Refuse a kernel that is known only when all rows are."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            _refuse_precomputed()
+        known = hasattr(self, "gamma_")  # to a model that goes on
+        if self._takes_gamma and self.gamma == "scale" and not known:
+            raise ValueError(
+                "gamma='scale' needs the variance of all rows, which partial_fit can't know. Pass "
+                "gamma as a number, or 'auto'."
+            )
+
+    def _find_gamma(self, rows: Any) -> float:
+        if self.gamma == "auto":
+            return 1.0 / rows.n_features
+        if self.gamma != "scale":
+            return float(self.gamma)
+        variance = _variance(rows)
+        return 1.0 / (rows.n_features * variance) if variance > 0 else 1.0
+
+    @abstractmethod
     def _loop(self, task: Task) -> AbstractContextManager:
         """The loop over a task."""
-        return self._space.loop(task)  # type: ignore[no-any-return]
 
-    @property
-    def _checks_on_the_way(self) -> bool:
-        """Whether a fit checks rows as they are first used, as all of them will be."""
-        return False
+    # Whether a fit checks rows as they are first used, as all of them will be.
+    _checks_on_the_way = False
 
-    def _learn_afresh(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        """Open a space and learn."""
-        rows, check = open_rows(X), self._checks_on_the_way
+    def _learn(
+        self, X: Any, targets: Targets, weights: Any, seed: int | None, *, afresh: bool
+    ) -> Self:
+        """Fit, in a space of its own or, all rows checked, in the one there is."""
+        rows, check = open_rows(X), afresh and self._checks_on_the_way
         if not check:
             rows = check_rows(rows)
-        elif self._measures_rows and any_repeats(part_of(rows, 0, ROWS_MEASURED)):
+        elif (
+            self._has_intercept and self.intercept_scaling == "auto"
+            and any_repeats(part_of(rows, 0, ROWS_MEASURED))
+        ):  # fmt: skip
             rows = summed(rows)
         with refusing(rows):
-            self._space = self._new_space(rows)
-            self._structure = self._get_structure()
-            return self._learn_task(self._task(rows, targets, weights, check=check), seed)
-
-    def _learn_on(self, X: Any, targets: Targets, weights: Any, seed: int | None) -> Self:
-        """Go on with the space there is; all rows are checked before the first is used."""
-        rows = check_rows(open_rows(X))
-        with refusing(rows):
-            return self._learn_task(self._task(rows, targets, weights), seed)
-
-    def _learn_task(self, task: Task, seed: int | None) -> Self:
-        stopping = self._begin(task)
-        result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+            if afresh:
+                self._space = self._new_space(rows)
+                self._structure = self._get_structure()
+            self._class_weight = self._expand_class_weight(targets)
+            task = self._stream_task(
+                rows, targets, weights, check=check,
+                max_corrections=self.max_corrections, n_threads=self._n_threads(),
+            )  # fmt: skip
+            stopping = self._begin(task)
+            result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         self._space.number_on(task)
         if self._learned is not None:
             self._learned = self._learned[0], task.row_state
@@ -381,6 +343,13 @@ class Learner(SharedParameters):
         if same:
             task.row_state = earlier[1]
         self._space.number(task, same)
+        if isinstance(getattr(self._space, "kernel", None), PrecomputedKernel):
+            if self._space.trials and not same:
+                raise ValueError(
+                    "warm_start with kernel='precomputed' goes on with the very X and y of the "
+                    "last fit; these are others. Pass warm_start=False."
+                )
+            self._space.kernel.check(task.rows)
         return same
 
     def _check_streams(self, *, grows: bool) -> None:
@@ -401,6 +370,11 @@ class Learner(SharedParameters):
             self._refuse_to_stream("max_iter", "ends within rows not yet counted", "a whole number")
         if self.p == "log" and grows:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
+        self._check_needs_no_rows()
+        if self._takes_gamma and self.gamma == "auto" and grows:
+            raise ValueError(
+                "gamma='auto' is 1 over the number of features: pass n_features, or hash_bits."
+            )
 
     def _refuse_to_stream(self, name: str, why: str, instead: str) -> None:
         raise ValueError(
@@ -423,21 +397,24 @@ class Learner(SharedParameters):
         finally:
             del self._grows, self._beginning
         self._structure = self._get_structure()
-        self._slice_seed = slice_seed
+        self._slice_seed, self._coef = slice_seed, None
 
     def _resize(self, n_features: int, first: int = 0) -> None:
         """Let what is learned have so many features, those it has from `first` on."""
         self._space.resize(n_features, first)
 
     @abstractmethod
-    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         """What each of so many features takes of the state before the first correction, with rows
         of that type."""
 
     def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted
         wrongly before they were learned from, where known."""
-        self._learned, was_full = None, self._space.full
+        if not self._space.tells_lengths:
+            _refuse_precomputed()
+        self._learned = self._outcome = None
+        was_full = self._space.full
         try:
             mistakes = learn_once(self._loop(task), order)
         finally:
@@ -448,14 +425,6 @@ class Learner(SharedParameters):
 
     def _warn_of_full(self) -> None:
         """Say in a stream what a bound on memory costs from now on."""
-
-    def _task(self, rows: Rows, targets: Targets, weights: Any, *, check: bool = False) -> Task:
-        """What a fit learns from."""
-        self._class_weight = self._expand_class_weight(targets)
-        return self._stream_task(
-            rows, targets, weights, check=check,
-            max_corrections=self.max_corrections, n_threads=self._n_threads(),
-        )  # fmt: skip
 
     def _stream_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """What a stream learns from next, with the class weights it was opened with."""
@@ -526,6 +495,18 @@ class Learner(SharedParameters):
         self._check_fitted()
         return hasattr(self._space, "support")
 
+    def _with_kernel(self, name: str) -> None:
+        """Refuse what only a model with a kernel has."""
+        if not self._has_pool:
+            raise AttributeError(f"{name} is of models with a kernel; this one has coef_.")
+
+    def _check_linear(self, name: str) -> None:
+        if self._has_pool:
+            raise AttributeError(
+                f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
+                "support_ and dual_coef_."
+            )
+
     def _check_has_weights(self) -> None:
         if self._structure["hypothesis"] in ("vote", "random"):
             raise AttributeError(
@@ -536,7 +517,7 @@ class Learner(SharedParameters):
     def _weights(self) -> Any:
         """Weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR where the
         space holds them sparsely."""
-        self._check_fitted()
+        self._check_linear("coef_")
         self._check_has_weights()
         coef = self._space.weights() if self._coef is None else self._coef
         self._coef = coef
@@ -565,6 +546,10 @@ class Learner(SharedParameters):
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        if self._has_pool:
+            self._check_has_weights()
+            intercepts: np.ndarray = self._space.coefficients().sum(axis=1) * self._space.bias**2
+            return intercepts
         weights = self._weights()
         if not self._space.bias:
             return np.zeros(weights.shape[0], dtype=weights.dtype)
@@ -572,6 +557,36 @@ class Learner(SharedParameters):
         if not isinstance(column, np.ndarray):
             column = column.toarray()
         return column.ravel() * weights.dtype.type(self._space.bias)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Rows of the pool, in the order in which they joined it: an int64 array of shape
+        (n_support,). In `fit`, rows of its X; in `partial_fit`, and in a fit under `warm_start`
+        with other rows, counted on from call to call."""
+        self._with_kernel("support_")
+        return self._space.origin.copy()
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """What each row of the pool is multiplied by in the hypothesis, shape (n_labels,
+        n_support): outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
+        self._with_kernel("dual_coef_")
+        self._check_has_weights()
+        return self._space.coefficients()
+
+    @property
+    def n_support_(self) -> int | np.ndarray:
+        """Rows that a label's hypothesis is made of: an int for two classes, else an array of
+        shape (n_classes,)."""
+        self._with_kernel("n_support_")
+        return self._by_label(self._space.count_support())
+
+    @property
+    def pool_bytes_(self) -> int:
+        """Bytes of the pool's rows and coefficients, and of the matrices over them if there are
+        any."""
+        self._with_kernel("pool_bytes_")
+        return self._space.nbytes
 
     @property
     def intercept_scaling_(self) -> float:
@@ -660,15 +675,29 @@ def intercept_scale(blocks: Iterable[Any]) -> float:
         if n_rows == ROWS_MEASURED:
             break
     # In one sum: where a block ends is to change no bit.
-    scale = 0.1 * _two_norm(np.concatenate(values)) / sqrt(max(n_rows, 1))
+    together = np.concatenate(values)
+    peak = float(np.abs(together).max(initial=0.0))
+    if not 0.0 < peak < inf:
+        return 0.1
+    # Squares may be too large or too small, but for powers of two, which change no bit.
+    exponent = frexp(peak)[1] - 1
+    scaled = np.ldexp(together.astype(np.float64), -exponent)
+    norm = sqrt(float(np.einsum("i,i->", scaled, scaled))) * 2.0**exponent
+    scale = 0.1 * norm / sqrt(max(n_rows, 1))
     return scale if 0.0 < scale < inf else 0.1
 
 
-def _two_norm(values: np.ndarray) -> float:
-    """Safe against squares too large or too small; a power of two goes through it to the bit."""
-    peak = float(np.abs(values).max(initial=0.0))
-    if not 0.0 < peak < inf:
-        return peak
-    exponent = frexp(peak)[1] - 1
-    scaled = np.ldexp(values.astype(np.float64), -exponent)
-    return sqrt(float(np.einsum("i,i->", scaled, scaled))) * 2.0**exponent
+def _refuse_precomputed() -> NoReturn:
+    """Refuse to learn from rows whose kernel with all others is not at hand."""
+    raise ValueError(
+        "kernel='precomputed' needs the kernel of all pairs of rows, which partial_fit can't know. "
+        "Call fit, or pass the kernel as a function."
+    )
+
+
+def _variance(rows: Any) -> float:
+    """Of all entries, zeros included, as scikit-learn's SVC has it."""
+    n = (len(rows.indptr) - 1) * rows.n_features
+    mean = float(np.sum(rows.data, dtype=np.float64)) / n
+    rest = rows.data - np.float64(mean)
+    return float(np.dot(rest, rest) + (n - len(rest)) * mean * mean) / n

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
-from sparsemargin.models._kernels import KernelLearner
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models._rows import Rows
-from sparsemargin.models.parameters import NONE, declared, integer, one_of, parameter
+from sparsemargin.models.base import Learner
+from sparsemargin.models.parameters import NONE, Hypothesis, declared, integer, one_of, parameter
+from sparsemargin.models.rows import Rows
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
@@ -25,7 +26,7 @@ PRIMAL_MEMORY = 1 << 26
 _SMALLEST_STEP, _LARGEST_STEP = 1e-150, 1e150
 
 
-def check_steps(task: Task) -> None:
+def _check_steps(task: Task) -> None:
     """Refuse weights that lead to steps too large or too small to be added up."""
     shares = task.class_weight[task.class_weight > 0]
     weights = np.ones(1) if task.weights is None else task.weights
@@ -43,7 +44,7 @@ def check_steps(task: Task) -> None:
 
 
 @declared
-class MatrixLearner(KernelLearner):
+class MatrixLearner(Learner):
     """Base of the learners that keep a matrix of their mistakes; not for use by itself."""
 
     spaces = (LabelSpaces, DualSpaces)
@@ -133,7 +134,8 @@ class MatrixLearner(KernelLearner):
         }
         if self._is_dual:
             kernel = self._make_kernel(rows)
-            return DualSpaces(kernel, n_features, lambda: self._make_dual(**settings), n_labels)
+            spaces = [self._make_dual(**settings) for _ in range(n_labels)]
+            return DualSpaces(kernel, n_features, spaces)
         primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_labels
         if self.solver == "primal" and primal > MATRIX_MEMORY:
             raise ValueError(
@@ -149,13 +151,16 @@ class MatrixLearner(KernelLearner):
             # Of features yet to come none are counted.
             "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
         }
-        return LabelSpaces(lambda: self._make_space(**settings), n_labels)
+        return LabelSpaces([self._make_space(**settings) for _ in range(n_labels)])
 
-    def _bytes_per_feature(self, dtype: np.dtype, n_labels: int, n_features: int) -> int:
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         return 4 * n_labels
 
+    def _loop(self, task: Task) -> AbstractContextManager:
+        _check_steps(task)
+        return self._space.loop(task)  # type: ignore[no-any-return]
+
     def _begin(self, task: Task) -> StoppingRule:
-        check_steps(task)
         self._recall_rows(task)
         return StoppingRule(self.max_iter)
 
@@ -176,10 +181,6 @@ class MatrixLearner(KernelLearner):
             f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
             "stop it sooner, which is faster too."
         )
-
-    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        check_steps(task)
-        return super()._learn_stream(task, order)
 
     # ------------------------------------------------------------------------ fitted attributes
 
