@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import jinja2
 from rich import box
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Columns
 
 from papers.recipe import (
@@ -196,14 +197,14 @@ def text_report(outcome: Outcome, width: int) -> str:
             known = f" (known beforehand: {claim.why_not})" if claim.why_not else ""
             out.print(f"{verdict.mark} {claim.text}{': ' if detail else ''}{detail}{known}")
     out.print()
-    for name, counts in (("printed figures", outcome.figures()), ("statements", outcome.claims())):
+    for name, counts in (("Printed figures", outcome.figures()), ("Statements", outcome.claims())):
         if counts:
-            out.print(f"{counts.total()} {name}: {count_words(counts)}")
+            out.print(f"{name}: {count_words(counts)}")
     return out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def _columns(names: Sequence[str], part: PartOutcome) -> Columns:
-    table = Columns("", *names, box=box.SIMPLE_HEAD)
+    table = Columns(Column(no_wrap=True), *names, box=box.SIMPLE_HEAD, pad_edge=False)
     for name, cells in part.lines:
         table.add_row(name, *map(_cell, cells))
     return table

@@ -64,6 +64,8 @@ class Records:
     def do(self, pieces: Iterable[tuple[Work, int]], n_jobs: int) -> None:
         """Do the work, each with its repeat, that there is no record of, in so many processes."""
         missing = [piece for piece in dict.fromkeys(pieces) if not self._has(*piece)]
+        if not missing:
+            return
         run = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")
         done = run(delayed(self._do)(*piece) for piece in missing)
         for _ in track(done, "Measured", len(missing), console=Console(stderr=True)):

@@ -290,7 +290,7 @@ def _learn_here(files: tuple[str, ...], settings: dict[str, Any]) -> _Learn:
 
 def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
     """By the workers of a cluster."""
-    from sparsemargin.distributed._learn import learn_distributed
+    from sparsemargin.distributed._fit import learn_distributed
 
     settings["cache_dir"] = settings.pop("cache")
     del settings["n_jobs"]

@@ -26,16 +26,8 @@ from sparsemargin.io.reading import (
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import PathLike, Source, open_sources
-from sparsemargin.models import (
-    DEFAULT_ALGORITHM,
-    LEARNERS,
-    ROWS_MEASURED,
-    Algorithm,
-    Learner,
-    find_algorithm,
-)
-from sparsemargin.models._learner import LARGEST_SEED, count_labels
-from sparsemargin.models._rows import refusing
+from sparsemargin.models import DEFAULT_ALGORITHM, LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -44,6 +36,7 @@ from sparsemargin.models.labels import (
     first_labels,
     told_encoder,
 )
+from sparsemargin.models.rows import refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30

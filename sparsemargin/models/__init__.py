@@ -6,12 +6,13 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models._learner import ROWS_MEASURED, Learner, intercept_scale
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import Learner
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.parameters import declarations
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
@@ -20,11 +21,9 @@ __all__ = [
     "ALGORITHMS",
     "DEFAULT_ALGORITHM",
     "LEARNERS",
-    "ROWS_MEASURED",
     "Algorithm",
     "Learner",
     "find_algorithm",
-    "intercept_scale",
 ]
 
 Algorithm = Literal[
@@ -68,7 +67,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
             f"Known are: {', '.join(map(repr, ALGORITHMS))}."
         )
     learner, fixed = ALGORITHMS[name]
-    known = [param for param in learner.parameter_names() if param not in fixed]
+    known = [param for param in sorted(declarations(learner)) if param not in fixed]
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
@@ -93,7 +92,7 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
     owners = [
         algo for algo, (learner, fixed) in ALGORITHMS.items()
-        if name in learner.parameter_names() and name not in fixed
+        if name in declarations(learner) and name not in fixed
     ]  # fmt: skip
     if owners:
         return f" It is a parameter of {', '.join(map(repr, owners))}."
