@@ -106,13 +106,8 @@ class LabelTable:
 
     @classmethod
     def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """The classes, each one's id being its place; True and False are 1 and 0 as well.
-
-        Raises
-        ------
-        ValueError
-            If files can't tell two of them apart.
-        """
+        """The classes, each one's id being its place; True and False are 1 and 0 as well. A
+        ValueError where files can't tell two of them apart."""
         labels, table = classes.tolist(), cls()
         texts = [label_text(label) for label in labels]
         ids = table.take(texts, map(number_of, labels))
@@ -196,13 +191,7 @@ class LabelEncoder:
 
     @classmethod
     def of_text(cls, classes: np.ndarray) -> Self:
-        """One for labels of text.
-
-        Raises
-        ------
-        ValueError
-            If files can't tell two of the classes apart.
-        """
+        """One for labels of text; a ValueError where files can't tell two of the classes apart."""
         encoder = cls(classes)
         encoder._codes = LabelTable.of_classes(classes)._ids
         return encoder
@@ -228,13 +217,8 @@ class LabelEncoder:
         return codes.astype(np.int64, copy=False)
 
     def transform(self, y: Any) -> Any:
-        """The place of each row's class, int64.
-
-        Raises
-        ------
-        ValueError
-            Names the first label that is none of the classes, and its row.
-        """
+        """The place of each row's class, int64; a ValueError names the first label that is none of
+        the classes, and its row."""
         places = np.searchsorted(self.classes, y)
         places[places == len(self.classes)] = 0
         unknown = self.classes[places] != y
@@ -328,26 +312,15 @@ class MultilabelEncoder(LabelEncoder):
         self.form = form
 
     def fit_transform(self, y: MultilabelTargets) -> Positives:
-        """Find all labels there are, sorted, and the places of each row's among them.
-
-        Raises
-        ------
-        ValueError
-            If lists have no label, or labels of several types.
-        """
+        """Find all labels there are, sorted, and the places of each row's among them; a ValueError
+        where lists have no label, or labels of several types."""
         self.form = y.form
         self.classes = _sorted_labels(y.given) if y.columns is None else y.columns
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
-        """The places of each row's labels.
-
-        Raises
-        ------
-        ValueError
-            Names the first label that is none of the classes, and its row; or if an indicator has
-            another number of labels.
-        """
+        """The places of each row's labels; a ValueError names the first label that is none of the
+        classes, and its row, or the number of labels of an indicator that has another."""
         places = self._places(y)
         if y.form == "lists" and -1 in places.labels:
             row = int(np.searchsorted(places.starts, places.labels.argmin(), side="right")) - 1
@@ -488,14 +461,12 @@ def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
         for at in np.flatnonzero(Y.data != 1)[:1]:
             row = int(np.searchsorted(Y.indptr, at, side="right")) - 1
             _refuse_entry(row, int(Y.indices[at]), Y.data[at])
-        starts, labels = Y.indptr, Y.indices
+        places = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
     else:
         is_bit = (Y == 0) | (Y == 1) if Y.dtype.kind in "biufc" else np.vectorize(_is_bit)(Y)
         for row, label in np.argwhere(~is_bit)[:1].tolist():
             _refuse_entry(row, label, Y[row, label])
-        rows, labels = np.nonzero(Y)
-        starts = np.searchsorted(rows, np.arange(len(Y) + 1))
-    places = Positives(starts.astype(np.int64), np.ascontiguousarray(labels, dtype=np.int64))
+        places = positives_of(Y == 1)
     return MultilabelTargets(form, Y.shape, places)
 
 
@@ -534,13 +505,7 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
 
 
 def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
-    """The encoder for what the caller has said of the classes; None: nothing.
-
-    Raises
-    ------
-    ValueError
-        As `encoder_of`, or if `positive` is no label.
-    """
+    """The encoder for what the caller has said of the classes; None: nothing."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
@@ -554,21 +519,8 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
 
 
 def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
-    """The encoder for those classes that are among the labels.
-
-    Parameters
-    ----------
-    labels : ndarray
-    names : str
-        Where they come from.
-    many : bool
-        Whether rows have any number of them.
-
-    Raises
-    ------
-    ValueError
-        If there is but one, of which each row has one, or they are no classes but measurements.
-    """
+    """The encoder for the classes among the labels, of which rows have one or `many`; a ValueError,
+    which names where they come from, if there are too few or they are measurements."""
     if labels.dtype.kind == "f" and (labels % 1).any():
         odd = labels[labels % 1 != 0][0]
         raise ValueError(
