@@ -6,11 +6,10 @@ import os
 import sys
 from typing import Any
 
-# Reading a frame or an attribute runs nothing; neither does numpy's asking for a type, nor its
-# parsing of an array's header: what is compiled would run by another event, "exec".
+# Reading a frame or an attribute runs nothing; neither does numpy's asking for a type, nor mapping
+# what was opened.
 _HARMLESS = {
-    "object.__getattr__", "sys._getframe", "sys._getframemodulename", "builtins.id", "compile",
-    "mmap.__new__",
+    "object.__getattr__", "sys._getframe", "sys._getframemodulename", "builtins.id", "mmap.__new__"
 }  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 

@@ -42,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     outcomes = run.run(chosen, quick=options.quick, n_jobs=options.jobs, folder=options.out)
-    for outcome in outcomes:
-        print(text_report(outcome, get_terminal_size((120, 0)).columns))
     figures = {"quick": options.quick, "recipes": list(map(as_json, outcomes))}
     (options.out / "report.json").write_text(json.dumps(figures))
     page = options.out / "report.html"
     page.write_text(html_report(outcomes, quick=options.quick))
+    for outcome in outcomes:
+        print(text_report(outcome, get_terminal_size((120, 0)).columns))
     print(f"written: {page}", file=sys.stderr)
     return 0 if all(outcome.is_as_allowed for outcome in outcomes) else 1
 

@@ -199,17 +199,25 @@ def _fall(measured: Measured, sigma: float, *run: Any) -> float:
     )
 
 
-def _draw_margins(measured: Measured, sigma: float) -> Figure:
+def draw_margins(thresholds: np.ndarray, shares: dict[str, dict[str, np.ndarray]]) -> Figure:
+    """Draw four panels, by title, with a distribution for each name."""
     figure, axes = panels(2, 2)
-    for ax, run in zip(axes, product(EPOCHS, HYPOTHESES), strict=True):
+    for ax, (title, of_panel) in zip(axes, shares.items(), strict=True):
         distributions = {
-            name: MarginDistribution(THRESHOLDS, _shares(measured, sigma, name, *run))
-            for name in ALGORITHMS
+            name: MarginDistribution(thresholds, own) for name, own in of_panel.items()
         }
         MarginDistributionDisplay(distributions).plot(ax=ax)
-        epochs, hypothesis = run
-        ax.set_title(f"{hypothesis}, {epochs} epoch{'s' if epochs > 1 else ''}")
+        ax.set_title(title)
     return figure
+
+
+def _draw(measured: Measured, sigma: float) -> Figure:
+    return draw_margins(THRESHOLDS, {
+        f"{hypothesis}, {epochs} epoch{'s' if epochs > 1 else ''}": {
+            name: _shares(measured, sigma, name, epochs, hypothesis) for name in ALGORITHMS
+        }
+        for epochs, hypothesis in product(EPOCHS, HYPOTHESES)
+    })  # fmt: skip
 
 
 def _more_positive(measured: Measured, sigma: float) -> Finding:
@@ -265,7 +273,7 @@ def figure_3(quick: bool) -> tuple[Picture, ...]:
     return tuple(
         Picture(
             f"Margins of the training rows, σ = {sigma:g}", works(sigma),
-            partial(_draw_margins, sigma=sigma),
+            partial(_draw, sigma=sigma),
             tuple(
                 Claim(text, works(sigma), partial(examine, sigma=sigma), why_not)
                 for text, examine, why_not in _STATEMENTS

@@ -25,8 +25,8 @@ from papers.kernels import (
     Run,
     alike,
     allowed,
-    compared,
     figures_of,
+    means,
     smaller,
     table,
 )
@@ -41,6 +41,7 @@ from papers.recipe import (
     Recipe,
     Repeats,
     Table,
+    compared,
     incomparable,
 )
 
@@ -350,11 +351,11 @@ def _once_each(lines: Sequence[PrintedLine], quick: bool) -> Claim:
         if (each.quantity, each.epochs) == (CORRECTIONS, 1)
     ]  # fmt: skip
 
-    def examine(means: list[tuple[float, float]]) -> Finding:
-        same = [corrections == support for corrections, support in means]
+    def examine(found: list[tuple[float, float]]) -> Finding:
+        same = [corrections == support for corrections, support in found]
         return Finding(all(same), f"in {sum(same)} of {len(same)} cells")
 
-    return compared('For one epoch "clearly" Corr = SV', pairs, quick, examine)
+    return compared('For one epoch "clearly" Corr = SV', means(pairs, quick), examine)
 
 
 # -- Which width gives the counts of USPS ---------------------------------------------------------
@@ -409,13 +410,13 @@ def _widths(quick: bool) -> tuple[Table, ...]:
     works = tuple(each.run.work(quick) for each in of_alma)
 
     def six_times(measured: Measured) -> Finding:
-        times = of_alma[0].mean(measured, quick) / of_alma[0].number
+        times = of_alma[0].mean(quick).of(measured) / of_alma[0].number
         return Finding(times > 5, f"{times:.1f} times the printed count")
 
     def falling(measured: Measured) -> Finding:
-        means = [each.mean(measured, quick) for each in of_alma]
-        holds = means[0] > means[-1] and min(means) < of_alma[0].number < max(means)
-        return Finding(holds, ", ".join(f"{mean:,.0f}" for mean in means))
+        counts = [each.mean(quick).of(measured) for each in of_alma]
+        holds = counts[0] > counts[-1] and min(counts) < of_alma[0].number < max(counts)
+        return Finding(holds, ", ".join(f"{count:,.0f}" for count in counts))
 
     claims = (
         Claim(

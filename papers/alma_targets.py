@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.figure import Figure
 
+from papers.alma_figures import draw_margins
 from papers.recipe import (
     ALMA,
     Allowed,
@@ -17,6 +18,7 @@ from papers.recipe import (
     Claim,
     Finding,
     Line,
+    Mean,
     Measured,
     Picture,
     Recipe,
@@ -24,13 +26,12 @@ from papers.recipe import (
     Repeats,
     Table,
     entry,
-    panels,
+    smaller,
     work,
 )
 from sparsemargin import ALMAClassifier
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import MarginDistribution, margin_distribution, margins
-from sparsemargin.plotting import MarginDistributionDisplay
+from sparsemargin.evaluation import margin_distribution, margins
 
 # (noise, number of nonzero target components), the columns of Table 6.
 DATASETS = ((0.0, 3), (0.0, 300), (0.1, 3), (0.1, 300), (0.15, 3), (0.15, 300))
@@ -149,25 +150,13 @@ def _correction_lines() -> Iterator[Line]:
         yield Line(f"{_algorithm(p, alpha)}, {_dataset(*dataset)}", (cell,))
 
 
-#: A dataset, and two algorithms with their hypotheses of which the first errs less on it.
-_Pair = tuple[tuple[float, int], str, str]
+#: Of two algorithms with their hypotheses on a dataset the test errors, the first the smaller one.
+_Pair = tuple[Mean, Mean]
 
 
-def _order(text: str, pairs: list[_Pair], least_share: float = 1.0) -> Claim:
-    """The claim that in enough pairs the first algorithm errs less than the second."""
-
-    def error(measured: Measured, dataset: tuple[float, int], algorithm: str) -> float:
-        return float(np.mean(entry(algorithm, 0)(measured[_WORKS[dataset]])))
-
-    def examine(measured: Measured) -> Finding:
-        held = [
-            error(measured, dataset, lower) < error(measured, dataset, upper)
-            for dataset, lower, upper in pairs
-        ]
-        detail = f"in {sum(held)} of {len(held)} comparisons"
-        return Finding(bool(np.mean(held) >= least_share), detail)
-
-    return Claim(text, tuple(_WORKS.values()), examine)
+def _pair(dataset: tuple[float, int], lower: str, upper: str) -> _Pair:
+    piece = _WORKS[dataset]
+    return Mean(piece, entry(lower, 0)), Mean(piece, entry(upper, 0))
 
 
 def _claims() -> tuple[Claim, ...]:
@@ -175,28 +164,28 @@ def _claims() -> tuple[Claim, ...]:
 
     def of_norms(datasets: Sequence, lower: tuple[int, ...], upper: tuple[int, ...]) -> list[_Pair]:
         return [
-            (dataset, *(f"{_algorithm(each, alpha)} {hypothesis}" for each in (p, r)))
+            _pair(dataset, *(f"{_algorithm(each, alpha)} {hypothesis}" for each in (p, r)))
             for dataset, p, r, hypothesis in product(datasets, lower, upper, HYPOTHESES)
             for alpha in (0.8, 0.5)
         ]
 
     smaller_alpha = [
-        (dataset, f"{_algorithm(p, b)} {hypothesis}", f"{_algorithm(p, a)} {hypothesis}")
+        _pair(dataset, f"{_algorithm(p, b)} {hypothesis}", f"{_algorithm(p, a)} {hypothesis}")
         for dataset, p, hypothesis in product(sparse, (2, 6, 10), HYPOTHESES)
         for a, b in ((1.0, 0.8), (0.8, 0.5))
     ]
     average = [
-        (dataset, f"{_algorithm(*algorithm)} avg", f"{_algorithm(*algorithm)} last")
+        _pair(dataset, f"{_algorithm(*algorithm)} avg", f"{_algorithm(*algorithm)} last")
         for dataset, algorithm in product(DATASETS, ERRORS)
     ]
     return (
-        _order(
+        smaller(
             "On sparse targets (s = 3) p = 6 and 10 err less than p = 2, for α = 0.8 and 0.5",
             of_norms(sparse, (6, 10), (2,)),
         ),
-        _order("On sparse targets all errors fall as α falls", smaller_alpha, least_share=0.95),
-        _order("On dense targets (s = 300) p = 2 is best", of_norms(dense, (2,), (6, 10))),
-        _order(
+        smaller("On sparse targets all errors fall as α falls", smaller_alpha, least_share=0.95),
+        smaller("On dense targets (s = 300) p = 2 is best", of_norms(dense, (2,), (6, 10))),
+        smaller(
             'The average errs less than the last vector ("in all our experiments", though not '
             "in all cells printed: 53 of 54)",
             average, least_share=53 / 54,
@@ -240,15 +229,10 @@ def _shares(measured: Measured, dataset: tuple[float, int], algorithm: str) -> n
 
 
 def _draw_margins(measured: Measured, algorithms: Sequence[str]) -> Figure:
-    figure, axes = panels(2, 2)
-    for ax, dataset in zip(axes, FIGURE_DATASETS, strict=True):
-        distributions = {
-            algorithm: MarginDistribution(THRESHOLDS, _shares(measured, dataset, algorithm))
-            for algorithm in algorithms
-        }
-        MarginDistributionDisplay(distributions).plot(ax=ax)
-        ax.set_title(_dataset(*dataset))
-    return figure
+    return draw_margins(THRESHOLDS, {
+        _dataset(*dataset): {each: _shares(measured, dataset, each) for each in algorithms}
+        for dataset in FIGURE_DATASETS
+    })  # fmt: skip
 
 
 def _distance(measured: Measured, dataset: tuple[float, int], one: str, other: str) -> float:

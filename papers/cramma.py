@@ -89,41 +89,19 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Printed:
-    """One table.
-
-    Attributes
-    ----------
-    number : int
-    data : str
-        As `sparsemargin.datasets` names them.
-    load : callable
-        Returns X and y.
-    rho : float
-        Value of the augmenting coordinate.
-    soft_margin : float
-        Delta of the extended space; 0: there is none.
-    largest_margin : str
-        As the text states it.
-    cramma : dict
-        Parameters of CRAMMA apart from beta.
-    figures : tuple of Figure
-    lines : str
-        As they are printed: of each algorithm the parameter, the figures and the updates.
-    algorithms : tuple of str
-    start_not_counted : frozenset of str
-        Algorithms whose counts of updates leave out the starting vector.
-    """
+    """One table."""
 
     number: int
-    data: str
+    data: str  # as the registry names them
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
-    rho: float
-    largest_margin: str
-    cramma: dict[str, Any]
+    rho: float  # value of the augmenting coordinate
+    largest_margin: str  # as the text states it
+    cramma: dict[str, Any]  # parameters of CRAMMA apart from beta
     figures: tuple[Figure, ...]
-    lines: str = field(repr=False)
+    lines: str = field(repr=False)  # of each algorithm the parameter, the figures and the updates
     algorithms: tuple[str, ...] = (PERCEPTRON, ALMA, CRAMMA)
-    soft_margin: float = 0.0
+    soft_margin: float = 0.0  # Delta of the extended space; 0: there is none
+    # Algorithms whose counts of updates leave out the starting vector.
     start_not_counted: frozenset[str] = frozenset()
 
     def runs(self, algorithm: str | None = None) -> Iterator[Run]:

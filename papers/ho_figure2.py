@@ -7,7 +7,7 @@ slightly better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -112,44 +112,6 @@ def _draw(measured: Measured, noise: float) -> Figure:
 # -- What it shows -------------------------------------------------------------------------------
 
 
-def _lower(measured: Measured, noise: float, pair: tuple[str, str], figure: str) -> Finding:
-    """Whether the mean of the first curve lies below the second's after every epoch shown."""
-    first, second = (_runs(measured, noise, name, figure) for name in pair)
-    differences = (first - second).mean(axis=0)
-    last = wilcoxon_signed_rank(first[:, -1], second[:, -1])
-    return Finding(
-        bool((differences < 0).all()),
-        f"after {(differences < 0).sum()} of {len(differences)} numbers of epochs; after "
-        f"{FIGURE_2_EPOCHS[-1]}: {last.mean_difference:+.2f} (p-value {last.p_value:.1g})",
-    )
-
-
-def _below_the_end(
-    measured: Measured, noise: float, names: Sequence[str], figure: str, end: float
-) -> Finding:
-    """Whether no curve ends above the axis by more than the standard deviation of a draw."""
-    last = {name: _runs(measured, noise, name, figure)[:, -1] for name in names}
-    spread = {name: values.std(ddof=1) if len(values) > 1 else 0.0 for name, values in last.items()}
-    detail = ", ".join(
-        f"{name} {values.mean():,.4g} (a draw ±{spread[name]:,.3g})"
-        for name, values in last.items()
-    )
-    holds = all(values.mean() - spread[name] <= end for name, values in last.items())
-    return Finding(holds, f"{detail}; the axis ends at {end:,.4g}")
-
-
-def _hard_to_tell(measured: Measured, noise: float, axes: Panels) -> Finding:
-    """Whether the pairs differ by less than a tenth of the axis after every epoch shown."""
-    shares = [
-        np.abs(np.subtract(*(_runs(measured, noise, name, figure).mean(axis=0) for name in pair)))
-        / (axis[1] - axis[0])
-        for pair in FIGURE_2_ORDER
-        for figure, axis in zip(FIGURES, axes, strict=True)
-    ]
-    largest = float(np.max(shares))
-    return Finding(largest < 0.1, f"apart by at most {largest:.1%} of the axis")
-
-
 _NEITHER_BELOW = (
     "the caption calls the curves hard to tell apart, and here the mean difference over the draws "
     "is of either sign"
@@ -162,45 +124,72 @@ _SMALL_P = ("FO", "SO(0.2)", "HO_2(0.4)")
 _LARGE_P = ("HO_4(0.4)", "HO_7(0)", "HO_7(0.4)")
 
 
-def _claims(noise: float) -> tuple[Claim, ...]:
+def _claims(noise: float) -> Iterator[Claim]:
     axes, works = FIGURE_2_AXES[noise], (_work(noise),)
+
+    def end_within(names: Sequence[str], figure: str, end: float, why_not: str = "") -> Claim:
+        """No curve ends above the axis by more than the standard deviation of a draw."""
+
+        def examine(measured: Measured) -> Finding:
+            last = {name: _runs(measured, noise, name, figure)[:, -1] for name in names}
+            means = {name: float(values.mean()) for name, values in last.items()}
+            spread = {
+                name: float(values.std(ddof=1)) if len(values) > 1 else 0.0
+                for name, values in last.items()
+            }
+            detail = ", ".join(
+                f"{name} {means[name]:,.4g} (a draw ±{spread[name]:,.3g})" for name in names
+            )
+            holds = all(means[name] - spread[name] <= end for name in names)
+            return Finding(holds, f"{detail}; the axis ends at {end:,.4g}")
+
+        text = f"{_WORDS[figure]} of {', '.join(names)} end within the paper's axis"
+        return Claim(text, works, examine, why_not)
+
+    def hard_to_tell(measured: Measured) -> Finding:
+        """The pairs differ by less than a tenth of the axis after every epoch shown."""
+        shares = [
+            np.abs(np.subtract(*(_runs(measured, noise, name, of).mean(axis=0) for name in pair)))
+            / (axis[1] - axis[0])
+            for pair in FIGURE_2_ORDER
+            for of, axis in zip(FIGURES, axes, strict=True)
+        ]
+        largest = float(np.max(shares))
+        return Finding(largest < 0.1, f"apart by at most {largest:.1%} of the axis")
+
+    def below(pair: tuple[str, str], figure: str) -> Claim:
+        """The mean of the first curve lies below the second's after every epoch shown."""
+
+        def examine(measured: Measured) -> Finding:
+            first, second = (_runs(measured, noise, name, figure) for name in pair)
+            lower = (first - second).mean(axis=0) < 0
+            last = wilcoxon_signed_rank(first[:, -1], second[:, -1])
+            return Finding(
+                bool(lower.all()),
+                f"after {lower.sum()} of {len(lower)} numbers of epochs; after "
+                f"{FIGURE_2_EPOCHS[-1]}: {last.mean_difference:+.2f} (p-value {last.p_value:.1g})",
+            )
+
+        text = "{} of {} lie below those of {}".format(_WORDS[figure], *pair)
+        return Claim(text, works, examine, _NEITHER_BELOW)
+
+    yield end_within(_SMALL_P, "updates", axes.updates[1])
+    yield end_within(_LARGE_P, "updates", axes.updates[1], _LARGER_P)
     # The lower axis of the noisy set is printed without the share of wrong test labels.
-    ends = {"updates": axes.updates[1], "errors": axes.error[1] + 100 * noise}
-    within = [
-        Claim(
-            f"{_WORDS[figure]} of {', '.join(names)} end within the paper's axis",
-            works,
-            partial(_below_the_end, noise=noise, names=names, figure=figure, end=ends[figure]),
-            why_not,
-        )
-        for names, figure, why_not in (
-            (_SMALL_P, "updates", ""),
-            (_LARGE_P, "updates", _LARGER_P),
-            (tuple(CURVES), "errors", ""),
-        )
-    ]
-    order = [
-        Claim(
-            f"{words} of {lower} lie below those of {upper}",
-            works,
-            partial(_lower, noise=noise, pair=(lower, upper), figure=figure),
-            _NEITHER_BELOW,
-        )
-        for lower, upper in FIGURE_2_ORDER
-        for figure, words in _WORDS.items()
-    ]
-    hard = Claim(
-        "The curves of HO_p(0) and HO_p(0.4) are hard to tell apart",
-        works,
-        partial(_hard_to_tell, noise=noise, axes=axes),
-    )
-    return (*within, hard, *order)
+    yield end_within(tuple(CURVES), "errors", axes.error[1] + 100 * noise)
+    yield Claim("The curves of HO_p(0) and HO_p(0.4) are hard to tell apart", works, hard_to_tell)
+    yield from (below(pair, figure) for pair in FIGURE_2_ORDER for figure in FIGURES)
 
 
 def figure_2(quick: bool) -> Sequence[Picture]:
     """Return the two halves of the figure."""
     return tuple(
-        Picture(f"Artificial {noise}", (_work(noise),), partial(_draw, noise=noise), _claims(noise))
+        Picture(
+            f"Artificial {noise}",
+            (_work(noise),),
+            partial(_draw, noise=noise),
+            tuple(_claims(noise)),
+        )
         for noise in FIGURE_2_AXES
     )
 

@@ -21,14 +21,16 @@ from papers.recipe import (
     Claim,
     Finding,
     Line,
-    Measured,
+    Mean,
     Recipe,
     Record,
     Repeats,
     Table,
     Work,
+    compared,
     entry,
     incomparable,
+    smaller,
     work,
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
@@ -225,7 +227,7 @@ def table_3(quick: bool) -> tuple[Table, ...]:
         Table(
             f"{kind[0].upper()}, {_KERNELS[kind[1]]}", _COLUMNS,
             tuple(_line(kind, algorithm, quick) for algorithm in printed),
-            _claims(kind) if _is_run(kind, quick) else (),
+            tuple(_claims(kind)) if _is_run(kind, quick) else (),
         )
         for kind, printed in TABLE_3.items()
     )  # fmt: skip
@@ -236,38 +238,28 @@ _KERNELS = {"gauss": "Gaussian kernel", "poly": "polynomial kernel"}
 # -- What it shows -------------------------------------------------------------------------------
 
 
-def _mean(measured: Measured, kind: tuple[str, str], algorithm: str, figure: str) -> float:
-    return float(np.mean(entry("best", figure)(measured[_work(kind, algorithm)])))
-
-
-def _less(measured: Measured, kind: tuple[str, str], pair: tuple[str, str], figure: str) -> Finding:
-    lower, upper = (_mean(measured, kind, algorithm, figure) for algorithm in pair)
-    return Finding(lower < upper, f"{lower:.2f} and {upper:.2f}")
-
-
-def _sparse(measured: Measured, kind: tuple[str, str]) -> Finding:
+def _claims(kind: tuple[str, str]) -> Iterator[Claim]:
+    for lower in ("HO_2", "SO"):
+        for figure, words in (("updates", "makes fewer updates"), ("error", "errs less")):
+            pair = _best(kind, lower, figure), _best(kind, "FO", figure)
+            why_not = _WHY_NOT.get((*kind, lower, figure), "")
+            yield smaller(f"{lower} {words} than FO", [pair], why_not=why_not)
     updates, matrix = (
-        _mean(measured, kind, "sparse HO_2", figure) for figure in ("updates", "matrix_updates")
+        _best(kind, "sparse HO_2", figure) for figure in ("updates", "matrix_updates")
     )
-    return Finding(matrix < 0.6 * updates, f"{matrix:,.0f} of {updates:,.0f}")
-
-
-def _claims(kind: tuple[str, str]) -> tuple[Claim, ...]:
-    return (
-        *(
-            Claim(
-                f"{lower} {words} than FO", (_work(kind, lower), _work(kind, "FO")),
-                partial(_less, kind=kind, pair=(lower, "FO"), figure=figure),
-                _WHY_NOT.get((*kind, lower, figure), ""),
-            )
-            for lower in ("HO_2", "SO")
-            for figure, words in (("updates", "makes fewer updates"), ("error", "errs less"))
-        ),
-        Claim(
-            "The sparse version changes its matrix at about half of its updates, or fewer",
-            (_work(kind, "sparse HO_2"),), partial(_sparse, kind=kind),
-        ),
+    yield compared(
+        "The sparse version changes its matrix at about half of its updates, or fewer",
+        [(matrix, updates)], _half,
     )  # fmt: skip
+
+
+def _best(kind: tuple[str, str], algorithm: str, figure: str) -> Mean:
+    return Mean(_work(kind, algorithm), entry("best", figure))
+
+
+def _half(means: list[tuple[float, float]]) -> Finding:
+    ((matrix, updates),) = means
+    return Finding(matrix < 0.6 * updates, f"{matrix:,.0f} of {updates:,.0f}")
 
 
 _WHY_NOT = {

@@ -31,6 +31,7 @@ from papers.recipe import (
     Claim,
     Finding,
     Line,
+    Mean,
     Measured,
     Recipe,
     Record,
@@ -38,6 +39,7 @@ from papers.recipe import (
     Table,
     Work,
     incomparable,
+    smaller,
     work,
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
@@ -333,13 +335,6 @@ def _tables(
 # -- What the tables show ------------------------------------------------------------------------
 
 
-def _less(measured: Measured, problem: str, pair: tuple[str, str], figure: str) -> Finding:
-    lower, upper = (
-        float(np.mean(at_best(measured[_work(problem, algorithm)], figure))) for algorithm in pair
-    )
-    return Finding(lower < upper, f"{lower:.2f} and {upper:.2f}")
-
-
 def _least(measured: Measured, problem: str, algorithm: str) -> Finding:
     """Whether an algorithm errs least, or so little more that the splits don't tell them apart."""
     errors = {
@@ -359,12 +354,9 @@ _WORDS = {"errors": "errs less", "updates": "makes fewer updates"}
 
 
 def _pair(problem: str, lower: str, upper: str, figure: str, why_not: str = "") -> Claim:
-    return Claim(
-        f"{lower} {_WORDS[figure]} than {upper}",
-        (_work(problem, lower), _work(problem, upper)),
-        partial(_less, problem=problem, pair=(lower, upper), figure=figure),
-        why_not,
-    )
+    values = partial(at_best, figure=figure)
+    pair = Mean(_work(problem, lower), values), Mean(_work(problem, upper), values)
+    return smaller(f"{lower} {_WORDS[figure]} than {upper}", [pair], why_not=why_not)
 
 
 def _best(problem: str, algorithm: str, why_not: str = "") -> Claim:

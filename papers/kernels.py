@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from papers import recipe
 from papers.data import load_letter, load_mnist, load_usps
 from papers.recipe import (
     Allowed,
@@ -19,11 +20,11 @@ from papers.recipe import (
     Claim,
     Finding,
     Line,
-    Measured,
+    Mean,
     Record,
     Table,
     Work,
-    each_once,
+    compared,
     entry,
     incomparable,
     work,
@@ -95,30 +96,18 @@ def moments(epochs: int) -> np.ndarray:
 class Run:
     """An algorithm with a kernel on a data set, for so many epochs.
 
-    Attributes
-    ----------
-    data : str
-        A name that `load` knows.
-    algorithm : str
-    kernel : {"poly", "rbf", "polyrbf"}
-        ``(1 + x.z / scale) ** degree``, ``G = exp(-|x - z|^2 / (2 sigma^2))``,
-        ``(1 + G) ** degree``.
-    epochs : int
-        A quick run makes one.
-    degree : int
-    scale, sigma : float
-    alpha : float
-        Of ALMA; this and the kernel's numbers are 0 where there is none.
+    Kernels are ``(1 + x.z / scale) ** degree``, ``G = exp(-|x - z|^2 / (2 sigma^2))`` and
+    ``(1 + G) ** degree``.
     """
 
-    data: str
+    data: str  # a name that `load` knows
     algorithm: str
-    kernel: str
-    epochs: int
+    kernel: Literal["poly", "rbf", "polyrbf"]
+    epochs: int  # a quick run makes one
     degree: int = 0
     scale: float = 0.0
     sigma: float = 0.0
-    alpha: float = 0.0
+    alpha: float = 0.0  # of ALMA
 
     def work(self, quick: bool) -> Work:
         """Return the work of running it, for one epoch if quick."""
@@ -192,26 +181,13 @@ def _support_by_class(model: Any, ends: list[int]) -> list[list[int]]:
 
 
 class Printed(NamedTuple):
-    """A figure of a paper.
-
-    Attributes
-    ----------
-    run : Run
-    quantity : str
-        `CORRECTIONS`, `SUPPORT`, or a hypothesis: its test error in percent.
-    epochs : float
-        When in the run.
-    text : str
-        In the paper's digits.
-    label : int or None
-        The class whose corrections or support vectors these are; None: those of all.
-    """
+    """A figure of a paper."""
 
     run: Run
-    quantity: str
-    epochs: float
-    text: str
-    label: int | None = None
+    quantity: str  # CORRECTIONS, SUPPORT, or a hypothesis: its test error in percent
+    epochs: float  # when in the run
+    text: str  # in the paper's digits
+    label: int | None = None  # the class whose counts these are; None: those of all
 
     @property
     def number(self) -> float:
@@ -242,9 +218,9 @@ class Printed(NamedTuple):
         """What measures it; None where a quick run does not come so far."""
         return None if quick and self.epochs > 1 else self.run.work(quick)
 
-    def mean(self, measured: Measured, quick: bool) -> float:
+    def mean(self, quick: bool) -> Mean:
         """The measured one, over the permutations."""
-        return float(np.mean(self.values(measured[self.run.work(quick)])))
+        return Mean(self.run.work(quick), self.values)
 
 
 #: A line of a table: its name, and for each column a figure or None.
@@ -314,45 +290,24 @@ def table(
 Pair = tuple[Printed, Printed]
 
 
-def compared(
-    text: str,
-    pairs: Sequence[Pair],
-    quick: bool,
-    examine: Callable[[list[tuple[float, float]]], Finding],
-    why_not: str = "",
-) -> Claim:
-    """Return a claim on the means of pairs of figures; those beyond the first epoch are no part of
-    a quick run."""
-    shown = [pair for pair in pairs if all(each.work(quick) for each in pair)]
-    return Claim(
-        text,
-        each_once([each.run.work(quick) for pair in shown for each in pair]),
-        lambda measured: examine(
-            [(a.mean(measured, quick), b.mean(measured, quick)) for a, b in shown]
-        ),
-        why_not,
-    )
+def means(pairs: Sequence[Pair], quick: bool) -> list[tuple[Mean, Mean]]:
+    """Return the measured ones; those beyond the first epoch are no part of a quick run."""
+    return [(a.mean(quick), b.mean(quick)) for a, b in pairs if a.work(quick) and b.work(quick)]
 
 
 def smaller(
     text: str, pairs: Sequence[Pair], quick: bool, least_share: float = 1.0, why_not: str = ""
 ) -> Claim:
     """Return the claim that in at least this share of the pairs the first figure is the smaller."""
-
-    def examine(means: list[tuple[float, float]]) -> Finding:
-        held = [less < more for less, more in means]
-        detail = f"in {sum(held)} of {len(held)} comparisons"
-        return Finding(bool(np.mean(held) >= least_share), detail)
-
     share = "" if least_share == 1 else f" (in {100 * least_share:g} % of the comparisons at least)"
-    return compared(text + share, pairs, quick, examine, why_not)
+    return recipe.smaller(text + share, means(pairs, quick), least_share, why_not)
 
 
 def alike(text: str, pairs: Sequence[Pair], quick: bool, most: float) -> Claim:
     """Return the claim that the figures of no pair differ by more."""
 
-    def examine(means: list[tuple[float, float]]) -> Finding:
-        gap = max(abs(a - b) for a, b in means)
+    def examine(found: list[tuple[float, float]]) -> Finding:
+        gap = max(abs(a - b) for a, b in found)
         return Finding(gap <= most, f"{gap:.2f} points apart at most")
 
-    return compared(text, pairs, quick, examine)
+    return compared(text, means(pairs, quick), examine)

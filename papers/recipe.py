@@ -58,18 +58,10 @@ PAPERS = (ALMA, ALMA_CONFERENCE, VOTED, HIGHER_ORDER, CRAMMA)
 
 @dataclass(frozen=True)
 class Work:
-    """A function of a module's level with its arguments, to be called once for each repeat.
+    """A function of a module's level with its arguments, to be called once for each repeat."""
 
-    Attributes
-    ----------
-    run : callable
-        ``run(**arguments, seed=repeat)`` returns a `Record`.
-    arguments : tuple of (str, value)
-        Sorted by name.
-    """
-
-    run: Callable[..., Record]
-    arguments: tuple[tuple[str, Any], ...] = ()
+    run: Callable[..., Record]  # run(**arguments, seed=repeat)
+    arguments: tuple[tuple[str, Any], ...] = ()  # sorted by name
 
     def __call__(self, seed: int) -> Record:
         """Do the work for one repeat."""
@@ -102,24 +94,16 @@ class Measured:
 
 
 class Allowed(NamedTuple):
-    """By how much a measured figure may differ from the printed one.
+    """By how much a measured figure may differ from the printed one, and why.
 
-    Attributes
-    ----------
-    absolute : float
-        In the figure's own units.
-    relative : float
-        Share of the printed figure; the larger of the two counts.
-    spread : float
-        So many standard deviations of one repeat more: for papers that do not say how many repeats
-        their means are of.
-    why : str
-        Why it may differ, where the paper leaves something open or other data stand in. Of figures
-        that can't be compared, which `incomparable` makes, why not.
+    That is because the paper leaves something open, or other data stand in. Of figures that can't
+    be compared, which `incomparable` makes, `why` says why not.
     """
 
-    absolute: float = 0.0
-    relative: float = 0.0
+    absolute: float = 0.0  # in the figure's own units
+    relative: float = 0.0  # share of the printed figure; the larger of the two counts
+    # So many standard deviations of one repeat more: for papers that do not say how many repeats
+    # their means are of.
     spread: float = 0.0
     why: str = ""
 
@@ -153,29 +137,14 @@ class Verdict(Enum):
 
 
 class Comparison(NamedTuple):
-    """A printed figure beside the measured one.
-
-    Attributes
-    ----------
-    cell : Cell
-    measured : float
-        Mean over the repeats; NaN where there are none.
-    standard_error : float
-        Of that mean; NaN of fewer than two repeats.
-    difference : float
-        Measured less printed.
-    allowed : float
-        What it may be: what the recipe allows, half a unit of the last printed digit, and
-        `STANDARD_ERRORS` standard errors.
-    n_repeats : int
-    verdict : Verdict
-    note : str
-    """
+    """A printed figure beside the measured one; NaN: there are too few repeats."""
 
     cell: Cell
-    measured: float = math.nan
-    standard_error: float = math.nan
-    difference: float = math.nan
+    measured: float = math.nan  # mean over the repeats
+    standard_error: float = math.nan  # of that mean
+    difference: float = math.nan  # measured less printed
+    # What that may be: what the recipe allows, half a unit of the last printed digit, and
+    # STANDARD_ERRORS standard errors.
     allowed: float = math.nan
     n_repeats: int = 0
     verdict: Verdict = Verdict.NOT_RUN
@@ -184,25 +153,13 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A printed figure and how it is measured.
+    """A printed figure and how it is measured."""
 
-    Attributes
-    ----------
-    printed : str
-        In the paper's digits.
-    work : Work or None
-        None: a quick run leaves it out.
-    values : callable
-        ``values(records)``, of the records of all repeats, returns the figure for each repeat.
-    allowed : Allowed
-    note : callable or None
-        ``note(records)`` says something about the figure, such as the setting it was found with.
-    """
-
-    printed: str
-    work: Work | None
-    values: Callable[[list[Record]], Sequence[float]]
+    printed: str  # in the paper's digits
+    work: Work | None  # None: a quick run leaves it out
+    values: Callable[[list[Record]], Sequence[float]]  # of all records; one for each repeat
     allowed: Allowed
+    # Of all records, what is to be said about the figure, such as the setting it was found with.
     note: Callable[[list[Record]], str] | None = None
 
     @property
@@ -259,23 +216,54 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says of a figure or a table: that curves lie in some order, say.
-
-    Attributes
-    ----------
-    text : str
-    works : tuple of Work
-        What it takes to examine it.
-    examine : callable
-        ``examine(measured)`` returns a `Finding`.
-    why_not : str
-        Why, as known beforehand, it may not hold here; empty where it is to hold.
-    """
+    """Something that a paper says of a figure or a table: that curves lie in some order, say."""
 
     text: str
-    works: tuple[Work, ...]
+    works: tuple[Work, ...]  # what it takes to examine it
     examine: Callable[[Measured], Finding]
-    why_not: str = ""
+    why_not: str = ""  # why, as known beforehand, it may not hold here; empty where it is to hold
+
+
+class Mean(NamedTuple):
+    """A figure that a work measures, as the mean over the repeats."""
+
+    work: Work
+    values: Callable[[list[Record]], Sequence[float]]
+
+    def of(self, measured: Measured) -> float:
+        """The mean of what was measured."""
+        return float(np.mean(self.values(measured[self.work])))
+
+
+def compared(
+    text: str,
+    pairs: Sequence[tuple[Mean, Mean]],
+    examine: Callable[[list[tuple[float, float]]], Finding],
+    why_not: str = "",
+) -> Claim:
+    """Return a claim on pairs of means."""
+    works = each_once([mean.work for pair in pairs for mean in pair])
+    return Claim(
+        text,
+        works,
+        lambda measured: examine([(a.of(measured), b.of(measured)) for a, b in pairs]),
+        why_not,
+    )
+
+
+def smaller(
+    text: str, pairs: Sequence[tuple[Mean, Mean]], least_share: float = 1.0, why_not: str = ""
+) -> Claim:
+    """Return the claim that in at least this share of the pairs the first mean is the smaller."""
+
+    def examine(means: list[tuple[float, float]]) -> Finding:
+        held = [less < more for less, more in means]
+        detail = f"in {sum(held)} of {len(held)} comparisons"
+        if len(means) == 1:
+            detail = "{:.2f} and {:.2f}".format(*means[0])
+        return Finding(bool(np.mean(held) >= least_share), detail)
+
+    return compared(text, pairs, examine, why_not)
 
 
 class Line(NamedTuple):
@@ -304,22 +292,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a paper.
-
-    Attributes
-    ----------
-    title : str
-    drawn_from : tuple of Work
-        What it takes to draw it.
-    draw : callable
-        ``draw(measured)`` returns a matplotlib Figure of its own, in the theme that is set.
-    claims : tuple of Claim
-        What makes its shape that of the paper's.
-    """
+    """A figure of a paper, and what makes its shape that of the paper's."""
 
     title: str
     drawn_from: tuple[Work, ...]
-    draw: Callable[[Measured], Figure]
+    draw: Callable[[Measured], Figure]  # a figure of its own, in the theme that is set
     claims: tuple[Claim, ...] = ()
 
     @property
@@ -348,40 +325,19 @@ class Repeats(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A table or figure of a paper: what to run, and what comes out there.
+    """A table or figure of a paper: what to run, and what comes out there."""
 
-    Attributes
-    ----------
-    name : str
-        On the command line, such as ``"alma-table6"``.
-    paper : Paper
-    item : str
-        Such as ``"Table 6"``.
-    title : str
-    data : str
-        On which data, in a sentence.
-    protocol : str
-        How it is run, and what a repeat is.
-    parts : callable
-        ``parts(quick)`` returns the tables and pictures; works of a quick run may have fewer
-        epochs, and cells without work.
-    repeats : Repeats
-    needs : tuple of str
-        Data sets of the registry whose files it reads.
-    remarks : tuple of str
-        What can't be matched, known beforehand, and why.
-    """
-
-    name: str
+    name: str  # on the command line, such as "alma-table6"
     paper: Paper
-    item: str
+    item: str  # such as "Table 6"
     title: str
-    data: str
-    protocol: str
+    data: str  # on which, in a sentence
+    protocol: str  # how it is run, and what a repeat is
+    # Of a quick run, or a full one; a quick one's works may have fewer epochs, and cells no work.
     parts: Callable[[bool], Sequence[Table | Picture]]
     repeats: Repeats
-    needs: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # data sets of the registry whose files it reads
+    remarks: tuple[str, ...] = ()  # what can't be matched, known beforehand, and why
 
     def works(self, quick: bool) -> list[tuple[Work, int]]:
         """All that is to be done: work and repeat, the first repeat of everything first."""

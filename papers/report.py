@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import jinja2
 from rich import box
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Columns
 
 from papers.recipe import (
@@ -87,24 +88,13 @@ class PartOutcome(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A recipe and what it came to.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    n_repeats : int
-    parts : tuple of PartOutcome
-    measured : Measured
-        What its pictures are drawn from.
-    missing : str
-        Which data are not at hand, and how to get them; empty where they are.
-    """
+    """A recipe and what it came to."""
 
     recipe: Recipe
     n_repeats: int
     parts: tuple[PartOutcome, ...]
     measured: Measured
-    missing: str = ""
+    missing: str = ""  # which data are not at hand, and how to get them
 
     @classmethod
     def of(cls, recipe: Recipe, measured: Measured, quick: bool, missing: str = "") -> Outcome:
@@ -207,14 +197,14 @@ def text_report(outcome: Outcome, width: int) -> str:
             known = f" (known beforehand: {claim.why_not})" if claim.why_not else ""
             out.print(f"{verdict.mark} {claim.text}{': ' if detail else ''}{detail}{known}")
     out.print()
-    for name, counts in (("printed figures", outcome.figures()), ("statements", outcome.claims())):
+    for name, counts in (("Printed figures", outcome.figures()), ("Statements", outcome.claims())):
         if counts:
-            out.print(f"{counts.total()} {name}: {count_words(counts)}")
+            out.print(f"{name}: {count_words(counts)}")
     return out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def _columns(names: Sequence[str], part: PartOutcome) -> Columns:
-    table = Columns("", *names, box=box.SIMPLE_HEAD)
+    table = Columns(Column(no_wrap=True), *names, box=box.SIMPLE_HEAD, pad_edge=False)
     for name, cells in part.lines:
         table.add_row(name, *map(_cell, cells))
     return table

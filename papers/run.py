@@ -64,6 +64,8 @@ class Records:
     def do(self, pieces: Iterable[tuple[Work, int]], n_jobs: int) -> None:
         """Do the work, each with its repeat, that there is no record of, in so many processes."""
         missing = [piece for piece in dict.fromkeys(pieces) if not self._has(*piece)]
+        if not missing:
+            return
         run = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")
         done = run(delayed(self._do)(*piece) for piece in missing)
         for _ in track(done, "Measured", len(missing), console=Console(stderr=True)):
@@ -86,22 +88,10 @@ class Records:
 
 
 def run(chosen: list[Recipe], *, quick: bool, n_jobs: int, folder: Path) -> list[Outcome]:
-    """Run recipes and set what they measure beside what is printed.
+    """Run recipes, in so many processes, and set what they measure beside what is printed.
 
-    Parameters
-    ----------
-    chosen : list of Recipe
-    quick : bool
-        Whether with few repeats and the first epochs alone.
-    n_jobs : int
-        Processes, as in scikit-learn. Figures do not depend on it.
-    folder : Path
-        Where what is measured is kept; made if need be.
-
-    Returns
-    -------
-    list of Outcome
-        A recipe whose data are not at hand says so in `missing` and shows what was measured before.
+    What is measured is kept in a folder. A recipe whose data are not at hand says so in `missing`
+    and shows what was measured before.
     """
     records = Records(folder)
     missing = {recipe.name: _missing(recipe) for recipe in chosen}

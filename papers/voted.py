@@ -336,7 +336,7 @@ def _degrees(lines: Sequence[PrintedLine], quick: bool) -> Claim:
     }  # fmt: skip
 
     def examine(measured: Measured) -> Finding:
-        errors = {d: each.mean(measured, quick) for d, each in found.items()}
+        errors = {d: each.mean(quick).of(measured) for d, each in found.items()}
         gained, rest = errors[1] - errors[2], errors[2] - min(errors.values())
         return Finding(gained > 2 * rest, f"{gained:.1f} points, and {rest:.1f} beyond (T = 1)")
 
@@ -460,7 +460,7 @@ def _units(quick: bool) -> tuple[Table, ...]:
     def deviations(measured: Measured, scale: float) -> np.ndarray:
         """The relative differences from the printed counts, by degree."""
         own = [each for each in figures_of(lines) if each.run.scale == scale]
-        return np.array([each.mean(measured, quick) / each.number - 1 for each in own])
+        return np.array([each.mean(quick).of(measured) / each.number - 1 for each in own])
 
     def hardly_matters(measured: Measured) -> Finding:
         worst = [np.abs(deviations(measured, scale)).max() for scale in SCALES]

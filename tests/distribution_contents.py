@@ -30,6 +30,7 @@ LEFT_BEHIND = (
     "docs/gallery/left.rst",
     "docs/pictures/left.svg",
     "fuzz/__pycache__/left.cpython-311.pyc",
+    "papers/__pycache__/left.cpython-311.pyc",
     "results/left.json",
     f"{PACKAGE}/__pycache__/left.cpython-311.pyc",
     f"{PACKAGE}/_engine/_left.cpp",

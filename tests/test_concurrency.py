@@ -24,7 +24,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.models import _in_use
+from sparsemargin.models import in_use
 
 N_THREADS = 6
 
@@ -326,12 +326,12 @@ def test_a_fit_that_fails_lets_others_go_on(held):
 def test_models_that_are_gone_leave_nothing_behind():
     X, y = make_problem()
     gc.collect()
-    before = len(_in_use._uses)
+    before = len(in_use._uses)
     model = ALMAClassifier().fit(X, y)
-    assert len(_in_use._uses) == before + 1
+    assert len(in_use._uses) == before + 1
     del model
     gc.collect()
-    assert len(_in_use._uses) == before
+    assert len(in_use._uses) == before
 
 
 def test_models_that_learn_at_once_do_not_meet():

@@ -18,7 +18,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.hypotheses import matrix as replays
 from sparsemargin._engine.matrix import spaces
-from sparsemargin.models import _matrix
+from sparsemargin.models import matrix
 
 MODELS = {
     "HO": (HigherOrderPerceptron, {"c": 0.6}),
@@ -144,7 +144,7 @@ def test_vectors_are_replayed_some_at_a_time(name, hypothesis, monkeypatch):
 
 def test_a_full_matrix_is_told_and_learned_on_without(monkeypatch):
     X, y = noisy(500, 2)
-    monkeypatch.setattr(_matrix, "MATRIX_MEMORY", 4 * 30 * 31)
+    monkeypatch.setattr(matrix, "MATRIX_MEMORY", 4 * 30 * 31)
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
         model = SecondOrderPerceptron(kernel="rbf", gamma=0.1).fit(X, y)
     assert model.n_updates_ == 30 < model.n_corrections_

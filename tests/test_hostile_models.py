@@ -85,7 +85,7 @@ def test_parameters_that_the_model_does_not_take_are_told_of(name, value, path):
         load_model(path)
 
 
-@pytest.mark.parametrize("name", ["n_jobs", "predict", "coef_", "__class__", "_structural"])
+@pytest.mark.parametrize("name", ["n_jobs", "predict", "coef_", "__class__", "_declared"])
 def test_no_attribute_of_the_class_is_taken_for_learned(name, path):
     save_model(learned(ALMAClassifier()), path)
     document, arrays = opened(path)

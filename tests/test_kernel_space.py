@@ -55,7 +55,7 @@ from strategies_kernels import (
 
 from sparsemargin import CRAMMAClassifier, ROMMAClassifier
 from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin.models._learner import LARGEST_SEED
+from sparsemargin.models.base import LARGEST_SEED
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -28,8 +28,9 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin._engine.first_order import linear_space
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.models import _first_order
 from sparsemargin.models import labels as many_labels
 
 N_ROWS, N_FEATURES = 120, 30
@@ -248,7 +249,7 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     X, Y = make_labels(6)
     model = ALMAClassifier(random_state=0).fit(X, Y)
     outputs = model.decision_function(X)
-    monkeypatch.setattr(_first_order, "_OUTPUTS_PER_PART", 100)
+    monkeypatch.setattr(linear_space, "_OUTPUTS_PER_PART", 100)
     thresholds = np.linspace(-0.3, 0.3, 6)
     np.testing.assert_array_equal(model.predict(X), outputs >= 0)
     np.testing.assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)
@@ -526,7 +527,7 @@ def test_weights_of_exactly_zero_predict_zero(p):
 
 
 def test_a_bad_row_is_named_whichever_part_it_is_in(monkeypatch):
-    monkeypatch.setattr(many_labels, "_OUTPUTS_PER_PART", 12)
+    monkeypatch.setattr(KernelSpace, "outputs_per_part", 12)
     rng = np.random.RandomState(0)
     X, Z = rng.randn(30, 4), rng.randn(20, 4)
     Z[13] = 1e60

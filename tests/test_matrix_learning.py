@@ -36,7 +36,7 @@ from strategies_higher_order import (
 from sparsemargin import HigherOrderPerceptron, fit_csr, fit_svmlight, load_svmlight
 from sparsemargin._engine.matrix import loop
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.models import _matrix
+from sparsemargin.models import matrix
 
 # -- streams --------------------------------------------------------------------------------------
 
@@ -404,8 +404,8 @@ def test_an_endless_fit_that_max_corrections_ends_says_so(model):
     "rule", [HigherOrder(), HigherOrder(p=4.0), SecondOrder()], ids=["HO_2", "HO_4", "SO"]
 )
 def test_a_matrix_without_room_stops_growing_and_says_so(rule, solver, monkeypatch):
-    monkeypatch.setattr(_matrix, "MATRIX_MEMORY", 6000)
-    monkeypatch.setattr(_matrix, "PRIMAL_MEMORY", 6000)
+    monkeypatch.setattr(matrix, "MATRIX_MEMORY", 6000)
+    monkeypatch.setattr(matrix, "PRIMAL_MEMORY", 6000)
     problem = make_problem(0, m=300, n=40, density=0.3, noise=0.6)
     estimator = MatrixMachine(rule, solver).estimator()
     with pytest.warns(UserWarning, match="stopped growing after .* Pass max_updates"):

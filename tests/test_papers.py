@@ -266,8 +266,8 @@ def test_text_shows_figures_and_claims_and_fits_its_width(tiny, tmp_path):
     assert "not compared in 1 cell (other data)" in wide
     assert "✓ One is small: 1 < 2" in wide
     assert "○ Two is small: no (known beforehand: known)" in wide
-    assert "3 printed figures: 1 within, 1 not comparable, 1 not run" in wide
-    assert "2 statements: 1 confirmed, 1 known beforehand not to hold here" in wide
+    assert "Printed figures: 1 within, 1 not comparable, 1 not run" in wide
+    assert "Statements: 1 confirmed, 1 known beforehand not to hold here" in wide
     for figure in ("±0.50", "[<noted>]", "–"):
         assert figure in narrow
 

@@ -279,5 +279,5 @@ def test_statements_are_examined_on_the_means():
     swapped = {CORRECTIONS: counts[SUPPORT], SUPPORT: counts[CORRECTIONS]}
     found = claim.examine(Measured({claim.works[0]: [swapped]}))
     assert not found.holds
-    assert found.detail == "in 0 of 1 comparisons"
+    assert found.detail == "7.00 and 5.00"
     assert smaller("later", [(support, corrections)], quick=True).works == ()

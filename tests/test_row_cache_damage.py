@@ -211,7 +211,7 @@ def test_arrays_that_are_not_as_long_as_they_say(path, n):
     forge_members(path, members)
     with (
         RowCache.open(path) as cache,
-        pytest.raises(ValueError, match=r"damaged: block 0 .*length"),
+        pytest.raises(ValueError, match="block 0 "),
     ):
         cache.block(0)
 

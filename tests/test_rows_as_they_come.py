@@ -41,7 +41,7 @@ from test_max_margin import ascend, separable_problem
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
-from sparsemargin.models import _rows
+from sparsemargin.models import rows as border
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -324,7 +324,7 @@ def test_columns_that_share_a_mark_are_no_repeats(rows, index_dtype):
     repeats = [len(set(row)) < len(row) for row in rows]
     columns = np.array([column for row in rows for column in row], dtype=index_dtype)
     indptr = np.cumsum([0, *map(len, rows)], dtype=index_dtype)
-    stored = _rows.Rows(np.ones(len(columns)), columns, indptr, 4 * stride)
+    stored = border.Rows(np.ones(len(columns)), columns, indptr, 4 * stride)
     found = first_bad_row(stored, False)
     first = repeats.index(True) if any(repeats) else -1
     assert found == (NOT_CANONICAL if any(repeats) else OK, first)

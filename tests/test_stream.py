@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import sparsemargin
-from sparsemargin import fit_csr, fit_svmlight, load_svmlight
+from sparsemargin import fit_csr, fit_svmlight, load_model, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources
@@ -93,6 +93,17 @@ def test_matrix_perceptrons_equal_a_stream_of_the_loaded_rows(request, kind, alg
     expected.n_iter_ = 1.0
     same(model, expected)
     np.testing.assert_array_equal(model.n_updates_, expected.n_updates_)
+
+
+def test_cramma_takes_files_by_the_largest_norm_so_far(text, tmp_path):
+    X, y = load_svmlight(text)
+    model = fit_svmlight(text, "cramma")
+    expected = type(model)(**model.get_params()).partial_fit(X, y, classes=np.unique(y))
+    expected.n_iter_ = 1.0
+    save_model(model, tmp_path / "a.model")
+    for each in (model, load_model(tmp_path / "a.model")):
+        same(each, expected)
+        assert not hasattr(each, "radius_")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])

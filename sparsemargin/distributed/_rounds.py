@@ -24,7 +24,8 @@ from sparsemargin.distributed._mixing import Mixing, SingleEpoch, SingleMixer, U
 from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment
-from sparsemargin.models import Learner, refusing
+from sparsemargin.models import Learner
+from sparsemargin.models.rows import refusing
 
 # ----------------------------------------------------------------------------------- on the workers
 

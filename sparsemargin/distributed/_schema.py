@@ -11,7 +11,8 @@ import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._shards import FileShard, Survey
-from sparsemargin.models import LARGEST_SEED, Learner, count_labels
+from sparsemargin.models import Learner
+from sparsemargin.models.base import LARGEST_SEED, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,

@@ -21,7 +21,8 @@ from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
-from sparsemargin.models import Targets, check_rows, intercept_scale, open_rows
+from sparsemargin.models import intercept_scale
+from sparsemargin.models.base import Targets
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -29,6 +30,7 @@ from sparsemargin.models.labels import (
     UnknownLabelError,
     multilabel_targets,
 )
+from sparsemargin.models.rows import check_rows, open_rows
 
 if TYPE_CHECKING:
     from sparsemargin.distributed._schema import Schema

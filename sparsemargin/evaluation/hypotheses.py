@@ -10,10 +10,10 @@ from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.models import validation as given
-from sparsemargin.models._first_order import FirstOrderLearner
-from sparsemargin.models._in_use import asks
-from sparsemargin.models._rows import refusing
 from sparsemargin.models.classifiers import Classifier
+from sparsemargin.models.first_order import FirstOrderLearner
+from sparsemargin.models.in_use import asks
+from sparsemargin.models.rows import refusing
 from sparsemargin.models.validation import check_sparse
 
 _N_MOMENTS = 40

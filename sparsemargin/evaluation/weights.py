@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsemargin._engine.fitting.task import norm, vectors_of
 from sparsemargin.models import Learner
-from sparsemargin.models import _rows as border
+from sparsemargin.models import rows as border
 from sparsemargin.models.labels import LabelEncoder
 
 

@@ -15,6 +15,7 @@ import io
 import json
 import math
 import mmap
+import re
 import struct
 import zipfile
 import zlib
@@ -34,8 +35,12 @@ _MAGIC = b"PK\x03\x04"
 _HEADER, _LARGE = 30, 20
 _PADDING = struct.Struct("<HH")
 _PADDING_ID = 0xD935
-# Of an array's header, as numpy limits it.
-_LONGEST_HEADER = 10_000
+# How an array in the npy format begins. To have numpy evaluate it costs more than the array.
+_NPY_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|[SU]\d{1,8}))', "
+    rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
+    re.DOTALL,
+)
 # Parsed, a document takes some twenty times its length.
 _LONGEST_DOCUMENT = 1 << 24
 
@@ -164,18 +169,15 @@ class Archive:
             If it is damaged, or no array that `can_hold` allows.
         """
         content = self._content(f"{name}.npy")
-        header = io.BytesIO(content[:_LONGEST_HEADER])
-        try:
-            version = np.lib.format.read_magic(header)
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(header)
-        except Exception as error:
-            raise ValueError(f"{name}.npy does not begin as an array: {error}") from None
-        n_left = len(content) - header.tell()
-        if version != (1, 0) or fortran or not can_hold(dtype):
-            raise ValueError(f"{name}.npy is no array of numbers or text.")
-        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_left:
+        header = _NPY_HEADER.match(content)
+        if header is None:
+            raise ValueError(f"{name}.npy does not begin as an array of numbers or text.")
+        dtype = np.dtype(header[1].decode("ascii"))
+        shape = tuple(int(size) for size in header[2].split(b",") if size.strip())
+        n_left = len(content) - header.end()
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_left:
             raise ValueError(f"{name}.npy tells of another length than the {n_left} bytes it has.")
-        return np.ndarray(shape, dtype, content, header.tell())
+        return np.ndarray(shape, dtype, content, header.end())
 
     def _content(self, name: str) -> memoryview:
         if name not in self.members:

@@ -35,8 +35,8 @@ from sparsemargin.io.archive import (
 )
 from sparsemargin.io.files import replacing
 from sparsemargin.models import LEARNERS, Learner
-from sparsemargin.models._in_use import asks
-from sparsemargin.models._learner import count_labels
+from sparsemargin.models.base import count_labels
+from sparsemargin.models.in_use import asks
 from sparsemargin.models.labels import FORMS
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.files import replacing
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.text import inexact
-from sparsemargin.models._rows import check_rows, open_rows
+from sparsemargin.models.rows import check_rows, open_rows
 
 
 def write_npz(

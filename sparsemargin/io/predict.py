@@ -14,9 +14,9 @@ from sparsemargin.io.reading import Corpus, Reading, columns_of, located_output
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
-from sparsemargin.models._learner import Targets, first_infinite
-from sparsemargin.models._rows import refusing
+from sparsemargin.models.base import Targets, first_infinite
 from sparsemargin.models.labels import Choice, LabelTable, positives_of, rows_per_part
+from sparsemargin.models.rows import refusing
 
 
 class PredictedBlock(NamedTuple):

@@ -506,7 +506,7 @@ class RowCache:
 
 
 def _damaged(path: str, trouble: str) -> UnusableCacheError:
-    return UnusableCacheError(path, f"is damaged: {trouble}")
+    return UnusableCacheError(path, f"is damaged: {trouble.rstrip('.')}")
 
 
 def _of_format(path: str, version: Any) -> UnusableCacheError:

@@ -34,8 +34,7 @@ from sparsemargin.models import (
     Learner,
     find_algorithm,
 )
-from sparsemargin.models._learner import LARGEST_SEED, Targets, count_labels
-from sparsemargin.models._rows import refusing
+from sparsemargin.models.base import LARGEST_SEED, Targets, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -44,6 +43,7 @@ from sparsemargin.models.labels import (
     first_labels,
     told_encoder,
 )
+from sparsemargin.models.rows import refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30

@@ -6,20 +6,13 @@
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models._learner import (
-    LARGEST_SEED,
-    ROWS_MEASURED,
-    Learner,
-    Targets,
-    count_labels,
-    intercept_scale,
-)
-from sparsemargin.models._rows import check_rows, open_rows, refusing
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import ROWS_MEASURED, Learner, intercept_scale
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.parameters import declarations
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
@@ -27,18 +20,12 @@ from sparsemargin.models.second_order import SecondOrder
 __all__ = [
     "ALGORITHMS",
     "DEFAULT_ALGORITHM",
-    "LARGEST_SEED",
     "LEARNERS",
     "ROWS_MEASURED",
     "Algorithm",
     "Learner",
-    "Targets",
-    "check_rows",
-    "count_labels",
     "find_algorithm",
     "intercept_scale",
-    "open_rows",
-    "refusing",
 ]
 
 Algorithm = Literal[
@@ -82,7 +69,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
             f"Known are: {', '.join(map(repr, ALGORITHMS))}."
         )
     learner, fixed = ALGORITHMS[name]
-    known = [param for param in learner.parameter_names() if param not in fixed]
+    known = [param for param in sorted(declarations(learner)) if param not in fixed]
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
@@ -107,7 +94,7 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
     owners = [
         algo for algo, (learner, fixed) in ALGORITHMS.items()
-        if name in learner.parameter_names() and name not in fixed
+        if name in declarations(learner) and name not in fixed
     ]  # fmt: skip
     if owners:
         return f" It is a parameter of {', '.join(map(repr, owners))}."

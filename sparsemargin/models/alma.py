@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real
 
 

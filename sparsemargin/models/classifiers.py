@@ -19,13 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sparsemargin.models import _rows as border
+from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
-from sparsemargin.models._in_use import asks, learns
-from sparsemargin.models._learner import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
+from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
     Choice,
     LabelEncoder,
@@ -67,7 +67,8 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def unweighted(*args: Any, **kwargs: Any) -> Any:
-        return method(*shown.bind(*args, **kwargs).args)
+        bound = shown.bind(*args, **kwargs)
+        return method(*bound.args, **bound.kwargs)
 
     unweighted.__signature__ = shown  # type: ignore[attr-defined]
     doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
@@ -79,9 +80,10 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     """Base of the classifiers that learn row by row; not for use by itself."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        if not cls.weighs_steps():
-            cls.fit = _without_weights(cls.fit)  # type: ignore[method-assign]
-            cls.partial_fit = _without_weights(cls.partial_fit)  # type: ignore[method-assign]
+        for name in ("fit", "partial_fit"):
+            method = getattr(Classifier, name)
+            if getattr(cls, name) is method and not cls.weighs_steps():
+                setattr(cls, name, _without_weights(method))
         super().__init_subclass__(**kwargs)
 
     # ------------------------------------------------------------------------------- learning

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import NONE, declared, parameter, real
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import NONE, Hypothesis, declared, parameter, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
 HARD_RATE = 0.001

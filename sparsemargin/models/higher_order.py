@@ -6,7 +6,7 @@ from typing import Any
 
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
-from sparsemargin.models._matrix import MatrixLearner, Solver
+from sparsemargin.models.matrix import MatrixLearner, Solver
 from sparsemargin.models.parameters import FLAG, declared, parameter, real
 
 

@@ -6,9 +6,8 @@ from dataclasses import field
 from typing import Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import declared, parameter, real
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import Hypothesis, declared, parameter, real
 
 
 @declared

@@ -8,9 +8,8 @@ from typing import Any, Literal
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import declared
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import Hypothesis, declared
 
 
 @declared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter
 
 

@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models._first_order import FirstOrderLearner, Sample
-from sparsemargin.models._learner import Hypothesis
-from sparsemargin.models.parameters import FLAG, declared, parameter
+from sparsemargin.models.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.parameters import FLAG, Hypothesis, declared, parameter
 
 
 @declared

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
-from sparsemargin.models._matrix import MatrixLearner, Solver
+from sparsemargin.models.matrix import MatrixLearner, Solver
 from sparsemargin.models.parameters import declared, parameter, real
 
 

@@ -18,17 +18,18 @@ from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.loop import KernelSpace
-from sparsemargin.models._learner import Hypothesis, Learner
-from sparsemargin.models._rows import Rows, check_rows
+from sparsemargin.models.base import Learner
 from sparsemargin.models.parameters import (
     FLAG,
     NONE,
+    Hypothesis,
     declared,
     integer,
     one_of,
     parameter,
     real,
 )
+from sparsemargin.models.rows import Rows, check_rows
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 _BYTES_PER_PRODUCT = 4

@@ -13,50 +13,34 @@ from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
 from math import frexp, inf, sqrt
-from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import (
     CallableKernel,
     Kernel,
-    KernelName,
     PolyKernel,
     PrecomputedKernel,
     RBFKernel,
     keeps_zeros,
 )
 from sparsemargin._engine.rows.csr import any_repeats, summed
-from sparsemargin.models._in_use import asks, refuse_while_learning
-from sparsemargin.models._rows import Rows, check_rows, open_rows, refusing
+from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import Choice, Form, joined, positives_of
-from sparsemargin.models.parameters import (
-    CALLABLE,
-    FLAG,
-    MAPPING,
-    NONE,
-    RANDOM_STATE,
-    declarations,
-    declared,
-    integer,
-    one_of,
-    parameter,
-    real,
-)
+from sparsemargin.models.parameters import SharedParameters, declarations
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
 
 #: So few that a stream has them at its beginning.
 ROWS_MEASURED = 100
-
-Hypothesis = Literal["last", "average", "vote", "random"]
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
@@ -77,123 +61,6 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
     row = first_infinite(outputs)
     if row is not None:
         raise ValueError(f"The output for row {first_row + row} of X exceeds a float64. Rescale X.")
-
-
-@declared
-class SharedParameters:
-    """What every algorithm has, or makes a constant."""
-
-    p: float | Literal["log"] = parameter(
-        2.0,
-        (real(2, MAX_P, "both", remark=" (p > 2 ln n_features gains nothing)"), one_of(["log"])),
-        'p of the norm of the instances; ``"log"`` is ``max(2, 2 ln n_features)``. Weights are '
-        "measured by the dual norm. Large p pays where few features are relevant.",
-        structural=True,
-    )
-    hypothesis: Hypothesis = parameter(
-        "average",
-        one_of(get_args(Hypothesis)),
-        "What predicts: the average of all weight vectors, each counted for the trials it lasted; "
-        "the last one; their weighted majority vote; or the one of a random moment (Freund & "
-        "Schapire 1999, section 5).",
-        structural=True,
-    )
-    normalize_hypotheses: bool = parameter(
-        False,
-        FLAG,
-        "Whether each weight vector is divided by its dual norm before it counts.",
-        structural=True,
-    )
-    max_iter: float | None = parameter(
-        5,
-        (real(0), NONE),
-        "Epochs; None: until a pass makes no correction. Data that are not separable never come to "
-        "that; such a fit says every ten seconds where it is, and Ctrl-C ends it with the model as "
-        "it then is. A fraction ends within an epoch. Where they end a fit short of a margin that "
-        "it was to reach, a `ConvergenceWarning` says so.",
-    )
-    max_corrections: int | None = parameter(
-        None,
-        (integer(1), NONE),
-        "Stop learning after that many corrections, those of earlier fits under `warm_start` "
-        "included; with many classes each label by itself, whose averages then count no further "
-        "trials.",
-    )
-    shuffle: bool = parameter(
-        True,
-        FLAG,
-        "Whether rows come in a new random order every epoch; False: in the given order.",
-    )
-    random_state: Any = parameter(
-        None,
-        (integer(0, 2**32 - 1), RANDOM_STATE, NONE),
-        'Seed of the shuffling and of ``hypothesis="random"``.',
-    )
-    fit_intercept: bool = parameter(
-        True,
-        FLAG,
-        "Whether a constant coordinate of value `intercept_scaling` is appended to every instance.",
-        structural=True,
-    )
-    intercept_scaling: float | Literal["auto"] = parameter(
-        "auto",
-        (real(0), one_of(["auto"])),
-        'Value of the coordinate for the intercept; ``"auto"``: a tenth of the root mean square '
-        "2-norm of the first 100 rows, of those of the first call to `partial_fit`, or 0.1 where "
-        "these are zero. With a kernel there is no intercept then.",
-        structural=True,
-    )
-    class_weight: Any = parameter(
-        None,
-        (one_of(["balanced"]), MAPPING, NONE),
-        "Multiplies the step for rows of each class. With more than two classes, and where rows "
-        "may have several, each label's positive rows are so weighted, its negative ones weigh 1; "
-        'in the latter case ``"balanced"`` makes both sides of each label weigh the same, but for '
-        "a label that no row has, or every row.",
-    )
-    warm_start: bool = parameter(
-        False, FLAG, "Whether `fit` goes on from the model of the last one."
-    )
-    n_jobs: int | None = parameter(
-        None,
-        (integer(high=-1), integer(1), NONE),
-        "Threads that share the labels of a many-class problem, and the kernel's work; the model "
-        "is the same for any number.",
-    )
-    verbose: int = parameter(
-        0,
-        (FLAG, integer(0)),
-        "Whether a line is printed for every epoch of the first ten, and every half second after.",
-    )
-    kernel: KernelName | Callable[[Any, Any], Any] = parameter(
-        "linear",
-        (one_of(get_args(KernelName)), CALLABLE),
-        'What takes the place of the dot products, for p = 2. ``"linear"``: nothing does; '
-        '``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``; '
-        '``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3); '
-        '``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to '
-        "predict with those in `predict`; or a function of two matrices, ndarrays, or `csr_array` "
-        "where X was sparse, to the ndarray of shape (n_rows, n_other_rows). An intercept adds the "
-        "square of `intercept_scaling` to it, and norms of rows are those in feature space. All "
-        "labels share one pool of rows; a trial costs one kernel row, and the pool takes for each "
-        "row its entries (zeros too, where every fourth is not 0 or features are few) and, for "
-        "algorithms of first order, 16 bytes a label.",
-        structural=True,
-    )
-    degree: int = parameter(
-        3, integer(1, 1000), 'Of ``"poly"`` and ``"polyrbf"``.', structural=True
-    )
-    gamma: float | Literal["scale", "auto"] = parameter(
-        "scale",
-        (one_of(["scale", "auto"]), real(0)),
-        'Of ``"poly"``, ``"rbf"`` and ``"polyrbf"``; ``"scale"``: ``1 / (n_features * X.var())``, '
-        '``"auto"``: ``1 / n_features``. In the papers\' terms ``1 / (2 sigma**2)`` for a Gaussian '
-        "of width sigma, ``1 / s`` for greys divided by the scale s.",
-        structural=True,
-    )
-    coef0: float = parameter(
-        0.0, real(0, closed="left"), 'Added to ``gamma x.z``, of ``"poly"``.', structural=True
-    )
 
 
 class Learner(SharedParameters):

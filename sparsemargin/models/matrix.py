@@ -13,9 +13,9 @@ from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
-from sparsemargin.models._learner import Hypothesis, Learner
-from sparsemargin.models._rows import Rows
-from sparsemargin.models.parameters import NONE, declared, integer, one_of, parameter
+from sparsemargin.models.base import Learner
+from sparsemargin.models.parameters import NONE, Hypothesis, declared, integer, one_of, parameter
+from sparsemargin.models.rows import Rows
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
