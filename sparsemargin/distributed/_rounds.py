@@ -174,6 +174,8 @@ class Rounds:
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, and the mixture."""
         began, start = time.perf_counter(), self.mixer.start()
+        # Now, as the mixture may be what they begin with.
+        sent = 0 if self.on_round is None else n_bytes(start)
         updates = self._learn(epoch, start)
         mixing = time.perf_counter()
         # To the end, even where Ctrl-C comes meanwhile, which is heard after.
@@ -182,7 +184,7 @@ class Rounds:
         if self.on_round is not None:
             made = tuple(int(update.corrections.sum()) for update in updates)
             trials = sum(update.trials for update in updates)
-            sent, received = n_bytes(start), sum(map(n_bytes, updates))
+            received = sum(map(n_bytes, updates))
             times = ended - began, ended - mixing
             self.on_round(Round(epoch, made, trials, sent, received, *times, self._finished))
 
