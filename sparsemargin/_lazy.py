@@ -1,30 +1,38 @@
 """Names of a package that are imported on first use: scikit-learn takes a second to import."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def on_first_use(
-    package: str, names: Mapping[str, Sequence[str]], parts: Sequence[str] = ()
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told the names by module, and the
-    packages within that have names of their own."""
-    homes = {name: module for module, own in names.items() for name in own}
+def on_first_use(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told by the imports of its stub,
+    which type checkers read, too."""
     module = sys.modules[package]
+    stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: each.module
+        for each in stub.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
 
     def find(name: str) -> Any:
-        if name in parts:
-            return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        # Without a module it is a package within, which has names of its own.
+        home = homes[name]
+        value = import_module(f"{package}.{home or name}")
+        value = getattr(value, name) if home else value
         setattr(module, name, value)
         return value
 
     def offered() -> list[str]:
         # What the package imports for itself is not.
-        return sorted({*(own for own in vars(module) if own.startswith("__")), *homes, *parts})
+        return sorted({*(name for name in vars(module) if name.startswith("__")), *homes})
 
-    return sorted(name for name in homes if not name.startswith("_")), find, offered
+    public = sorted(name for name, home in homes.items() if home and not name.startswith("_"))
+    return public, find, offered
