@@ -108,8 +108,7 @@ class MistakesEpoch:
         wanted = np.unique(np.concatenate(found))
         by_label = []
         for label, rows in enumerate(found):
-            positive, shares = task.shares(label, self.space.n_labels, rows)
-            steps = np.where(positive, shares, -shares)
+            steps = task.steps(label, self.space.n_labels, rows)
             numbers = rows + (task.first_row or 0)
             places = np.searchsorted(wanted, rows).astype(np.int32)
             by_label.append(Mistakes(places, steps, numbers))
