@@ -275,8 +275,7 @@ class FirstOrderLearner(Learner):
         self._rule = self._make_rule(self._p(rows.n_features), None)
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        skips = getattr(self, "when_full", "error") == "skip"
-        return self._space.loop(task, self._rule, skips=skips)
+        return self._space.loop(task, self._rule, skips=self.when_full == "skip")
 
     def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
         n_features, n_labels = rows.n_features, self._n_labels()

@@ -1,2 +1,2 @@
-"""``epochs``: orders, stopping and what a fit tells; ``task``: what loops learn from, and the
-driver of their passes; ``threads``; and the ``certificate`` of a margin."""
+"""``epochs``: orders, stopping and what a fit tells; ``task``: what loops learn from, the driver of
+their passes, and what models ask of spaces; ``threads``; and the ``certificate`` of a margin."""

@@ -156,7 +156,6 @@ class Space:
     in_blocks = False
     # How many are held at once.
     outputs_per_part = 1 << 21
-
     #: Whether the lengths of rows to predict can be told, as margins need.
     tells_lengths = True
     #: What corrections make larger, in words, and the parameter that bounds it; None: nothing that
@@ -216,10 +215,6 @@ class Space:
 
         return of_part, max(1, self.outputs_per_part // self.n_labels)
 
-    def first_row_of(self, task):
-        """Number of the task's first row."""
-        return 0
-
     def number(self, task, same):
         """Number the rows of a fit; whether they are those of the last one."""
 
@@ -235,6 +230,7 @@ class NumberedRows(Space):
         return self.rows_taken
 
     def first_row_of(self, task):
+        """Number of the task's first row."""
         return self.rows_taken if task.first_row is None else task.first_row
 
     def number(self, task, same):

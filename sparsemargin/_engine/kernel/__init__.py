@@ -4,7 +4,9 @@
 - ``support``: rows as a kernel takes them, and the set of those that have made corrections.
 - ``products``: products of rows, and the trials of a block of rows by stored ones.
 - ``space``: the vectors, as combinations of the support set.
-- ``loop``: a task's rows in blocks, their scores kept from pass to pass.
+- ``loop``: a task's rows in blocks, their scores kept from pass to pass; and `KernelSpace`, which
+  models learn in and ask.
 - ``gram_loop``: what blocks share with passes over few rows of a linear space; and these.
-- ``outputs``: outputs of vectors, norms and lengths, tile by tile.
+- ``outputs``: outputs of vectors, norms and lengths, tile by tile; base of the spaces over a
+  support set.
 """

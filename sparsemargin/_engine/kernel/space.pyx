@@ -50,13 +50,8 @@ cdef class KernelState(FirstOrderSpace):
     Parameters
     ----------
     kernel : Kernel
-    n_features, n_labels : int
-    bias, slack : float
-        Values of the intercept's and of the soft margin's coordinates; 0 for none.
-    averaged, normalized : bool
-        Whether the sum of the hypotheses is kept; whether they count with norm 1.
-    log : CorrectionLog or None
-        Where the corrections are logged.
+    n_features, n_labels, bias, slack, averaged, normalized, log
+        As those of `LinearState`.
     max_support : int or None
         Rows that the support set may hold.
     """
