@@ -207,8 +207,8 @@ class Corpus:
     def bytes_before(self, source: Source) -> int:
         """Of the files before one of them."""
         # The same file may be named twice.
-        place = next(i for i, other in enumerate(self.sources) if other is source)
-        return sum(other.size or 0 for other in self.sources[:place])
+        index = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:index])
 
     def identity(self) -> dict[str, Any]:
         """What a cache of these rows is known by."""
