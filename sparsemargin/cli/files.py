@@ -70,7 +70,7 @@ def check_output(path: str) -> None:
 
 @contextmanager
 def opened_output(path: str) -> Iterator[BinaryIO]:
-    """A binary file to write to: standard output, a device, a pipe, or a file that appears whole."""
+    """Standard output, a device or a pipe, or a file that appears whole, to write bytes to."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
     elif os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
