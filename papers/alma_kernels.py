@@ -5,7 +5,6 @@ and Letter. And which width of the Gaussian gives the counts that the first prin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -29,6 +28,7 @@ from papers.kernels import (
     means,
     smaller,
     table,
+    varied,
 )
 from papers.recipe import ALMA as PAPER
 from papers.recipe import (
@@ -383,29 +383,20 @@ def _allowed_of_width(printed: Printed, quick: bool) -> Allowed:
     return _ONE_ERROR if quick else _ERROR
 
 
-def lines_by_width() -> list[PrintedLine]:
-    """Return what Table 1 prints of one epoch, once for each width."""
-    found = {
-        (each.run, each.quantity): each for each in figures_of(LINES["alma-table1"])
-        if each.epochs == 1
-    }  # fmt: skip
-    return [
-        (
-            f"{run.algorithm} {run.alpha or ''}".strip() + f" σ={sigma:g}",
-            tuple(
-                found[run, quantity]._replace(run=replace(run, epochs=1, sigma=sigma))
-                for quantity in (CORRECTIONS, AVERAGE)
-            ),
-        )
-        for run in dict.fromkeys(run for run, _ in found)
-        for sigma in SIGMAS
-    ]
+def _name(run: Run) -> str:
+    return " ".join([run.algorithm, *([str(run.alpha)] if run.alpha else []), f"σ={run.sigma:g}"])
+
+
+BY_WIDTH = varied(
+    LINES["alma-table1"], (CORRECTIONS, AVERAGE), [{"sigma": sigma} for sigma in SIGMAS], _name
+)
 
 
 def _widths(quick: bool) -> tuple[Table, ...]:
-    lines = lines_by_width()
     of_alma = [
-        each for each in figures_of(lines) if each.run.alpha == 0.9 and each.quantity == CORRECTIONS
+        each
+        for each in figures_of(BY_WIDTH)
+        if each.run.alpha == 0.9 and each.quantity == CORRECTIONS
     ]
     works = tuple(each.run.work(quick) for each in of_alma)
 
@@ -426,7 +417,9 @@ def _widths(quick: bool) -> tuple[Table, ...]:
         Claim("Its corrections fall with the width, through the printed count", works, falling),
     )  # fmt: skip
     columns = ("corrections, T=1", "error of avg %, T=1")
-    return (table("Counts and errors by width", columns, lines, quick, _allowed_of_width, claims),)
+    return (
+        table("Counts and errors by width", columns, BY_WIDTH, quick, _allowed_of_width, claims),
+    )
 
 
 # -- The recipes ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -231,6 +231,24 @@ def figures_of(lines: Sequence[PrintedLine]) -> Iterator[Printed]:
     """Yield all that is printed."""
     for _, cells in lines:
         yield from (cell for cell in cells if cell is not None)
+
+
+def varied(
+    lines: Sequence[PrintedLine],
+    quantities: tuple[str, ...],
+    settings: Sequence[dict[str, Any]],
+    name: Callable[[Run], str],
+) -> list[PrintedLine]:
+    """Return what lines print of one epoch, once for each change of a run's settings."""
+    found = {
+        (replace(each.run, epochs=1), each.quantity): each
+        for each in figures_of(lines) if each.epochs == 1
+    }  # fmt: skip
+    return [
+        (name(run), tuple(found[printed, each]._replace(run=run) for each in quantities))
+        for printed in dict.fromkeys(printed for printed, _ in found)
+        for run in (replace(printed, **changed) for changed in settings)
+    ]
 
 
 _ONE_VECTOR = incomparable(

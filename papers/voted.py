@@ -5,7 +5,6 @@ MNIST. And in which units its greys are, which the counts tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,6 +28,7 @@ from papers.kernels import (
     moments,
     smaller,
     table,
+    varied,
 )
 from papers.recipe import (
     VOTED,
@@ -434,32 +434,16 @@ def _allowed_of_scale(printed: Printed, quick: bool) -> Allowed:
     return allowed(printed, quick) if printed.run.scale == SCALE else _TRIED
 
 
-def lines_by_scale() -> list[PrintedLine]:
-    """Return the counts that Table 1 prints for T = 1, once for each scale, as runs of one epoch
-    have them."""
-    counts = {
-        (replace(each.run, epochs=1), each.quantity): each
-        for each in figures_of(LINES["voted-table1"]) if each.is_count and each.epochs == 1
-    }  # fmt: skip
-    return [
-        (
-            f"d={run.degree} s={scale:g}",
-            tuple(
-                counts[run, quantity]._replace(run=replace(run, scale=scale))
-                for quantity in (CORRECTIONS, SUPPORT)
-            ),
-        )
-        for run in dict.fromkeys(run for run, _ in counts)
-        for scale in SCALES
-    ]
+BY_SCALE = varied(
+    LINES["voted-table1"], (CORRECTIONS, SUPPORT), [{"scale": scale} for scale in SCALES],
+    lambda run: f"d={run.degree} s={run.scale:g}",
+)  # fmt: skip
 
 
 def _units(quick: bool) -> tuple[Table, ...]:
-    lines = lines_by_scale()
-
     def deviations(measured: Measured, scale: float) -> np.ndarray:
         """The relative differences from the printed counts, by degree."""
-        own = [each for each in figures_of(lines) if each.run.scale == scale]
+        own = [each for each in figures_of(BY_SCALE) if each.run.scale == scale]
         return np.array([each.mean(quick).of(measured) / each.number - 1 for each in own])
 
     def hardly_matters(measured: Measured) -> Finding:
@@ -472,7 +456,7 @@ def _units(quick: bool) -> tuple[Table, ...]:
         mistakes = deviations(measured, SCALES[-1])[0]
         return Finding(bool(mistakes < -0.05), f"{100 * mistakes:+.1f} %")
 
-    works = each_once([each.run.work(quick) for each in figures_of(lines)])
+    works = each_once([each.run.work(quick) for each in figures_of(BY_SCALE)])
     claims = (
         Claim(
             "With s = 1, 255 and 1000 all counts come within 3 % of those printed",
@@ -485,7 +469,7 @@ def _units(quick: bool) -> tuple[Table, ...]:
     )  # fmt: skip
     columns = ("mistakes, T=1", "support vectors, T=1")
     title = "Counts by degree d and scale s"
-    return (table(title, columns, lines, quick, _allowed_of_scale, claims),)
+    return (table(title, columns, BY_SCALE, quick, _allowed_of_scale, claims),)
 
 
 # -- The recipes ----------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from strategies import examples
 
 import sparsemargin
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._inputs import shards_of
-from sparsemargin.distributed._vectors import VectorMixer
+from sparsemargin.distributed._mixing import VectorMixer
+from sparsemargin.distributed._shards import shards_of
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.stream import Interruption
 
@@ -299,8 +299,7 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     rounds = []
     fit_distributed(cut(X, y, 3), algo="pnorm", p=p, random_state=0, on_round=rounds.append)
     whole = 20_000 * 8
-    assert rounds[0].bytes_sent > whole
-    assert all(each.bytes_sent < whole / 10 for each in rounds[1:])
+    assert all(each.bytes_sent < whole / 10 for each in rounds)
     assert all(each.bytes_received < whole / 10 for each in rounds)
 
 

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +17,15 @@ import sparsemargin
 from sparsemargin.datasets import load_rcv1
 from sparsemargin.distributed import (
     LostScheduler,
-    _crew,
-    _epoch,
+    _backends,
+    _fit,
     _rounds,
-    _vectors,
     fit_distributed,
 )
+from sparsemargin.distributed._shards import MatrixShard
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask.distributed")
-CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
 
 
 @pytest.fixture(scope="module")
@@ -93,20 +91,20 @@ def test_shards_are_spread_over_the_workers(kind, client, paths, monkeypatch):
     X, y = make_data(400)
     blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
-    found, known, new_key = [], set(), _crew._new_key
+    found, known, submit = [], set(), client.submit
 
-    def hesitate(function):
+    def hesitate(*arguments, **how):
         # So that what Dask was told before has been done, as it has where shards are large.
         time.sleep(0.03)
-        return new_key(function)
+        return submit(*arguments, **how)
 
     def look(done):
         # It may take a moment to forget the shards of the fit before.
-        mine = {key: at for key, at in client.who_has().items() if "with_classes" in key}
+        mine = {key: at for key, at in client.who_has().items() if "open_shard" in key}
         found.append({at for key, at in mine.items() if key not in known})
         known.update(mine)
 
-    monkeypatch.setattr(_crew, "_new_key", hesitate)
+    monkeypatch.setattr(client, "submit", hesitate)
     for _ in range(3):
         fit_distributed(*given, client=client, algo="alma", max_iter=1, on_round=look)
     # What a worker has done when the next is told of is a matter of moments.
@@ -160,53 +158,18 @@ def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
 
 
 def test_workers_need_the_same_version(client, monkeypatch):
-    monkeypatch.setattr(sparsemargin, "__version__", "0.0.7", raising=False)
+    monkeypatch.setattr(_fit, "__version__", "0.0.7")
     with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
         fit_distributed(cut(*make_data(), 2), client=client)
 
 
-class Told:
-    """A client whose workers answer what they are told to, one list after the other."""
+def test_workers_need_the_library(near, monkeypatch):
+    def fail(X, y):
+        raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")
 
-    def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
-
-    def run(self, function, *, workers, on_error):
-        assert on_error == "return"
-        self.asked.append(workers)
-        return self.answers.pop(0)
-
-    def scheduler_info(self):
-        return {"workers": {"here": {}, "there": {}}}
-
-
-def test_a_worker_out_of_reach_is_asked_again():
-    own = _crew._version()
-    closed = CommClosedError("in <TCP (closed)>")
-    told = Told({"here": own, "there": closed}, {"there": OSError("timed out")}, {"there": own})
-    _crew._check_versions(told)
-    assert told.asked == [None, ["there"], ["there"]]
-    # Dead for good, it is none of Dask's workers any more; or it never answers.
-    _crew._check_versions(Told({"here": own, "gone": closed}))
-    _crew._check_versions(Told(*[{"there": closed}] * 9))
-    with pytest.raises(ConnectionError, match=r"there has sparsemargin 0\.0\.7"):
-        _crew._check_versions(Told({"there": closed}, {"there": "0.0.7"}))
-    with pytest.raises(ConnectionError, match="there can't import sparsemargin: No module"):
-        _crew._check_versions(
-            Told({"there": ModuleNotFoundError("No module named 'sparsemargin'")})
-        )
-
-
-def test_a_start_that_no_worker_knows_is_sent_whole(client):
-    shards = cut(*make_data(n_features=400), 2)
-    how = {"algo": "pnorm", "random_state": 0, "max_iter": 4}
-
-    def forget(done):
-        # As a worker that was started anew has.
-        client.run(lambda: import_module(_vectors.__name__).BASES._latest.clear())
-
-    again = fit_distributed(shards, client=client, on_round=forget, **how)
-    assert_same(again, fit_distributed(shards, **how))
+    monkeypatch.setattr(MatrixShard, "of", fail)
+    with pytest.raises(ConnectionError, match=r"A worker has no sparsemargin: pip install"):
+        fit_distributed(cut(*make_data(), 2), client=near)
 
 
 # ------------------------------------------------------------------------------------- faults
@@ -262,7 +225,7 @@ def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
 
 
 def test_a_scheduler_without_workers_is_told_of(monkeypatch):
-    monkeypatch.setattr(_crew, "PATIENCE", 0.3)
+    monkeypatch.setattr(_backends, "PATIENCE", 0.3)
     with (
         dask.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
         pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"),
@@ -271,7 +234,7 @@ def test_a_scheduler_without_workers_is_told_of(monkeypatch):
 
 
 def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
-    monkeypatch.setattr(_crew, "PATIENCE", 0.3)
+    monkeypatch.setattr(_backends, "PATIENCE", 0.3)
     with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
@@ -298,19 +261,6 @@ def test_only_futures_are_on_their_way(near):
     for client in near, None:
         given = [(X, y.view(Labels))]
         assert_same(fit_distributed(given, client=client, algo="alma", random_state=0), expected)
-
-
-def test_a_scheduler_that_goes_away_after_the_last_epoch_is_of_no_account(near, monkeypatch):
-    run = near.run
-
-    def run_no_more(function, *arguments, **how):
-        if function is _epoch.forget:
-            raise CommClosedError
-        return run(function, *arguments, **how)
-
-    monkeypatch.setattr(near, "run", run_no_more)
-    shards, how = cut(*make_data(), 2), {"algo": "alma", "random_state": 0}
-    assert_same(fit_distributed(shards, client=near, **how), fit_distributed(shards, **how))
 
 
 def test_a_client_that_is_closed_is_told_of():
@@ -378,10 +328,14 @@ def test_ctrl_c_upon_a_resumed_fit_is_no_end(client, paths, tmp_path, monkeypatc
     [
         (["--mixing", "errors"], 2, "pass --dask"),
         (["--resume"], 2, "pass --dask"),
-        (["--dask", "tcp://127.0.0.1:9", "--init", "x"], 2, "--init can't be had with --dask"),
+        (
+            ["--dask", "tcp://127.0.0.1:9", "--init", "x"],
+            2,
+            "--init-model can't be had with --dask",
+        ),
         (["--dask", "tcp://127.0.0.1:9", "--algo", "romma"], 1, "can't be mixed"),
-        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "-o part-0.svm would replace"),
-        (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "--kernel rbf needs all rows"),
+        (["--dask", "tcp://127.0.0.1:9", "-o", "part-0.svm"], 1, "part-0.svm would replace"),
+        (["--dask", "tcp://127.0.0.1:9", "--kernel", "rbf"], 1, "kernel='rbf' needs all rows"),
     ],
 )
 def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ PUBLIC_MODULES = [
 ]
 MODULES = [
     "sparsemargin.api",
-    "sparsemargin.distributed._api",
+    "sparsemargin.distributed._fit",
     "sparsemargin.models.alma",
     "sparsemargin.models.cramma",
     "sparsemargin.models.higher_order",

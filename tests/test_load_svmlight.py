@@ -20,6 +20,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources
 from sparsemargin.io.svmlight import load_svmlight
+from sparsemargin.models.labels import LabelTable
 
 MOST_SECONDS = 60
 RCV1 = "rcv1_subsets_topics.svm.bz2"
@@ -416,13 +417,13 @@ def test_wrong_arguments_are_named(tmp_path, how, words):
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, n_jobs):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     path = write(tmp_path, b"1 2:3\n" * 10_000)
-    give = sources.Buffers.give
+    take = LabelTable.take
 
     def late(*args):
         path.write_bytes(b"1 2:4\n" * 10_001)
-        return give(*args)
+        return take(*args)
 
-    monkeypatch.setattr(sources.Buffers, "give", late)
+    monkeypatch.setattr(LabelTable, "take", late)
     with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):
         load_svmlight(path, n_jobs=n_jobs)
 

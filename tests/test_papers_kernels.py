@@ -154,7 +154,7 @@ def test_settings_are_the_papers():
 
 
 def test_studies_vary_one_setting_of_the_table_they_explain():
-    by_width, by_scale = alma_kernels.lines_by_width(), voted.lines_by_scale()
+    by_width, by_scale = alma_kernels.BY_WIDTH, voted.BY_SCALE
     assert {each.run.sigma for each in figures_of(by_width)} == set(alma_kernels.SIGMAS)
     assert {each.run.scale for each in figures_of(by_scale)} == set(voted.SCALES)
     counts = [each.number for each in figures_of(by_scale) if each.run.degree == 4]

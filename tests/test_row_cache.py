@@ -112,8 +112,8 @@ def test_blocks_come_in_the_order_asked_for(path):
     write_cache(path, blocks)
     order = np.array([3, 0, 6, 3, 1])
     with RowCache.open(path) as cache:
-        for ahead in 0, 1, 2, 10:
-            taken = list(cache.blocks(order, ahead))
+        for _ in range(2):
+            taken = list(cache.blocks(order))
             for rows, i in zip(taken, order, strict=True):
                 assert_same_rows(rows, blocks[i])
         for i in -1, 7:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.io import sources
-from sparsemargin.io.sources import Buffers, open_sources
+from sparsemargin.io.sources import open_sources
 
 
 def pack_zst(content, **how):
@@ -49,11 +49,11 @@ def source_of(folder, content, name="text.svm"):
 
 def text_of(source):
     """All text; blocks are checked on the way."""
-    buffers, pieces = Buffers(), []
-    for block in source.blocks(buffers):
+    free, pieces = [], []
+    for block in source.blocks(free):
         assert len(block.buffer) >= block.stop + PADDING
         pieces.append(bytes(block.buffer[: block.stop]))
-        buffers.give(block.buffer)
+        free.append(block.buffer)
     assert all(piece.endswith(b"\n") for piece in pieces[:-1])
     assert all(pieces)
     return b"".join(pieces)
@@ -223,7 +223,7 @@ def test_blocks_hold_all_lines_whole(tmp_path_factory, lines, end, block_bytes):
 
 def test_an_empty_file_has_no_blocks(tmp_path):
     source = source_of(tmp_path, b"")
-    assert list(source.blocks(Buffers())) == []
+    assert list(source.blocks([])) == []
 
 
 def test_a_line_longer_than_a_block_comes_whole(tmp_path, small_blocks):
@@ -240,18 +240,18 @@ def test_a_line_longer_than_any_is_refused(tmp_path, monkeypatch, small_blocks):
 
 
 def test_blocks_in_use_keep_their_buffers(tmp_path, small_blocks):
-    held = list(source_of(tmp_path, TEXT).blocks(Buffers()))
+    held = list(source_of(tmp_path, TEXT).blocks([]))
     assert len({id(block.buffer) for block in held}) == len(held) > 10
     assert b"".join(bytes(block.buffer[: block.stop]) for block in held) == TEXT
 
 
 def test_released_buffers_are_used_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
-    buffers, seen = Buffers(), []
+    free, seen = [], []
     for _ in range(2):
-        for block in source_of(tmp_path, TEXT).blocks(buffers):
+        for block in source_of(tmp_path, TEXT).blocks(free):
             seen.append(block.buffer)
-            buffers.give(block.buffer)
+            free.append(block.buffer)
     assert len(seen) > 100
     assert len({id(buffer) for buffer in seen}) == 1
 
@@ -271,7 +271,7 @@ def test_utf16_is_refused(tmp_path, encoding):
 
 def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
     for content in TEXT, PACK["bz2"](TEXT):
-        consumed = [block.consumed for block in source_of(tmp_path, content).blocks(Buffers())]
+        consumed = [block.consumed for block in source_of(tmp_path, content).blocks([])]
         assert consumed == sorted(consumed)
         assert consumed[-1] == len(content)
 
@@ -284,7 +284,7 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     text = random.Random(0).randbytes(200_000).hex(" ", 30).replace(" ", "\n").encode()
     source = source_of(tmp_path, text if kind is None else PACK[kind](text))
-    reading = source.blocks(Buffers())
+    reading = source.blocks([])
     next(reading)
     os.truncate(source.path, source.size - 100)
     with pytest.raises(ValueError, match=r"text\.svm became shorter while it was read"):

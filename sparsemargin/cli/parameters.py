@@ -46,24 +46,20 @@ def option_name(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def _options_of(algorithm: str) -> dict[str, Parameter]:
+def parameters_of(algorithm: str) -> dict[str, Parameter]:
+    """The parameters of an algorithm that are options, by name."""
     learner, fixed = ALGORITHMS[algorithm]  # type: ignore[index]
     left_out = _NO_OPTIONS | set(fixed)
     return {name: each for name, each in declarations(learner).items() if name not in left_out}
 
 
 #: All parameters that are options.
-ALL_PARAMETERS = tuple(dict.fromkeys(name for each in ALGORITHMS for name in _options_of(each)))
-
-
-def parameters_of(algorithm: str) -> list[str]:
-    """The parameters of an algorithm that are options."""
-    return list(_options_of(algorithm))
+ALL_PARAMETERS = tuple(dict.fromkeys(name for each in ALGORITHMS for name in parameters_of(each)))
 
 
 def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that its algorithms have, None where they are left out."""
-    options = {algorithm: _options_of(algorithm) for algorithm in ALGORITHMS}
+    options = {algorithm: parameters_of(algorithm) for algorithm in ALGORITHMS}
     for parameter in reversed(_in_order(ALL_PARAMETERS)):
         owners = {name: each[parameter] for name, each in options.items() if parameter in each}
         command = _option(parameter, owners)(command)
@@ -71,21 +67,9 @@ def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that options stand for.
-
-    Parameters
-    ----------
-    algorithm : str or None
-        None: the library's default.
-    given : dict
-        By parameter, as on the command line; None: not given.
-
-    Raises
-    ------
-    click.UsageError
-        If the algorithm has no such option, or a value can't be one of it.
-    """
-    known = _options_of(algorithm or DEFAULT_ALGORITHM)
+    """The parameters that options stand for, given by name as on the command line, None where they
+    are left out; refused if the algorithm has no such option, or a value can't be one of it."""
+    known = parameters_of(algorithm or DEFAULT_ALGORITHM)
     chosen = {}
     for parameter, text in given.items():
         if text is None or text == ():
@@ -169,8 +153,8 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
         if any(limit.allows(value) for limit in limits):
             return value
     told = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
-    hint = ", ".join(filter(None, ["|".join(_metavars(parameter, limits)),
-                                   _RANGES.get(parameter, told)]))  # fmt: skip
+    ranges = _RANGES.get(parameter, told)
+    hint = "|".join(_metavars(parameter, limits)) + (f", {ranges}" if ranges else "")
     raise click.BadParameter(f"{text} is not {hint}.", param_hint=option_name(parameter))
 
 

@@ -1,7 +1,7 @@
 """Learning on several machines: iterative parameter mixing on Dask."""
 
-from sparsemargin.distributed._api import fit_distributed
-from sparsemargin.distributed._crew import LostScheduler
+from sparsemargin.distributed._backends import LostScheduler
+from sparsemargin.distributed._fit import fit_distributed
 from sparsemargin.distributed._rounds import Round
 
 __all__ = ["LostScheduler", "Round", "fit_distributed"]

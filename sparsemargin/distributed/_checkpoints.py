@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.distributed._crew import Pair
-from sparsemargin.distributed._opening import Opened
-from sparsemargin.distributed._shards import FileShard, Survey
+from sparsemargin.distributed._schema import Mixture
+from sparsemargin.distributed._shards import FileShard, Pair
 from sparsemargin.io.files import check_replaceable
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.models import Learner
@@ -20,16 +19,8 @@ _MAY_CHANGE = {"max_iter", "n_jobs", "verbose"}
 _ATTRIBUTE = "_distributed"
 
 
-def check_place(path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]) -> None:
-    """Find out before the work whether the mixture can be kept there.
-
-    Raises
-    ------
-    OSError
-        If it can't be written.
-    ValueError
-        If it would replace a file that is learned from.
-    """
+def check_writable(path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]) -> None:
+    """Find out before the work whether the mixture can be written there."""
     if path is None:
         return
     check_replaceable(path)
@@ -40,15 +31,8 @@ def check_place(path: str | os.PathLike[str] | None, shards: Sequence[Pair | Fil
 
 
 class Checkpoint:
-    """A model file that is written after every epoch.
-
-    Parameters
-    ----------
-    path : path or None
-        None: nothing is kept.
-    made_by : dict
-        What a fit that goes on must have alike, of which the model itself tells nothing.
-    """
+    """A model file that is written after every epoch, unless its path is None; `made_by` is what a
+    fit that goes on must have alike, of which the model itself tells nothing."""
 
     def __init__(self, path: str | os.PathLike[str] | None, made_by: dict[str, Any]) -> None:
         self.path, self.made_by = path, made_by
@@ -56,7 +40,7 @@ class Checkpoint:
     def write(
         self, epoch: int, converged: bool, seed: int | None, finished: Callable[[], Learner]
     ) -> None:
-        """Keep the mixture after an epoch."""
+        """Write the mixture after an epoch."""
         if self.path is None:
             return
         learner = finished()
@@ -77,14 +61,9 @@ class Checkpoint:
             "goes on from it."
         )
 
-    def go_on(self, opened: Opened) -> tuple[int, bool]:
-        """Take over the mixture of the file, if there is one: after how many epochs it was, and
+    def resume(self, mixture: Mixture) -> tuple[int, bool]:
+        """Let the mixture be that of the file, if there is one: after how many epochs it was, and
         whether the last of these made no correction.
-
-        Raises
-        ------
-        ValueError
-            If the fit was another one.
         """
         if self.path is None or not os.path.exists(self.path):
             return 0, False
@@ -95,14 +74,14 @@ class Checkpoint:
                 f"{name} is the model of no fit over shards, and none can go on from it. Pass "
                 "another checkpoint, or leave resume out."
             )
-        self._check_alike(name, opened, found, progress)
-        opened.take_over(found, progress["seed"])
+        self._check_alike(name, mixture, found, progress)
+        mixture.resume(found, progress["seed"])
         return progress["epoch"], progress["converged"]
 
     def _check_alike(
-        self, name: str, opened: Opened, found: Learner, progress: dict[str, Any]
+        self, name: str, mixture: Mixture, found: Learner, progress: dict[str, Any]
     ) -> None:
-        learner = opened.learner
+        learner, schema = mixture.learner, mixture.schema
         if type(found) is not type(learner):
             raise ValueError(
                 f"{name} is of {found.classifier}, not of {learner.classifier}. Pass the algorithm "
@@ -110,11 +89,11 @@ class Checkpoint:
             )
         # First, as the scale of the intercept is that of the shards.
         others = [key for key, value in self.made_by.items() if progress[key] != value]
-        if opened.form != getattr(found, "_label_form", None) or not np.array_equal(
-            learner.classes_, found.classes_
-        ):
+        same_form = schema.form == getattr(found, "_label_form", None)
+        if not same_form or not np.array_equal(schema.classes, found.classes_):
             others.insert(0, "classes")
-        if opened.features != (found.n_features_in_, getattr(found, "_reading", None)):
+        read = found.n_features_in_, getattr(found, "_reading", None)
+        if read != (schema.n_features, schema.reading):
             others.insert(0, "features")
         if others:
             order = ", in the same order" if others[0] == "shards" else ""
@@ -123,22 +102,10 @@ class Checkpoint:
                 f"on{order}."
             )
         before, now = found._parameters(), learner._parameters()
-        changed = [
-            key
-            for key in now
-            if key not in _MAY_CHANGE
-            and before[key] != now[key]
+        for key in sorted(set(now) - _MAY_CHANGE):
             # The seeds that a generator gave are in the file.
-            and not isinstance(now[key], np.random.RandomState)
-        ]
-        if changed:
-            raise ValueError(
-                f"{name} was learned with {changed[0]}={before[changed[0]]!r}, not "
-                f"{now[changed[0]]!r}. Pass the parameters of the fit that is to go on."
-            )
-
-
-def made_by(mixing: str, positive: Any, surveys: Sequence[Survey]) -> dict[str, Any]:
-    """What a fit that goes on must have alike, of which the model itself tells nothing."""
-    identities = [survey.identity() for survey in surveys]
-    return {"mixing": mixing, "positive": positive, "shards": identities}
+            if before[key] != now[key] and not isinstance(now[key], np.random.RandomState):
+                raise ValueError(
+                    f"{name} was learned with {key}={before[key]!r}, not {now[key]!r}. Pass the "
+                    "parameters of the fit that is to go on."
+                )

@@ -1,32 +1,85 @@
-"""A fit over shards: what is asked of them first, then an epoch on each, then the mixture, and
-again."""
+"""The rounds of a fit over shards: an epoch on each of them, the mixture, and again."""
 
 from __future__ import annotations
 
 import copy
+import pickle
 import time
-import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, is_dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.distributed import _epoch
+from sparsemargin._version import __version__
+from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
-from sparsemargin.distributed._crew import InTurn, LostScheduler, OnDask
 from sparsemargin.distributed._mistakes import MistakesMixer
-from sparsemargin.distributed._opening import Opened
-from sparsemargin.distributed._trials import added
-from sparsemargin.distributed._vectors import Mixing, VectorMixer
-from sparsemargin.distributed._whole import OneShard
+from sparsemargin.distributed._mixing import Mixing, SingleEpoch, SingleMixer, Update, VectorMixer
+from sparsemargin.distributed._schema import Mixture, Schema
+from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner
-from sparsemargin.models.first_order import FirstOrderLearner
+from sparsemargin.models.rows import refusing
+
+# ----------------------------------------------------------------------------------- on the workers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What stays the same over a fit."""
+
+    learner: Learner  # without a space
+    epoch_type: type[SingleEpoch]
+    schema: Schema
+    seed: int | None  # of the shuffling
+    library: str  # the version that all must have
+
+
+def check_library(library: str) -> None:
+    """Refuse to work for a process that has another version of the library."""
+    if library != __version__:
+        from dask.distributed import get_worker
+
+        raise ConnectionError(
+            f"The worker at {get_worker().address} has sparsemargin {__version__}, this process "
+            f"{library}. Install the same version."
+        )
+
+
+def survey(shard: Shard, library: str) -> Survey:
+    check_library(library)
+    return shard.survey()
+
+
+def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
+    """Learn from a shard once, as a fit on one machine would."""
+    check_library(plan.library)
+    learner = copy.copy(plan.learner)
+    epoch = plan.epoch_type(learner, plan.schema.no_rows, start)
+    space = epoch.space
+    corrections, trials = space.per_label("corrections").copy(), space.trials
+    mistakes: int | None = 0
+    for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
+        task = learner._stream_task(rows, targets, None, first_row=first_row)
+        with refusing(rows, first_row):
+            mistakes = _added(mistakes, learner._learn_stream(task, order))
+        epoch.note(task)
+    made = space.per_label("corrections") - corrections
+    return Update(epoch.learned(), space.trials - trials, made, mistakes)
+
+
+def _added(mistakes: int | None, more: int | None) -> int | None:
+    """The sum, where both are known."""
+    return None if mistakes is None or more is None else mistakes + more
+
+
+# ----------------------------------------------------------------------------------- on the client
 
 
 @dataclass(frozen=True)
@@ -68,51 +121,32 @@ class Round:
 
 
 class Rounds:
-    """The rounds of one fit.
-
-    Parameters
-    ----------
-    crew : InTurn or OnDask
-    opened : Opened
-        What is learned, and from what.
-    mixing : {"uniform", "errors"}
-    checkpoint : Checkpoint
-    report : callable or None
-        Is told the `Moment` whenever a shard is done.
-    on_round : callable or None
-        Is told each `Round`.
-    """
+    """The rounds of one fit; `report` is told the `Moment` whenever a shard is done."""
 
     def __init__(
-        self, crew: InTurn | OnDask, opened: Opened, mixing: Mixing, checkpoint: Checkpoint,
-        report: Callable[[Moment], None] | None, on_round: Callable[[Round], None] | None,
+        self, backend: Backend, surveys: list[Survey], mixture: Mixture, mixing: Mixing,
+        checkpoint: Checkpoint, report: Callable[[Moment], None] | None,
+        on_round: Callable[[Round], None] | None,
     ) -> None:  # fmt: skip
-        self.crew, self.opened, self.checkpoint = crew, opened, checkpoint
-        self.report, self.on_round = report, on_round
-        self.learner = opened.learner
-        self.run_id = uuid.uuid4().hex
-        self.mixer = self._mixer(mixing)
+        self.backend, self.surveys, self.mixture = backend, surveys, mixture
+        self.checkpoint, self.report, self.on_round = checkpoint, report, on_round
+        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(mixing)
+        plain = mixture.without_space()
+        plan = Plan(plain, self.mixer.epoch_type, mixture.schema, mixture.seed, __version__)
+        self.plan = backend.share(plan)
         self.started = time.perf_counter()
-        # The learner as it goes to the workers: its state travels apart.
-        plain = copy.copy(self.learner)
-        del plain._space
-        self.plan = crew.share(
-            _epoch.Plan(plain, self.mixer.epoch_type, opened.seed, opened.no_rows)
-        )
-        # Of the epoch under way.
-        self.rows = self.bytes_read = self.corrections = 0
-        self.mistakes: int | None = 0
+        self.corrections = 0
 
-    def _mixer(self, mixing: Mixing) -> Any:
-        if len(self.opened.surveys) == 1:
-            return OneShard(self.learner)
-        if isinstance(self.learner, FirstOrderLearner):
-            return VectorMixer(self.learner, self.run_id, mixing)
-        return MistakesMixer(self.learner, self.opened.first_rows)
+    def _mixer(self, mixing: Mixing) -> SingleMixer:
+        if len(self.surveys) == 1:
+            return SingleMixer(self.mixture)
+        if isinstance(self.mixture.space, LinearSpace):
+            return VectorMixer(self.mixture, mixing)
+        counts = [survey.n_rows for survey in self.surveys]
+        return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 
     def run(self, done: int, converged: bool) -> Learner:
         """Make the rounds that are left after so many."""
-        max_iter = self.learner.max_iter
         self.done, self.converged = done, converged
         self._count_the_rest()
         try:
@@ -120,7 +154,7 @@ class Rounds:
                 # Its thread is there from now on: if Ctrl-C came upon a thread that is about to
                 # begin with a mixture, that would not be waited for.
                 thread.submit(int).result()
-                while not self.converged and (max_iter is None or self.done < max_iter):
+                while not self.converged and (self.max_iter is None or self.done < self.max_iter):
                     self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
@@ -130,93 +164,70 @@ class Rounds:
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:
-            kept = self.checkpoint.tell(self.done)
-            raise LostScheduler(f"{error} in epoch {self.done + 1}. {kept}") from error.__cause__
+            left = self.checkpoint.tell(self.done)
+            raise LostScheduler(f"{error} in epoch {self.done + 1}. {left}") from error.__cause__
         return self._finished()
 
     def _finished(self) -> Learner:
-        return self.opened.finished(self.done)
+        return self.mixture.finished(self.done)
 
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, and the mixture."""
-        began = time.perf_counter()
-        self.rows = self.bytes_read = 0
-        self.mistakes = 0
-        updates, sent = self._learn(epoch)
+        began, start = time.perf_counter(), self.mixer.start()
+        # Now, as the mixture may be what they begin with.
+        sent = 0 if self.on_round is None else n_bytes(start)
+        updates = self._learn(epoch, start)
         mixing = time.perf_counter()
         # To the end, even where Ctrl-C comes meanwhile, which is heard after.
         thread.submit(self._mix, epoch, updates).result()
         ended = time.perf_counter()
         if self.on_round is not None:
-            made = tuple(int(update.made.sum()) for update in updates)
+            made = tuple(int(update.corrections.sum()) for update in updates)
             trials = sum(update.trials for update in updates)
-            received = sum(n_bytes(update) for update in updates)
+            received = sum(map(n_bytes, updates))
             times = ended - began, ended - mixing
             self.on_round(Round(epoch, made, trials, sent, received, *times, self._finished))
 
-    def _mix(self, epoch: int, updates: list[Any]) -> None:
+    def _learn(self, epoch: int, start: Any) -> list[Update]:
+        """Learn from every shard; the updates in the order of the shards."""
+        size = sum(survey.n_bytes for survey in self.surveys)
+        rows = consumed = 0
+        mistakes: int | None = 0
+        updates: dict[int, Update] = {}
+        with closing(self.backend.each(learn_epoch, self.plan, epoch, start)) as coming:
+            for s, update in coming:
+                updates[s] = update
+                rows += self.surveys[s].n_rows
+                consumed += self.surveys[s].n_bytes
+                self.corrections += int(update.corrections.sum())
+                mistakes = _added(mistakes, update.mistakes)
+                if self.report is not None:
+                    self.report(
+                        Moment(
+                            epoch, consumed, size, rows, self.mixture.schema.n_features,
+                            self.corrections, mistakes, time.perf_counter() - self.started,
+                        )
+                    )  # fmt: skip
+        return [updates[s] for s in range(len(updates))]
+
+    def _mix(self, epoch: int, updates: list[Update]) -> None:
         """Let the learner be the mixture, here and on disk."""
         self.mixer.mix(updates)
-        self.done, self.converged = epoch, not any(update.made.any() for update in updates)
+        self.done = epoch
+        self.converged = not any(update.corrections.any() for update in updates)
         self._count_the_rest()
-        self.checkpoint.write(epoch, self.converged, self.opened.seed, self._finished)
+        self.checkpoint.write(epoch, self.converged, self.mixture.seed, self._finished)
 
     def _count_the_rest(self) -> None:
         """Count the trials that would have followed an epoch without a correction."""
-        max_iter, space = self.learner.max_iter, self.learner._space
+        max_iter, space = self.max_iter, self.mixture.space
         if self.converged and max_iter is not None:
-            trials = count_trials(max_iter, self.opened.n_rows)
+            trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
             space.count_trials(max(trials, space.trials))
-
-    def _learn(self, epoch: int) -> tuple[list[Any], int]:
-        """The updates of all shards, and the bytes that each worker was sent."""
-        start = self.mixer.start(epoch, whole=False)
-        tell = self._tell(epoch)
-        updates = self.crew.each(_epoch.learn_epoch, self.plan, start, done=tell)
-        sent = n_bytes(start)
-        missing = [s for s, each in enumerate(updates) if isinstance(each, _epoch.Missing)]
-        if missing:
-            start = self.mixer.start(epoch, whole=True)
-            again = self.crew.each(_epoch.learn_epoch, self.plan, start, which=missing, done=tell)
-            for s, update in zip(missing, again, strict=True):
-                updates[s] = update
-        return updates, sent
-
-    def _tell(self, epoch: int) -> Callable[[int, Any], None]:
-        """Counts what shards have come to, and reports it."""
-
-        def tell(s: int, update: Any) -> None:
-            if isinstance(update, _epoch.Missing):
-                return
-            survey = self.opened.surveys[s]
-            self.rows += survey.n_rows
-            self.bytes_read += survey.n_bytes
-            self.corrections += int(update.made.sum())
-            self.mistakes = added(self.mistakes, update.mistakes)
-            if self.report is not None:
-                self.report(
-                    Moment(
-                        epoch, self.bytes_read, self.opened.n_bytes, self.rows,
-                        self.opened.n_features, self.corrections, self.mistakes,
-                        time.perf_counter() - self.started,
-                    )
-                )  # fmt: skip
-
-        return tell
 
 
 def n_bytes(message: Any) -> int:
-    """Of the arrays in a message; of a space, what it would be pickled to."""
-    if isinstance(message, np.ndarray):
-        return message.nbytes
-    if is_dataclass(message):
-        return sum(n_bytes(getattr(message, each.name)) for each in fields(message))
-    if isinstance(message, dict):
-        return sum(map(n_bytes, message.values()))
-    if isinstance(message, list | tuple):
-        return sum(map(n_bytes, message))
-    if isinstance(message, LinearSpace):
-        return n_bytes(message.__getstate__())
-    if hasattr(message, "spaces"):
-        return sum(n_bytes(space.__getstate__()) for space in message.spaces)
-    return 0
+    """What it would be sent as."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)

@@ -1,27 +1,27 @@
-"""Shards of the data, where the worker is that learns from them."""
+"""Shards of the data: the forms they are given in, and what each is where it is learned from."""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import Corpus, Reading
-from sparsemargin.io.row_cache import RowCache, default_cache_path, shuffled
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
-from sparsemargin.io.sources import CACHE_SUFFIX, open_sources
-from sparsemargin.models import intercept_scale
-from sparsemargin.models.base import Targets
+from sparsemargin.io.row_cache import RowCache, default_cache_path
+from sparsemargin.io.rows import LARGEST_INDEX
+from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
+from sparsemargin.models.base import Targets, intercept_scale
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -29,63 +29,50 @@ from sparsemargin.models.labels import (
     UnknownLabelError,
     multilabel_targets,
 )
-from sparsemargin.models.rows import Rows, check_rows, open_rows
+from sparsemargin.models.rows import check_rows, open_rows
+
+if TYPE_CHECKING:
+    from sparsemargin.distributed._schema import Schema
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27
+# Of a float32 weight vector for one label.
+_LEAST_PER_FEATURE = 4
+
+_FORMS = (
+    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
+)
+
+#: Rows, their targets, the number of the first one in the shard, and the order to take them in.
+Block = tuple[Csr, Targets, int, np.ndarray | None]
+
+
+class Pair(NamedTuple):
+    """A matrix and its labels, here or on the way."""
+
+    X: Any
+    y: Any
 
 
 class Survey(NamedTuple):
-    """What has to be known of a shard before any is learned from.
-
-    Attributes
-    ----------
-    n_rows, n_entries : int
-    n_columns : int or None
-        Of a matrix.
-    lowest, highest : int
-        Range of the indices of a file, as written.
-    dtype : str
-        Of the values.
-    labels : LabelTable or ndarray
-        Those of a file; the classes of a matrix.
-    form : str or None
-        How the rows of a matrix have any number of labels; None: each has one.
-    reading : Reading or None
-        How a row cache was read.
-    intercept_scale : float
-        What `intercept_scaling="auto"` is for a model that begins with its rows.
-    n_bytes : int
-        Of text, or of the arrays.
-    checksum : int
-        Of rows and labels.
-    """
+    """What has to be known of a shard before any is learned from."""
 
     n_rows: int
     n_entries: int
-    n_columns: int | None
-    lowest: int
+    n_columns: int | None  # of a matrix
+    lowest: int  # of a file's indices, as written
     highest: int
-    dtype: str
-    labels: Any
-    form: str | None
-    reading: Reading | None
-    intercept_scale: float
-    n_bytes: int
-    checksum: int
+    dtype: str  # of the values
+    labels: Any  # the LabelTable of a file; the classes of a matrix
+    form: str | None  # how the rows of a matrix have any number of labels; None: each has one
+    reading: Reading | None  # how a row cache was read
+    intercept_scale: float  # what "auto" is for a model that begins with its rows
+    n_bytes: int  # of text, or of the arrays
+    checksum: int  # of rows and labels
 
     def identity(self) -> dict[str, Any]:
         """What the shard is known by when a fit goes on."""
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
-
-
-class Trials(NamedTuple):
-    """Rows to learn from next: the number of the first one in the shard, and the order."""
-
-    rows: Rows
-    targets: Targets
-    first_row: int
-    order: np.ndarray | None
 
 
 # ---------------------------------------------------------------------------------------- matrices
@@ -93,34 +80,18 @@ class Trials(NamedTuple):
 
 @dataclass
 class MatrixShard:
-    """Rows in memory.
+    """Rows in memory, checked, and labels as an array or in another form."""
 
-    Attributes
-    ----------
-    rows : Rows
-        Checked.
-    y : ndarray or MultilabelTargets
-    targets : ndarray, Positives or None
-        None: not yet known.
-    shuffled : tuple or None
-        Seed, passes and order of the latest epoch here, so that the next need not start anew.
-    """
-
-    rows: Rows
+    rows: Csr
     y: Any
+    # Of the fit that learns from them: their targets, and seed, passes and order of the latest
+    # epoch here, so that the next need not start anew.
     targets: Targets | None = None
     shuffled: tuple[int, int, np.ndarray] | None = None
-    streams = False
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
-        """A shard of a matrix and its labels.
-
-        Raises
-        ------
-        ValueError
-            If they can't be used; says where, and what helps.
-        """
+        """A shard of a matrix and its labels."""
         from sparsemargin.models import validation as given
 
         given.check_sparse(y, "y")
@@ -133,36 +104,28 @@ class MatrixShard:
     def survey(self) -> Survey:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
-        targets = encoder.fit_transform(self.y)
-        classes = encoder.classes
+        targets, classes = encoder.fit_transform(self.y), encoder.classes
         # A code tells of a label only by what this shard's classes are.
         checksum = zlib.crc32(_names(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
-        n_rows = len(rows.indptr) - 1
         return Survey(
-            n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
-            classes, self.y.form if many else None, None,
-            intercept_scale([rows]),
+            rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
+            classes, self.y.form if many else None, None, intercept_scale([rows]),
             sum(array.nbytes for array in rows.arrays), checksum,
         )  # fmt: skip
 
-    def coded(self, classes: np.ndarray, dtype: str) -> MatrixShard:
-        """The shard, its labels as places among all classes, and its values of that type."""
-        many = hasattr(self.y, "form")
-        targets = (MultilabelEncoder if many else LabelEncoder)(classes).transform(self.y)
-        rows = self.rows.with_data(self.rows.data.astype(dtype, copy=False))
-        return MatrixShard(rows, self.y, targets)
-
-    def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
+    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
         """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
-        assert self.targets is not None
-        order = None if seed is None else self._order(seed, number)
-        yield Trials(self.rows, self.targets, 0, order)
+        if self.targets is None:
+            encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
+            self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
+            self.targets = encoder(schema.classes).transform(self.y)
+        yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
 
     def _order(self, seed: int, number: int) -> np.ndarray:
         """The rows' after so many passes, each of which shuffles the one before."""
-        of_seed, done, order = self.shuffled or (seed, 0, np.arange(len(self.rows.indptr) - 1))
+        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
         if of_seed != seed or done > number:
             done, order = 0, np.arange(len(order))
         order = order.copy()
@@ -174,10 +137,7 @@ class MatrixShard:
 
 def _names(classes: np.ndarray) -> str:
     """The classes as text; the same numbers of different types are the same classes."""
-    names = (
-        label if isinstance(label, str) or label % 1 else int(label) for label in classes.tolist()
-    )
-    return repr(list(names))
+    return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
 
 
 def _as_csr(X: Any) -> Any:
@@ -186,14 +146,13 @@ def _as_csr(X: Any) -> Any:
     from sklearn.utils import check_array
 
     from sparsemargin.models import validation as given
-    from sparsemargin.models.validation import check_sparse
 
     given.refuse_text(X)
     if hasattr(X, "tocsr") and not issparse(X):
         X = X.tocsr()
     if given.is_plain_csr(X):
         return X
-    check_sparse(X)
+    given.check_sparse(X)
     X = check_array(
         X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32],
         ensure_min_samples=0, ensure_min_features=0,
@@ -204,52 +163,35 @@ def _as_csr(X: Any) -> Any:
 # ------------------------------------------------------------------------------------------- files
 
 
-@dataclass
+@dataclass(frozen=True)
 class FileShard:
-    """Rows of svmlight files, or of a row cache, read where the worker is.
-
-    Attributes
-    ----------
-    paths : list of str
-    reading : Reading
-    cache_dir : str or None
-        Where the row cache is kept on the worker; None: beside the first file.
-    max_index : int
-        Larger indices have no room in memory.
-    coder : LabelEncoder or None
-        What tells the classes of rows; None: not yet known.
-    n_columns : int
-        Of all shards.
-    checksum : int
-        Of the rows that learning began with.
-    """
+    """Rows of svmlight files, or of a row cache, read where the worker is."""
 
     paths: list[str]
     reading: Reading
-    cache_dir: str | None
-    max_index: int
-    coder: LabelEncoder | None = None
-    n_columns: int = 0
-    checksum: int = 0
-    streams = True
+    cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
+    max_index: int  # larger ones have no room in memory
 
     def __sizeof__(self) -> int:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
         return _HEAVY
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.paths)
 
     def reads(self, path: str | os.PathLike[str]) -> bool:
         """Whether a path is of one of the files, as this machine sees them."""
         named = (match for each in self.paths for match in (each, *glob(each, recursive=True)))
         return any(is_one_file(path, other) for other in named)
 
-    @property
-    def _is_cache(self) -> bool:
-        return len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX)
-
-    def _open(self) -> tuple[RowCache, int]:
-        """The row cache, made first where there is none; and the bytes of what it is made of."""
-        if self._is_cache:
-            return RowCache.open(self.paths[0]), Path(self.paths[0]).stat().st_size
+    def _passes(self) -> tuple[Passes, RowCache]:
+        """Passes over the row cache, which is made first where there is none."""
+        if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
+            passes = Passes(Corpus([], self.reading, 1), self.max_index)
+            passes.cache = RowCache.open(self.paths[0])
+            passes.n_bytes = Path(self.paths[0]).stat().st_size
+            return passes, passes.cache
         sources = open_sources(self.paths)
         for source in sources:
             if not source.rereadable:
@@ -270,67 +212,130 @@ class FileShard:
             if passes.cache is not None:
                 break
         assert passes.cache is not None
-        return passes.cache, passes.n_bytes or 0
+        return passes, passes.cache
 
     def survey(self) -> Survey:
-        cache, n_bytes = self._open()
+        passes, cache = self._passes()
         with cache:
             scale = intercept_scale(cache.blocks()) if cache.n_rows else 0.0
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]), scale, n_bytes, cache.checksum,
+                Reading(**cache.identity["reading"]), scale, passes.n_bytes or 0, cache.checksum,
             )  # fmt: skip
 
-    def coded(self, coder: LabelEncoder, n_columns: int, survey: Survey) -> FileShard:
-        """The shard, with what tells the classes of its rows, as all shards have them."""
-        return FileShard(
-            self.paths, self.reading, self.cache_dir, self.max_index, coder, n_columns,
-            survey.checksum,
-        )  # fmt: skip
-
-    def epoch(self, seed: int | None, number: int) -> Iterator[Trials]:
+    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
         """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
         they come."""
-        cache, _ = self._open()
+        passes, cache = self._passes()
         with cache:
-            self._check_same(cache)
-            targets_of = self._targets_of(cache)
-            blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
-            if seed is None or number == 1:
-                blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
-            else:
-                blocks = shuffled(cache, seed, number)
-            for i, block, order in blocks:
-                first_row = int(cache.first_rows[i])
-                rows = block.with_columns(self.n_columns)
-                yield Trials(rows, targets_of(block, first_row), first_row, order)
-
-    def _check_same(self, cache: RowCache) -> None:
-        """Refuse to go on with other rows, as another machine, or a later hour, may have."""
-        if cache.checksum != self.checksum:
-            raise ValueError(
-                f"{', '.join(self.paths)}: these {cache.n_rows:,} rows are not those that learning "
-                "began with. Every worker must find the same file, and it may not change."
-            )
-
-    def _targets_of(self, cache: RowCache) -> Callable[[LabelledRows, int], Targets]:
-        """What tells the classes of a block's rows; the number of its first row is for errors."""
-        assert self.coder is not None
-        # A coder keeps in mind the labels of one table.
-        table, coder = LabelTable(cache.label_texts, cache.label_numbers), deepcopy(self.coder)
-
-        def targets_of(block: LabelledRows, first_row: int) -> Targets:
-            try:
-                return coder.transform_ids(table, block.labels, block.label_start)
-            except UnknownLabelError as error:
+            # Another machine, or a later hour, may have others.
+            if cache.checksum != schema.checksums[self.name]:
                 raise ValueError(
-                    f"{', '.join(self.paths)}, row {first_row + error.row}: the label "
-                    f"{error.label} is none of the classes {coder.classes.tolist()}. Pass all "
-                    "classes, or leave classes out."
-                ) from None
-
-        return targets_of
+                    f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
+                    "with. Every worker must find the same file, and it may not change."
+                )
+            table = LabelTable(cache.label_texts, cache.label_numbers)
+            # An encoder remembers the labels of one table.
+            encoder = deepcopy(schema.encoder)
+            assert encoder is not None
+            for block, order in passes.again(None if number == 1 else seed, number):
+                first_row = block.first_row or 0
+                try:
+                    targets = encoder.transform_ids(table, block.labels, block.label_start)
+                except UnknownLabelError as error:
+                    raise ValueError(
+                        f"{self.name}, row {first_row + error.row}: the label {error.label} is "
+                        f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
+                        "leave classes out."
+                    ) from None
+                yield block.with_columns(schema.n_columns), targets, first_row, order
 
 
 Shard = MatrixShard | FileShard
+
+
+# --------------------------------------------------------------------------------- forms of shards
+
+
+def shards_of(
+    shards: Any, y: Any, reading: Reading, cache_dir: Any, memory_limit: int
+) -> list[Pair] | list[FileShard]:
+    """The shards, in their order."""
+    if is_lazy(shards):
+        return _blocks_of(shards, y)
+    if y is not None:
+        raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
+    if isinstance(shards, str | os.PathLike):
+        shards = [shards]
+    listed = list(shards) if isinstance(shards, Iterable) else []
+    if not listed:
+        raise ValueError(f"There are no shards in {type(shards).__name__}. {_FORMS}.")
+    if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
+        return [Pair(*shard) for shard in listed]
+    odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
+    # A pair among others that are none is not to blame.
+    for shard in sorted(odd, key=lambda shard: isinstance(shard, tuple)):
+        what = f"A shard can't be of type {type(shard).__name__}."
+        if is_lazy(shard) or is_future(shard):
+            what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
+        raise ValueError(f"{what} {_FORMS}.")
+    most = memory_limit // _LEAST_PER_FEATURE
+    directory = None if cache_dir is None else os.path.abspath(cache_dir)
+    return [FileShard(_paths(shard), reading, directory, most) for shard in listed]
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether it is a collection of Dask's that has not been worked out."""
+    return hasattr(value, "__dask_graph__")
+
+
+def is_future(value: Any) -> bool:
+    """Whether it is a Future of Dask, which need not be there; tables have columns of any name."""
+    return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
+
+
+def _paths(shard: Any) -> list[str]:
+    """Those of the files of a shard."""
+    paths = [shard] if isinstance(shard, str | os.PathLike) else shard
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
+    # In a worker's folder there may be another file of the name.
+    return [os.fspath(path) if path == STANDARD_INPUT else os.path.abspath(path) for path in paths]
+
+
+def _blocks_of(X: Any, y: Any) -> list[Pair]:
+    """A shard for each block of rows of a Dask array."""
+    if not _is_array(X):
+        raise ValueError(f"Of Dask's collections an array is taken, got {X!r}. {_FORMS}.")
+    if y is None:
+        raise ValueError("y is missing: pass the labels of the rows beside the Dask array X.")
+    if X.ndim != 2 or X.numblocks[1] != 1:
+        raise ValueError(
+            f"X must be a Dask array of two dimensions whose blocks have all columns, got "
+            f"{X!r}. Rechunk it: X.rechunk({{1: -1}})."
+        )
+    lengths, blocks = X.chunks[0], X.to_delayed().ravel().tolist()
+    if is_lazy(y):
+        together = _is_array(y) and y.ndim == 1
+        if not together or not np.array_equal(y.chunks[0], lengths, equal_nan=True):
+            raise ValueError(
+                f"y must be a Dask array of one dimension with the blocks of X, {lengths}, got "
+                f"{y!r}. Rechunk it: y.rechunk((X.chunks[0],))."
+            )
+        return [Pair(*pair) for pair in zip(blocks, y.to_delayed().ravel(), strict=True)]
+    if np.isnan(lengths).any():
+        raise ValueError(
+            "The blocks of X have unknown lengths, by which y can't be cut. Pass y as a Dask array "
+            "with the same blocks, or call X.compute_chunk_sizes()."
+        )
+    n_labels = y.shape[0] if hasattr(y, "shape") else len(y)
+    if n_labels != sum(lengths):
+        raise ValueError(f"X has {sum(lengths)} rows, and y {n_labels} labels.")
+    starts = np.cumsum((0, *lengths))
+    return [Pair(block, y[a:b]) for block, a, b in zip(blocks, starts, starts[1:], strict=False)]
+
+
+def _is_array(collection: Any) -> bool:
+    """Whether it is a Dask array; others have attributes that are lazy, too."""
+    return isinstance(getattr(collection, "numblocks", None), tuple)

@@ -7,19 +7,13 @@ import io
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 # As many bytes as the longest of the patterns below wants to see.
 HEAD_BYTES = 13
 
 # A byte of zstd can stand for 32 KiB of content, all of which comes at once.
 _PIECE_BYTES = 1 << 13
-
-
-class Readable(Protocol):
-    """Bytes in order."""
-
-    def readinto(self, room: Any, /) -> int | None: ...
 
 
 class CountingReader(io.RawIOBase):

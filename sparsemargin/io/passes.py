@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,19 +49,22 @@ class Passes:
 
     def first(self) -> Generator[LabelledRows]:
         """All rows in their order; where a cache is wanted it is made, or read if it is there."""
-        corpus = self.corpus
-        if corpus.cache is None:
-            yield from self._watched(corpus.scan(self.table, self.max_index))
-            return
-        identity = corpus.identity()
-        self.cache = find_cache(corpus.cache, identity)
+        path = self.corpus.cache
+        scanned = self.corpus.scan(self.table, self.max_index)
+        with closing(scanned if path is None else self._cached(path)) as blocks:
+            for block in blocks:
+                self.lowest = min(self.lowest, block.lowest)
+                self.highest = max(self.highest, block.highest)
+                yield block
+
+    def _cached(self, path: Path) -> Generator[LabelledRows]:
+        identity = self.corpus.identity()
+        self.cache = find_cache(path, identity)
         if self.cache is None:
-            yield from self._write(corpus.cache, identity)
-            self.cache = find_cache(corpus.cache, identity)
+            yield from self._write(path, identity)
+            self.cache = find_cache(path, identity)
             if self.cache is None:
-                raise ValueError(
-                    f"{corpus.cache} was replaced by another run. Pass another cache path."
-                )
+                raise ValueError(f"{path} was replaced by another run. Pass another cache path.")
         else:
             self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)
@@ -95,7 +99,7 @@ class Passes:
     def _write(self, path: Path, identity: dict[str, Any]) -> Iterator[LabelledRows]:
         reading = self.corpus.reading
         with RowCacheWriter(path, identity, reading.dtype, reading.multilabel) as writer:
-            for block in self._watched(self.corpus.scan(self.table, self.max_index)):
+            for block in self.corpus.scan(self.table, self.max_index):
                 writer.append(
                     block.data, block.indices, block.indptr, block.labels, block.label_start
                 )
@@ -109,9 +113,3 @@ class Passes:
                 f"{cache.path} is damaged: its columns go beyond its highest index. Delete it; it "
                 "is made again from the text."
             )
-
-    def _watched(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
-        for block in blocks:
-            self.lowest = min(self.lowest, block.lowest)
-            self.highest = max(self.highest, block.highest)
-            yield block

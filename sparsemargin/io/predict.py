@@ -136,9 +136,10 @@ class Predictor:
                 stacklevel=2,
             )
 
-    def _predict(self, whole: LabelledRows, first: int, stop: int) -> PredictedBlock:
+    def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
-        block = whole if stop - first >= whole.n_rows else whole.part(first, stop)
+        if stop - first < block.n_rows:
+            block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
         with refusing(rows):
             outputs = self.learner._outputs_of_rows(rows)

@@ -97,7 +97,7 @@ def _written(
 def _header(model: Any) -> Iterator[str]:
     from sparsemargin._version import __version__
 
-    told = summarise(model.classifier, model._parameters(), vars(model))
+    told = summarise(model)
     yield f"# sparsemargin {__version__}, {told.pop('class')}\n"
     for name, value in {**told.pop("settings"), **told}.items():
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"

@@ -20,12 +20,12 @@ import numpy as np
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
-from sparsemargin.io.sources import Buffers, Source, TextBlock
+from sparsemargin.io.shown import quoted
+from sparsemargin.io.sources import Source, TextBlock
 from sparsemargin.models.labels import LabelTable, first_labels
 
 MOST_HASH_BITS = 31
 
-_SHOWN = 40
 _FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
 
@@ -207,8 +207,8 @@ class Corpus:
     def bytes_before(self, source: Source) -> int:
         """Of the files before one of them."""
         # The same file may be named twice.
-        place = next(i for i, other in enumerate(self.sources) if other is source)
-        return sum(other.size or 0 for other in self.sources[:place])
+        index = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:index])
 
     def identity(self) -> dict[str, Any]:
         """What a cache of these rows is known by."""
@@ -244,7 +244,8 @@ class Corpus:
             Names the file, the line and the column of what can't be read, and what helps; or if a
             file changes meanwhile.
         """
-        reading, buffers, n_lines = self.reading, Buffers(), 0
+        reading, n_lines = self.reading, 0
+        free: list[bytearray] = []
         scanners = range(self.n_threads + 1)
         idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
         under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
@@ -267,10 +268,10 @@ class Corpus:
                 rows.label_start, rows.query_ids, rows.lowest, rows.highest, text,
             )  # fmt: skip
             idle.append(scanner)
-            buffers.give(text.buffer)
+            free.append(text.buffer)
 
         try:
-            blocks = (block for each in self.sources for block in each.blocks(buffers))
+            blocks = (block for each in self.sources for block in each.blocks(free))
             while True:
                 try:
                     text = next(blocks, None)
@@ -367,9 +368,10 @@ def located(
     line = bytes(block.buffer[start : block.stop if end < 0 else end])
     token = bytes(block.buffer[error.offset : error.offset + error.length])
     flaw = _flaw(error.code, token, line, reading, max_index)
+    shown = quoted(token.decode(errors="backslashreplace"))
     return ValueError(
         f"{_line_at(block, start)}, column {error.offset - start + 1}: "
-        f"{flaw.what.format(token=_shown(token))}. {flaw.remedy}"
+        f"{flaw.what.format(token=shown)}. {flaw.remedy}"
     )
 
 
@@ -461,8 +463,3 @@ def _fits_float64(token: bytes) -> bool:
         return math.isfinite(float(token.rpartition(b":")[2]))
     except ValueError:
         return False
-
-
-def _shown(token: bytes) -> str:
-    text = token.decode("utf-8", errors="backslashreplace")
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -19,12 +19,10 @@ import mmap
 import os
 import warnings
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -147,13 +145,7 @@ def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
 
 
 def _stored(identity: dict[str, Any]) -> dict[str, Any]:
-    """An identity as it comes back from a file.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If JSON can't hold it.
-    """
+    """An identity as it comes back from a file."""
     return json.loads(json.dumps(identity, allow_nan=False))
 
 
@@ -165,28 +157,11 @@ class _Abandoned(Exception):
 
 
 class RowCacheWriter:
-    """Writes a row cache; a context manager.
+    """Writes a row cache; a context manager. For the parameters see `RowCache`.
 
     The file appears at `path` when the `with` block is left after `finish`. Left without it, or
     by an error, it leaves what was there. Memory does not depend on the number of rows, but for
     some kB a block.
-
-    Parameters
-    ----------
-    path : path
-    identity : dict
-        What the rows come from, and how they were read; of what JSON can hold.
-    dtype : {numpy.float32, numpy.float64}
-        Type of the values.
-    multilabel : bool, default=False
-        Whether a row has any number of labels.
-
-    Raises
-    ------
-    TypeError
-        If JSON can't hold `identity`.
-    ValueError
-        If `dtype` is another one, or `identity` holds NaN or an infinity.
     """
 
     def __init__(
@@ -246,20 +221,8 @@ class RowCacheWriter:
         labels: np.ndarray,
         label_start: np.ndarray | None = None,
     ) -> None:
-        """Write some rows as one block; the arrays are free for other use thereafter.
-
-        Parameters
-        ----------
-        data, indices, indptr, labels, label_start
-            See `LabelledRows`; `data` of the writer's dtype, `label_start` only if `multilabel`.
-
-        Raises
-        ------
-        ValueError
-            If the arrays are of other types or lengths, or no rows that can be learned from.
-        OSError
-            If they can't be written; names the file.
-        """
+        """Write some rows as one block, arrays as `LabelledRows` has them, which are free for other
+        use thereafter; a ValueError where they are no rows that can be learned from."""
         rows = LabelledRows(data, indices, indptr, labels, label_start)
         n_columns = int(indices.max()) + 1 if len(indices) else 0
         n_labels = int(labels.max()) + 1 if len(labels) else 0
@@ -282,24 +245,8 @@ class RowCacheWriter:
         lowest: int,
         highest: int,
     ) -> None:
-        """Write what is known once all rows are.
-
-        Parameters
-        ----------
-        label_texts : sequence of str
-            Labels as written, by their ids.
-        label_numbers : sequence of float
-            The same as numbers; NaN for words.
-        lowest, highest : int
-            Range of the indices as written; 2**63 - 1 and -1 where there are none.
-
-        Raises
-        ------
-        ValueError
-            If a row has the id of a label that is not given.
-        OSError
-            If it can't be written; names the file.
-        """
+        """Write what is known once all rows are, as the attributes of `RowCache` have it; a
+        ValueError where a row has the id of a label that is not given."""
         if len(label_texts) < self._n_labels:
             raise ValueError(
                 f"Rows have label ids up to {self._n_labels - 1}, but label_texts has "
@@ -378,15 +325,10 @@ class RowCache:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RowCache:
-        """Open a cache. Its blocks are verified later, when they are first used.
+        """Open a cache, whose blocks are verified later, when they are first used.
 
-        Raises
-        ------
-        ValueError
-            If the file is no cache; `UnusableCacheError` if of another format, cut short or
-            damaged.
-        OSError
-            If the file can't be read.
+        A ValueError tells that a file is no cache, `UnusableCacheError` that it is of another
+        format, cut short or damaged.
         """
         name = os.fsdecode(path)
         with open(path, "rb") as file:
@@ -425,15 +367,7 @@ class RowCache:
         self.close()
 
     def block(self, i: int) -> LabelledRows:
-        """Block i, as read-only views of the file.
-
-        Raises
-        ------
-        IndexError
-            If i is not from 0 to n_blocks - 1.
-        ValueError
-            If the block is damaged, or the cache is closed.
-        """
+        """Block i, as read-only views of the file; a ValueError where it is damaged."""
         if not 0 <= i < self.n_blocks:
             raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
         archive, rows = self._opened(), self._blocks[i]
@@ -455,49 +389,30 @@ class RowCache:
             self._blocks[i] = rows
         return rows
 
-    def blocks(self, order: Iterable[int] | None = None, ahead: int = 1) -> Iterator[LabelledRows]:
-        """Block after block, the next ones being fetched and verified meanwhile.
+    def blocks(self, order: Iterable[int] | None = None) -> Iterator[LabelledRows]:
+        """Block after block, all in turn or in that order, the next one being fetched and verified
+        meanwhile.
 
         The memory map lets go of a block as the next one is asked for, so that a pass over any
         number of them takes little memory; its arrays stay valid.
-
-        Parameters
-        ----------
-        order : iterable of int, optional
-            Which blocks, from the first to the last if not given.
-        ahead : int, default=1
-            How many are sent for before they are asked for.
-
-        Yields
-        ------
-        LabelledRows
-
-        Raises
-        ------
-        ValueError
-            As the first damaged block is asked for.
         """
         order = list(range(self.n_blocks) if order is None else map(int, order))
-        not_sent_for = iter(order)
-        coming: deque[Future[LabelledRows] | None] = deque()
-        with ThreadPoolExecutor(ahead + 1) as pool:
-            for i in order:
-                for j in islice(not_sent_for, ahead + 1 - len(coming)):
-                    coming.append(self._send_for(j, pool))
-                verified = coming.popleft()
-                yield self.block(i) if verified is None else verified.result()
+        coming: Future[LabelledRows] | None = None
+        with ThreadPoolExecutor(1) as pool:
+            for i, following in zip(order, [*order[1:], None], strict=False):
+                rows = self.block(i) if coming is None else coming.result()
+                coming = None
+                if following is not None and self._blocks[following] is None:
+                    coming = pool.submit(self.block, following)
+                elif following is not None:
+                    self._advise(following, mmap.MADV_WILLNEED)
+                yield rows
                 self._advise(i, mmap.MADV_DONTNEED)
 
     def _opened(self) -> Archive:
         if self._archive is None:
             raise ValueError(f"The row cache {self.path} is closed.")
         return self._archive
-
-    def _send_for(self, i: int, pool: ThreadPoolExecutor) -> Future[LabelledRows] | None:
-        if self._blocks[i] is None:
-            return pool.submit(self.block, i)
-        self._advise(i, mmap.MADV_WILLNEED)
-        return None
 
     def _advise(self, i: int, what: int) -> None:
         """Tell the system what becomes of the pages of a block."""
@@ -518,14 +433,8 @@ def _of_format(path: str, version: Any) -> UnusableCacheError:
 def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCache | None:
     """The cache at `path`, if there is one of this source, read with these settings.
 
-    A damaged one counts as none, with a warning.
-
-    Raises
-    ------
-    ValueError
-        If there is a file that is no cache, and should not be replaced by one.
-    OSError
-        If there is a file that can't be read.
+    A damaged one counts as none, with a warning; what is no cache, and should not be replaced by
+    one, is a ValueError.
     """
     try:
         cache = RowCache.open(path)
@@ -572,17 +481,9 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
 def shuffled(
     cache: RowCache, seed: int, epoch: int
 ) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """The blocks of a cache in random order, each with a random order of its rows.
+    """The blocks of a cache in random order, each with its number and a random order of its rows.
 
     Both depend on `seed` and `epoch` alone.
-
-    Yields
-    ------
-    i : int
-        The block's place in the cache.
-    rows : LabelledRows
-    order : ndarray of shape (n_rows,), int64
-        A permutation of the rows of this block.
     """
     order = block_order(cache.n_blocks, _seed(seed, epoch))
     for i, rows in zip(order, cache.blocks(order), strict=True):

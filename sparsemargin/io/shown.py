@@ -16,3 +16,8 @@ def shown(text: str) -> str:
         c if c.isprintable() or "\udca0" <= c <= "\udcff" else c.encode("unicode_escape").decode()
         for c in text
     )
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """The text in quotes, cut where it is longer."""
+    return repr(text if len(text) <= most else f"{text[:most]}...")

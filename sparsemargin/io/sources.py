@@ -17,7 +17,6 @@ from sparsemargin.io.compression import (
     HEAD_BYTES,
     CountingReader,
     DecompressedReader,
-    Readable,
     codec_of,
 )
 
@@ -38,26 +37,6 @@ MARKS = (_UTF8_MARK, *_UTF16_MARKS)
 
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
-
-
-class Buffers:
-    """Room for blocks. What is released is handed out again; what is in use never is."""
-
-    def __init__(self) -> None:
-        self._size = BLOCK_BYTES + PADDING
-        self._free: list[bytearray] = []
-
-    def take(self, n_bytes: int) -> bytearray:
-        """A buffer of a block's size, or larger where `n_bytes` and the padding need it."""
-        if n_bytes + PADDING > self._size:
-            return bytearray(n_bytes + PADDING)
-        return self._free.pop() if self._free else bytearray(self._size)
-
-    def give(self, buffer: bytearray) -> None:
-        """Take back a buffer that nobody uses any more."""
-        # One that grew for a long line is let go of: all blocks would be that long.
-        if len(buffer) == self._size:
-            self._free.append(buffer)
 
 
 @dataclass(slots=True)
@@ -114,14 +93,14 @@ class Source:
         """Whether it can be read again from the start; a pipe can't."""
         return self.size is not None
 
-    def blocks(self, buffers: Buffers) -> Iterator[TextBlock]:
+    def blocks(self, free: list[bytearray]) -> Iterator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
         Parameters
         ----------
-        buffers : Buffers
-            Room for the blocks, to be shared by all that is read one after another. A block is
-            valid until its buffer is given back.
+        free : list of bytearray
+            Buffers to be used again, at first none. Those of blocks that are done with may be
+            added to it.
 
         Raises
         ------
@@ -134,16 +113,22 @@ class Source:
         with self._open() as file:
             reader = CountingReader(file, self.name, self.size or 0)
             codec = codec_of(reader.head)
-            text = reader if codec is None else DecompressedReader(reader, codec, self.name)
-            buffer, filled, searched, n_bytes = buffers.take(0), 0, 0, 0
+            text = DecompressedReader(reader, codec, self.name) if codec else reader
+            buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
             while True:
                 filled = _fill(text, buffer, filled)
                 at_end = filled < len(buffer) - PADDING
-                if n_bytes == 0:
-                    _check_mark(buffer, self.name)
+                if n_bytes == 0 and buffer.startswith(_UTF8_MARK):
+                    # Blanks instead, so that columns stay true.
+                    buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
+                if n_bytes == 0 and buffer.startswith(_UTF16_MARKS):
+                    raise ValueError(
+                        f"{self.name} is UTF-16 text. Make it UTF-8: iconv -f UTF-16 -t UTF-8 "
+                        f"{self.name} > FILE"
+                    )
                 stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
                 if stop == 0 and at_end:
-                    buffers.give(buffer)
+                    free.append(buffer)
                     return
                 if stop == 0:
                     if filled >= LONGEST_LINE:
@@ -159,7 +144,7 @@ class Source:
                     return
                 # Only now, so that a reader who is through with a block gets the next in the same
                 # room.
-                buffer, filled, searched = buffers.take(len(rest)), len(rest), 0
+                buffer, filled, searched = _room_for(len(rest), free), len(rest), 0
                 buffer[:filled] = rest
                 n_bytes += stop
 
@@ -286,18 +271,20 @@ def _whereabouts(path: str) -> str:
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
 
-def _fill(text: Readable, buffer: bytearray, filled: int) -> int:
+def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: int) -> int:
     room = memoryview(buffer)[: len(buffer) - PADDING]
     while filled < len(room) and (n := text.readinto(room[filled:])):
         filled += n
     return filled
 
 
-def _check_mark(buffer: bytearray, name: str) -> None:
-    """A mark of UTF-8 becomes blanks, so that columns stay true."""
-    if buffer.startswith(_UTF8_MARK):
-        buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
-    if buffer.startswith(_UTF16_MARKS):
-        raise ValueError(
-            f"{name} is UTF-16 text. Make it UTF-8: iconv -f UTF-16 -t UTF-8 {name} > FILE"
-        )
+def _room_for(n_bytes: int, free: list[bytearray]) -> bytearray:
+    """A buffer of a block's size, one of the free ones if there are any; or a larger one."""
+    size = BLOCK_BYTES + PADDING
+    if n_bytes + PADDING > size:
+        return bytearray(n_bytes + PADDING)
+    while free:
+        # One that grew for a long line is let go of: all blocks would be that long.
+        if len(buffer := free.pop()) == size:
+            return buffer
+    return bytearray(size)

@@ -26,15 +26,8 @@ from sparsemargin.io.reading import (
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import PathLike, Source, open_sources
-from sparsemargin.models import (
-    DEFAULT_ALGORITHM,
-    LEARNERS,
-    ROWS_MEASURED,
-    Algorithm,
-    Learner,
-    find_algorithm,
-)
-from sparsemargin.models.base import LARGEST_SEED, Targets, count_labels
+from sparsemargin.models import DEFAULT_ALGORITHM, LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -307,7 +300,13 @@ class _Stream:
     def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
         if not self.opened:
             self._open(block)
-        targets = self._targets(block)
+        try:
+            targets = self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
+        except UnknownLabelError as error:
+            if self.passes.labels_may_come and not self.told_classes:
+                raise _NewClass from None
+            known = self.encoder.classes.tolist()
+            raise located_label(error.row, error.label, block.text, known) from None
         self._make_room(block)
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
@@ -339,7 +338,21 @@ class _Stream:
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         learner._coef = None
         if not goes_on:
-            self._open_stream(block, random.randint(LARGEST_SEED))
+            n_columns = self.reading.n_columns
+            learner._check_streams(grows=n_columns is None)
+            rows = block.with_columns(n_columns or 1)
+            needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
+            if needed > self.memory_limit:
+                raise ValueError(
+                    f"{n_columns:,} features take {needed:,} bytes of weights, more than "
+                    f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
+                )
+            if isinstance(self.encoder, MultilabelEncoder):
+                learner._label_form = "lists"
+            learner._open_stream(
+                rows, self.encoder.classes, random.randint(LARGEST_SEED), grows=n_columns is None,
+                beginning=[block, *self.beginning],
+            )  # fmt: skip
         self.first_row = learner._space.first_new_row
         self.opened = True
 
@@ -372,43 +385,9 @@ class _Stream:
                 )
         self.encoder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
 
-    def _open_stream(self, block: LabelledRows, slice_seed: int) -> None:
-        learner, n_columns = self.learner, self.reading.n_columns
-        learner._check_streams(grows=n_columns is None)
-        rows = block.with_columns(n_columns or 1)
-        needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
-        if needed > self.memory_limit:
-            raise ValueError(
-                f"{n_columns:,} features take {needed:,} bytes of weights, more than "
-                f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
-            )
-        if isinstance(self.encoder, MultilabelEncoder):
-            learner._label_form = "lists"
-        learner._open_stream(
-            rows, self.encoder.classes, slice_seed, grows=n_columns is None,
-            beginning=[block, *self.beginning],
-        )  # fmt: skip
-
     def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
         n_labels = count_labels(self.encoder.classes, isinstance(self.encoder, MultilabelEncoder))
         return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
-
-    def _most_features(self, block: LabelledRows) -> int:
-        """As many as there is room for; each takes less where they are so many that labels
-        are learned in blocks."""
-        most = self.memory_limit // self._bytes_per_feature(block, 1)
-        while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
-            most = more
-        return most
-
-    def _targets(self, block: LabelledRows) -> Targets:
-        try:
-            return self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
-        except UnknownLabelError as error:
-            if self.passes.labels_may_come and not self.told_classes:
-                raise _NewClass from None
-            known = self.encoder.classes.tolist()
-            raise located_label(error.row, error.label, block.text, known) from None
 
     def _make_room(self, block: LabelledRows) -> None:
         """Let the weights reach as far as the rows do."""
@@ -416,7 +395,10 @@ class _Stream:
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        most = self._most_features(block)
+        # Each takes less where they are so many that labels are learned in blocks.
+        most = self.memory_limit // self._bytes_per_feature(block, 1)
+        while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
+            most = more
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns

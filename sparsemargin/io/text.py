@@ -11,10 +11,8 @@ import numpy as np
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
 from sparsemargin.io.kinds import begins_as_text
 from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.shown import quoted
 from sparsemargin.models.labels import label_text
-
-# Characters of a label that an error shows.
-_SHOWN = 40
 
 
 def inexact(values: np.ndarray) -> np.ndarray:
@@ -55,7 +53,7 @@ def readable_labels(name: str, rows: LabelledRows, labels: np.ndarray) -> list[s
     for i, text in enumerate(texts):
         if _scanned([text], many)[0] != [text]:
             raise ValueError(
-                f"{name}, row {_row_of(rows, i)}: label {_cut(text)} would not be read back from "
+                f"{name}, row {_row_of(rows, i)}: label {quoted(text)} would not be read back from "
                 "svmlight text. Labels there are finite numbers, or words of Unicode without "
                 "blanks, commas, colons, '#' and NUL. Rename it."
             )
@@ -63,8 +61,8 @@ def readable_labels(name: str, rows: LabelledRows, labels: np.ndarray) -> list[s
     first = int(ids[second])
     raise ValueError(
         f"{name}, rows {_row_of(rows, first)} and {_row_of(rows, second)}: labels "
-        f"{_cut(texts[first])} and {_cut(texts[second])} are one number, and would be read back "
-        "from svmlight text as one label. Rename one of them."
+        f"{quoted(texts[first])} and {quoted(texts[second])} are one number, and would be read "
+        "back from svmlight text as one label. Rename one of them."
     )
 
 
@@ -114,10 +112,6 @@ def _row_of(rows: LabelledRows, label: int) -> int:
     if rows.label_start is None:
         return place
     return int(np.searchsorted(rows.label_start, place, side="right")) - 1
-
-
-def _cut(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def as_text(rows: LabelledRows, label_texts: Sequence[str], first: int) -> memoryview:

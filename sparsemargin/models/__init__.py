@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
 from sparsemargin.models.alma import ALMA
-from sparsemargin.models.base import ROWS_MEASURED, Learner, intercept_scale
+from sparsemargin.models.base import Learner
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.margin_perceptron import Margin
@@ -21,11 +21,9 @@ __all__ = [
     "ALGORITHMS",
     "DEFAULT_ALGORITHM",
     "LEARNERS",
-    "ROWS_MEASURED",
     "Algorithm",
     "Learner",
     "find_algorithm",
-    "intercept_scale",
 ]
 
 Algorithm = Literal[

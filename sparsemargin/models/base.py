@@ -397,7 +397,7 @@ class Learner(SharedParameters):
         finally:
             del self._grows, self._beginning
         self._structure = self._get_structure()
-        self._slice_seed = slice_seed
+        self._slice_seed, self._coef = slice_seed, None
 
     def _resize(self, n_features: int, first: int = 0) -> None:
         """Let what is learned have so many features, those it has from `first` on."""

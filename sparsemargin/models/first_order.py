@@ -271,6 +271,7 @@ class FirstOrderLearner(Learner):
 
     def _open(self, rows: Rows) -> None:
         super()._open(rows)
+        self._outcome = self._learned = None
         self._rule = self._make_rule(self._p(rows.n_features), None)
 
     def _loop(self, task: Task) -> AbstractContextManager:

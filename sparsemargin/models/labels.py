@@ -106,13 +106,8 @@ class LabelTable:
 
     @classmethod
     def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """The classes, each one's id being its place; True and False are 1 and 0 as well.
-
-        Raises
-        ------
-        ValueError
-            If files can't tell two of them apart.
-        """
+        """The classes, each one's id being its code; True and False are 1 and 0 as well. A
+        ValueError where files can't tell two of them apart."""
         labels, table = classes.tolist(), cls()
         texts = [label_text(label) for label in labels]
         ids = table.take(texts, map(number_of, labels))
@@ -170,7 +165,7 @@ class UnknownLabelError(Exception):
 
 
 class LabelEncoder:
-    """Tells the class of each row, as its place among the classes.
+    """Tells the class of each row, as its index among the classes.
 
     Parameters
     ----------
@@ -190,32 +185,26 @@ class LabelEncoder:
         self.classes = np.asarray(classes)
         # Of text: classes by what labels are told apart by, that of all others, and those of the
         # ids of one table.
-        self._codes: dict[float | str, int] = {}
+        self._code_of: dict[float | str, int] = {}
         self._others = -1
         self._of_ids = np.empty(0, dtype=np.int64)
 
     @classmethod
     def of_text(cls, classes: np.ndarray) -> Self:
-        """One for labels of text.
-
-        Raises
-        ------
-        ValueError
-            If files can't tell two of the classes apart.
-        """
+        """One for labels of text; a ValueError where files can't tell two of the classes apart."""
         encoder = cls(classes)
-        encoder._codes = LabelTable.of_classes(classes)._ids
+        encoder._code_of = LabelTable.of_classes(classes)._ids
         return encoder
 
     @classmethod
     def of_positive(cls, positive: Any) -> LabelEncoder:
         """One for text that tells rows with this label, perhaps among others, from the rest."""
         encoder = LabelEncoder([-1.0, 1.0])
-        encoder.positive, encoder._codes, encoder._others = positive, {_key(positive): 1}, 0
+        encoder.positive, encoder._code_of, encoder._others = positive, {_key(positive): 1}, 0
         return encoder
 
     def fit_transform(self, y: Any) -> Any:
-        """Find the sorted classes of y, and the place of each row's among them, int64."""
+        """Find the sorted classes of y, and the code of each row's, int64."""
         if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
             low = y.min()
             shifted = y.astype(np.int64) - low.astype(np.int64)
@@ -228,23 +217,18 @@ class LabelEncoder:
         return codes.astype(np.int64, copy=False)
 
     def transform(self, y: Any) -> Any:
-        """The place of each row's class, int64.
-
-        Raises
-        ------
-        ValueError
-            Names the first label that is none of the classes, and its row.
-        """
-        places = np.searchsorted(self.classes, y)
-        places[places == len(self.classes)] = 0
-        unknown = self.classes[places] != y
+        """The code of each row's class, int64; a ValueError names the first label that is none of
+        the classes, and its row."""
+        codes = np.searchsorted(self.classes, y)
+        codes[codes == len(self.classes)] = 0
+        unknown = self.classes[codes] != y
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise ValueError(
                 f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's "
                 f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
             )
-        return places.astype(np.int64, copy=False)
+        return codes.astype(np.int64, copy=False)
 
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
         """The classes of rows of text.
@@ -274,7 +258,7 @@ class LabelEncoder:
     ) -> np.ndarray:
         known = len(self._of_ids)
         keys = map(_key, table.texts[known:], table.numbers[known:])
-        new = np.array([self._codes.get(key, self._others) for key in keys], dtype=np.int64)
+        new = np.array([self._code_of.get(key, self._others) for key in keys], dtype=np.int64)
         self._of_ids = np.append(self._of_ids, new)
         codes = self._of_ids[ids]
         unknown = np.flatnonzero(codes < 0)
@@ -313,7 +297,7 @@ class MultilabelTargets:
 
 
 class MultilabelEncoder(LabelEncoder):
-    """Tells the labels of each row, as their places among the classes.
+    """Tells the labels of each row, as their indices among the classes.
 
     Parameters
     ----------
@@ -328,36 +312,25 @@ class MultilabelEncoder(LabelEncoder):
         self.form = form
 
     def fit_transform(self, y: MultilabelTargets) -> Positives:
-        """Find all labels there are, sorted, and the places of each row's among them.
-
-        Raises
-        ------
-        ValueError
-            If lists have no label, or labels of several types.
-        """
+        """Find all labels there are, sorted, and the codes of each row's; a ValueError
+        where lists have no label, or labels of several types."""
         self.form = y.form
         self.classes = _sorted_labels(y.given) if y.columns is None else y.columns
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
-        """The places of each row's labels.
-
-        Raises
-        ------
-        ValueError
-            Names the first label that is none of the classes, and its row; or if an indicator has
-            another number of labels.
-        """
-        places = self._places(y)
-        if y.form == "lists" and -1 in places.labels:
-            row = int(np.searchsorted(places.starts, places.labels.argmin(), side="right")) - 1
+        """The codes of each row's labels; a ValueError names the first label that is none of the
+        classes, and its row, or the number of labels of an indicator that has another."""
+        codes = self._codes_of(y)
+        if y.form == "lists" and -1 in codes.labels:
+            row = int(np.searchsorted(codes.starts, codes.labels.argmin(), side="right")) - 1
             known = set(self.classes.tolist())
             label = next(label for label in y.given[row] if label not in known)
             raise ValueError(
                 f"y[{row}] has the label {label!r}, which is not among the model's "
                 f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
             )
-        return places
+        return codes
 
     def transform_ids(
         self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
@@ -380,14 +353,14 @@ class MultilabelEncoder(LabelEncoder):
 
     def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
         """Whether each row has the very labels that it was told to have, shape (n_rows,)."""
-        own, n_rows, step = self._places(y), len(told.starts) - 1, len(self.classes) + 1
-        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (own, told))
+        actual, n_rows, step = self._codes_of(y), len(told.starts) - 1, len(self.classes) + 1
+        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (actual, told))
         # One that is none of the classes is told of no row.
-        both = np.isin(rows * step + own.labels % step, told_rows * step + told.labels)
+        both = np.isin(rows * step + actual.labels % step, told_rows * step + told.labels)
         n_both = np.bincount(rows[both], minlength=n_rows)
-        return (n_both == np.diff(own.starts)) & (n_both == np.diff(told.starts))
+        return (n_both == np.diff(actual.starts)) & (n_both == np.diff(told.starts))
 
-    def _places(self, y: MultilabelTargets) -> Positives:
+    def _codes_of(self, y: MultilabelTargets) -> Positives:
         """Those of each row's labels; -1 for one that lists have and the classes have not."""
         if y.columns is not None:
             if y.shape[1] != len(self.classes):
@@ -396,17 +369,17 @@ class MultilabelEncoder(LabelEncoder):
                     f"{len(self.classes)}. Pass a column for each of these; others need a new fit."
                 )
             return y.given
-        known = {label: place for place, label in enumerate(self.classes.tolist())}
-        ends, places = [0], list[int]()
+        known = {label: code for code, label in enumerate(self.classes.tolist())}
+        ends, codes = [0], list[int]()
         for i, row in enumerate(y.given):
             try:
-                places += sorted({known.get(label, -1) for label in row})
+                codes += sorted({known.get(label, -1) for label in row})
             except TypeError:
                 raise ValueError(
                     f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
                 ) from None
-            ends.append(len(places))
-        return Positives(np.array(ends, dtype=np.int64), np.array(places, dtype=np.int64))
+            ends.append(len(codes))
+        return Positives(np.array(ends, dtype=np.int64), np.array(codes, dtype=np.int64))
 
 
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
@@ -488,15 +461,13 @@ def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
         for at in np.flatnonzero(Y.data != 1)[:1]:
             row = int(np.searchsorted(Y.indptr, at, side="right")) - 1
             _refuse_entry(row, int(Y.indices[at]), Y.data[at])
-        starts, labels = Y.indptr, Y.indices
+        codes = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
     else:
         is_bit = (Y == 0) | (Y == 1) if Y.dtype.kind in "biufc" else np.vectorize(_is_bit)(Y)
         for row, label in np.argwhere(~is_bit)[:1].tolist():
             _refuse_entry(row, label, Y[row, label])
-        rows, labels = np.nonzero(Y)
-        starts = np.searchsorted(rows, np.arange(len(Y) + 1))
-    places = Positives(starts.astype(np.int64), np.ascontiguousarray(labels, dtype=np.int64))
-    return MultilabelTargets(form, Y.shape, places)
+        codes = positives_of(Y == 1)
+    return MultilabelTargets(form, Y.shape, codes)
 
 
 def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
@@ -525,22 +496,16 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
     """The labels of rows, each once and in order, by the codes that text has in any order."""
     n_rows = len(start) - 1
     rows = np.repeat(np.arange(n_rows), np.diff(start))
-    places = np.unique(rows * n_classes + codes)
-    starts = np.searchsorted(places, n_classes * np.arange(n_rows + 1))
-    return Positives(starts.astype(np.int64, copy=False), places % n_classes)
+    flat = np.unique(rows * n_classes + codes)
+    starts = np.searchsorted(flat, n_classes * np.arange(n_rows + 1))
+    return Positives(starts.astype(np.int64, copy=False), flat % n_classes)
 
 
 # ------------------------------------------------------------------------------- encoders for files
 
 
 def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
-    """The encoder for what the caller has said of the classes; None: nothing.
-
-    Raises
-    ------
-    ValueError
-        As `encoder_of`, or if `positive` is no label.
-    """
+    """The encoder for what the caller has said of the classes; None: nothing."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
@@ -554,21 +519,8 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
 
 
 def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
-    """The encoder for those classes that are among the labels.
-
-    Parameters
-    ----------
-    labels : ndarray
-    names : str
-        Where they come from.
-    many : bool
-        Whether rows have any number of them.
-
-    Raises
-    ------
-    ValueError
-        If there is but one, of which each row has one, or they are no classes but measurements.
-    """
+    """The encoder for the classes among the labels, of which rows have one or `many`; a ValueError,
+    which names where they come from, if there are too few or they are measurements."""
     if labels.dtype.kind == "f" and (labels % 1).any():
         odd = labels[labels % 1 != 0][0]
         raise ValueError(
@@ -637,9 +589,9 @@ class Choice:
 def positives_of(chosen: np.ndarray) -> Positives:
     """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
     n_rows, n_labels = chosen.shape
-    places = np.flatnonzero(chosen)
-    starts = np.searchsorted(places, np.arange(n_rows + 1) * n_labels)
-    return Positives(starts.astype(np.int64, copy=False), places % n_labels)
+    flat = np.flatnonzero(chosen)
+    starts = np.searchsorted(flat, np.arange(n_rows + 1) * n_labels)
+    return Positives(starts.astype(np.int64, copy=False), flat % n_labels)
 
 
 def joined(parts: list[Positives]) -> Positives:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_loop import JointLoop, LinearLoop
-from sparsemargin._engine.first_order.spaces import JointState, LinearState
+from sparsemargin._engine.first_order.spaces import JointState, LinearState, counted_of
 from sparsemargin._engine.first_order.trials import Hypothesis, set_thresholds
 from sparsemargin._engine.fitting.task import norm
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
@@ -95,6 +95,29 @@ class LinearSpace(Replayed, LinearState):
     def largest_norm(self, rows, weights):
         norms = row_norms(rows, self.p, self.bias, self.slack)
         return float(norms.max() if weights is None else norms[weights > 0].max())
+
+    def summed(self):
+        """Sum of the hypotheses, each as often as it lasted, float64 of shape (n_coordinates,
+        n_vectors)."""
+        labels, unit = self.labels, self.sigma
+        if self.normalized:
+            norms = labels["norm"]
+            unit = np.divide(unit, norms, out=np.zeros_like(unit), where=norms > 0.0)
+        times = labels["Z"] + (self.trials - labels["begin"]) * unit
+        every, (_, _, pending) = np.arange(self.width), self.factors()
+        counted = counted_of(self.g, self.acc, self.synced, every, pending)
+        return times * self.of_labels(self.g) + self.of_labels(counted)
+
+    def take_sums(self, sums, trials):
+        """Let the average have counted hypotheses that come to these sums in so many trials."""
+        for name in ("Z", "unit_peak", "idle", "flushes"):
+            self.labels[name] = 0
+        self.labels["stopped"], self.labels["begin"] = -1, trials
+        self.begin_after(trials)
+        if self.averaged:
+            self.of_labels(self.acc)[...] = sums
+            self.synced[...] = 0
+            self.pending[...] = 0.0
 
 
 class JointSpace(LinearSpace, JointState):

@@ -167,9 +167,10 @@ class LabelSpaces(SpacePerLabel):
             outputs(space, rows, out)
         return result
 
-    def absorb(self, label: int, rows: Csr, steps: np.ndarray, numbers: np.ndarray) -> None:
-        """Let a label take in mistakes that were made elsewhere, on these checked rows."""
-        which = np.arange(len(steps))
+    def absorb(
+        self, label: int, rows: Csr, which: np.ndarray, steps: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """Let a label take in mistakes that were made elsewhere, on which of the checked rows."""
         learn_rows(self.spaces[label], rows, which, steps, numbers, mistaken=True)
 
     def summed(self) -> np.ndarray:

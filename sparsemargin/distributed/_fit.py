@@ -1,0 +1,280 @@
+"""One call from shards of data to a fitted model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from sparsemargin._version import __version__
+from sparsemargin.distributed._backends import backend_of
+from sparsemargin.distributed._checkpoints import Checkpoint, check_writable
+from sparsemargin.distributed._mixing import Mixing
+from sparsemargin.distributed._rounds import Round, Rounds, survey
+from sparsemargin.distributed._schema import (
+    Mixture,
+    check_rows_there,
+    schema_of_files,
+    schema_of_matrices,
+)
+from sparsemargin.distributed._shards import FileShard, Survey, shards_of
+from sparsemargin.io.reading import Reading
+from sparsemargin.io.report import Lines
+from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
+from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+
+if TYPE_CHECKING:
+    from dask.distributed import Client
+
+    from sparsemargin.models.classifiers import Classifier
+
+# What is told of files only.
+_OF_FILES = (
+    "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
+    "cache_dir",
+)  # fmt: skip
+
+# Those whose epochs on shards can't be mixed, and why.
+_NOT_MIXED = {
+    "CRAMMAClassifier": "its vector has norm 1 throughout, which a mixture has not",
+    "ROMMAClassifier": "its weights satisfy constraints of its rows, which a mixture does not",
+    "MaxMarginClassifier": "it keeps a multiplier for each row",
+}
+
+# What can't be had where no process has all rows: parameters, and what they must be.
+_NEED_ALL_ROWS = {
+    "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
+    "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
+}  # fmt: skip
+# Of these one value only.
+_ONE_VALUE = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
+
+
+def fit_distributed(
+    shards: Any,
+    y: Any = None,
+    *,
+    client: Client | str | None = None,
+    algo: Algorithm | None = None,
+    max_iter: int | None = 5,
+    mixing: Mixing = "uniform",
+    classes: Any = None,
+    positive: Any = None,
+    multilabel: bool = False,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: Any = np.float64,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int = WEIGHT_MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    on_round: Callable[[Round], None] | None = None,
+    verbose: int = 0,
+    **params: Any,
+) -> Classifier:
+    """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
+
+    An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
+    next epoch begins from the mixture [1]_. Shards and their order make the model: it is the same
+    to the bit on any number of workers, whichever of them die on the way, and as often as the fit
+    is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
+    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products.
+
+    First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
+    their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
+    the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
+    count, not the sum over the shards, which `on_round` is told. The Second- and the Higher-order
+    Perceptron are made of the mistakes of all shards, exactly.
+
+    Parameters
+    ----------
+    shards : Dask array, list of pairs, or list of paths
+        One for each worker, or more; the model depends on how the rows are cut into them.
+
+        - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices (or anything
+          that can be turned into one): each block of rows is a shard.
+        - Pairs (X, y) as `fit_csr` takes them; each may be a Dask ``Delayed`` or ``Future``.
+        - Paths of svmlight files, compressed or not, or patterns of such; a list of paths is one
+          shard. They are read where the worker is, once; then their row caches are. A row cache
+          (``*.smcache``) may itself be given.
+    y : Dask array or array-like of shape (n_samples,), default=None
+        The labels that go with a Dask array, in blocks as those of `shards` if it is one, too.
+    client : dask.distributed.Client, str or None, default=None
+        A client, or the address of a scheduler. None: this process takes the shards in turn, which
+        gives the same model, and needs no Dask.
+    algo : {"perceptron", "pnorm", "alma", "margin", "ho", "so"}, default=None
+        As for `fit_csr`. None is averaged ALMA_2(0.9).
+    max_iter : int or None, default=5
+        Epochs. None: until an epoch makes no correction on any shard.
+    mixing : {"uniform", "errors"}, default="uniform"
+        Whether the dual vectors of all shards weigh the same, or, for each label, as much as the
+        corrections they made in the epoch. Of no account for "ho" and "so".
+    classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
+        Of files, as for `fit_svmlight`; of row caches only the first two.
+    cache_dir : path, default=None
+        Folder on each worker where it keeps the row caches of files; None: beside the files.
+    memory_limit : int, default=2**30
+        Bytes the weights may take.
+    checkpoint : path, default=None
+        A model file that is written after each epoch, whole or not at all.
+    resume : bool, default=False
+        Whether to go on from the checkpoint, if there is one; the model is then the same to the
+        bit as that of a fit that was not broken off.
+    on_round : callable, default=None
+        Is told each `Round`: its corrections, bytes and seconds, and the model by then.
+    verbose : int, default=0
+        Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
+    **params
+        Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
+        first shard. Refused, with what to do instead, are kernels, and those that
+        need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
+        ``normalize="max"``, ``class_weight="balanced"``, ``hypothesis="vote"`` or ``"random"``.
+
+    Returns
+    -------
+    estimator : Classifier
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If an argument or a shard can't be used; names it, and what helps.
+    OSError
+        If a file can't be read where the worker is. A ConnectionError if no scheduler or worker
+        answers, or workers have another version of the library, or die of a shard time and again;
+        `LostScheduler`, one too, if the scheduler goes away: it tells where the last mixture is.
+    ImportError
+        If `client` is given and Dask is not installed.
+
+    Warns
+    -----
+    Interruption
+        After Ctrl-C, which ends the fit: the model is the last mixture.
+
+    Notes
+    -----
+    Each worker is sent the dual vectors, and sends what its rows have changed of them: indices and
+    values where these are shorter than all values. The matrix Perceptrons' state is sent in full,
+    and the rows of mistakes are sent back.
+
+    References
+    ----------
+    .. [1] R. McDonald, K. Hall and G. Mann, "Distributed training strategies for the structured
+       perceptron", NAACL-HLT 2010, section 4.2, Figure 3.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_alma_target
+    >>> from sparsemargin.distributed import fit_distributed
+    >>> X, y, X_test, y_test, _ = make_alma_target(2000, 1000, random_state=0)
+    >>> shards = [(X[i::4], y[i::4]) for i in range(4)]
+    >>> model = fit_distributed(shards, algo="pnorm", p=6, random_state=0)
+    >>> model.n_features_in_, model.n_iter_
+    (300, 2.0)
+    """
+    given = locals()
+    given |= given.pop("params")
+    from sparsemargin.models.classifiers import as_classifier
+
+    return as_classifier(learn_distributed(report=Lines() if verbose else None, **given))
+
+
+def learn_distributed(
+    shards: Any, y: Any = None, *, report: Callable[[Moment], None] | None = None, **options: Any
+) -> Learner:
+    """`fit_distributed` without scikit-learn: gives a learner.
+
+    Parameters
+    ----------
+    report : callable, default=None
+        Is told the `Moment` whenever a shard has been learned from.
+    **options
+        As of `fit_distributed`, which declares them.
+    """
+    params = _DEFAULTS | options
+    of_files = {name: params.pop(name) for name in _OF_FILES}
+    del params["verbose"]
+    client, algo, mixing, memory_limit, checkpoint, resume, on_round = (
+        params.pop(name)
+        for name in (
+            "client", "algo", "mixing", "memory_limit", "checkpoint", "resume", "on_round"
+        )
+    )  # fmt: skip
+    if mixing not in get_args(Mixing):
+        raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
+    if resume and checkpoint is None:
+        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
+    learner = kind(**known)
+    check_mixable(learner)
+    positive = of_files["positive"]
+    how = {name: of_files[name] for name in ("dtype", "zero_based", "n_features", "hash_bits")}
+    reading = Reading(multilabel=of_files["multilabel"] or positive is not None, **how)
+    given = shards_of(shards, y, reading, of_files["cache_dir"], memory_limit)
+    files = [shard for shard in given if isinstance(shard, FileShard)]
+    if not files:
+        _refuse_options_of_files(of_files)
+    check_writable(checkpoint, files)
+    with backend_of(client, given) as backend:
+        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
+        surveys = [surveyed[s] for s in range(len(given))]
+        check_rows_there(surveys)
+        if learner.intercept_scaling == "auto":
+            learner.intercept_scaling = surveys[0].intercept_scale
+        if files:
+            schema = schema_of_files(files, surveys, of_files["classes"], positive)
+        else:
+            schema = schema_of_matrices(surveys)
+        mixture = Mixture(learner, schema, len(given), memory_limit)
+        made_by = {
+            "mixing": mixing, "positive": positive,
+            "shards": [each.identity() for each in surveys],
+        }  # fmt: skip
+        written = Checkpoint(checkpoint, made_by)
+        done, converged = written.resume(mixture) if resume else (0, False)
+        return Rounds(backend, surveys, mixture, mixing, written, report, on_round).run(
+            done, converged
+        )
+
+
+_DEFAULTS: dict[str, Any] = fit_distributed.__kwdefaults__ or {}
+
+
+def check_mixable(learner: Learner) -> None:
+    """Refuse what can't be learned on shards."""
+    if learner.classifier in _NOT_MIXED:
+        raise ValueError(
+            f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
+            "can are perceptron, pnorm, alma, margin, so and ho."
+        )
+    for name, off in _NEED_ALL_ROWS.items():
+        value = getattr(learner, name, off)
+        if value != off and value == _ONE_VALUE.get(name, value):
+            raise ValueError(
+                f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
+                f"{name}={off!r}."
+            )
+    learner._check_parameters()
+    if learner.hypothesis in ("vote", "random"):
+        raise ValueError(
+            f"hypothesis={learner.hypothesis!r} is replayed from a log of corrections, which "
+            "mixtures have not. Pass hypothesis='average'."
+        )
+    if learner.warm_start:
+        raise ValueError("warm_start is of fit. To go on with a fit over shards pass resume=True.")
+    if learner.max_iter is not None and learner.max_iter % 1:
+        raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
+
+
+def _refuse_options_of_files(given: dict[str, Any]) -> None:
+    """Refuse for matrices what is told of files only."""
+    for name, value in given.items():
+        off = _DEFAULTS[name]
+        # An array, which classes may be, is equal to nothing as a whole.
+        if value is not off and (off is None or value != off):
+            raise ValueError(
+                f"{name}={value!r} is of files, and these shards are matrices. Leave it out."
+            )

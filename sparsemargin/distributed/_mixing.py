@@ -1,0 +1,275 @@
+"""Mixing first-order models: the dual vectors of the shards are averaged.
+
+What is averaged is theta, not w: for p > 2 a mixture of the weights is the link of no mixture of
+what the shards have learned, while ``||.||_p**2 / 2`` is convex in theta, so that no mixture is
+further from the target, in the measure that the proofs count by, than the shards are on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.distributed._schema import Mixture
+from sparsemargin.models import Learner
+
+Mixing = Literal["uniform", "errors"]
+
+# What of a label goes along with its dual vector: the corrections it counts by, the largest norm
+# among them, the sum of its rows' multipliers, and the least bound on the margin.
+_SCALARS = "corrections", "largest", "mass", "bound"
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an epoch on a shard came to."""
+
+    learned: Any  # what the mixer takes
+    trials: int
+    corrections: np.ndarray  # of this epoch, shape (n_labels,)
+    mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
+
+
+# ---------------------------------------------------------------------------------- a single shard
+
+
+class SingleEpoch:
+    """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
+    not a bit is lost."""
+
+    def __init__(self, learner: Learner, no_rows: Csr, start: Any) -> None:
+        self.space = learner._space = deepcopy(start)
+
+    def note(self, task: Task) -> None:
+        """Hear of a block that has been learned from."""
+
+    def learned(self) -> Any:
+        """What the mixer is told in the end."""
+        return self.space
+
+
+class SingleMixer:
+    """Lets the space of a mixture take over what the epoch on the only shard has come to."""
+
+    epoch_type: type[Any] = SingleEpoch
+
+    def __init__(self, mixture: Mixture) -> None:
+        self.mixture = mixture
+
+    def start(self) -> Any:
+        """What all shards begin an epoch with, which nobody may write to."""
+        return self.mixture.space
+
+    def mix(self, updates: Sequence[Update]) -> None:
+        """Let the space be the mixture, made in the order of the shards."""
+        self.mixture.space = updates[0].learned
+
+
+# ------------------------------------------------------------------------------------ dual vectors
+
+
+@dataclass(frozen=True)
+class SparseDelta:
+    """An array of shape (n_coordinates, n_vectors), by where it differs from a base that the
+    receiver has, each vector of which is multiplied by a ratio; all of it where that is shorter."""
+
+    shape: tuple[int, ...]
+    ratio: np.ndarray  # of shape (n_vectors,); 0 where no base is needed
+    indices: np.ndarray | None  # int32 or int64, rising, of the flat array; None: all
+    values: np.ndarray  # what stands there
+
+    @classmethod
+    def of(cls, array: np.ndarray, changed: np.ndarray, ratio: Any = 0.0) -> Self:
+        """The shortest that tells where an array has changed from the base times the ratio."""
+        kind = np.dtype(np.int32 if array.size <= np.iinfo(np.int32).max else np.int64)
+        n_vectors = array.shape[1]
+        if np.count_nonzero(changed) * (kind.itemsize + array.itemsize) >= array.nbytes:
+            return cls(array.shape, np.zeros(n_vectors), None, array.ravel())
+        indices = np.flatnonzero(changed).astype(kind, copy=False)
+        ratios = np.broadcast_to(ratio, n_vectors).astype(np.float64)
+        return cls(array.shape, ratios, indices, array.ravel()[indices])
+
+    def array(self) -> np.ndarray:
+        """The array, where no base is needed."""
+        if self.indices is None:
+            return self.values.reshape(self.shape)
+        flat = np.zeros(self.shape[0] * self.shape[1], self.values.dtype)
+        flat[self.indices] = self.values
+        return flat.reshape(self.shape)
+
+    def add_to(self, total: np.ndarray, base: np.ndarray, share: np.ndarray) -> None:
+        """Add the array times `share`, of shape (n_vectors,), to `total`, float64, which has the
+        base times the ratio and the share already."""
+        if self.indices is None:
+            total += share * self.array().astype(np.float64)
+            return
+        vector = self.indices % self.shape[1]
+        known = self.ratio[vector] * base.ravel()[self.indices]
+        total.ravel()[self.indices] += share[vector] * (self.values.astype(np.float64) - known)
+
+
+@dataclass(frozen=True)
+class DualVectors:
+    """What all shards begin an epoch with, or what one of them has learned in it."""
+
+    # At the beginning from zero, then from the theta that the epoch began with.
+    theta: SparseDelta
+    # Of the hypotheses of the epoch, each as often as it lasted, from the weights, without their
+    # scale, that it began with; None: they are not averaged, or none have been counted.
+    sums: SparseDelta | None
+    scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
+
+
+def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
+    """A fresh array of that type: each vector of the base times its ratio."""
+    if (ratio == 1.0).all():
+        return base.astype(dtype)
+    with np.errstate(over="ignore"):
+        return (base * ratio).astype(dtype)
+
+
+def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
+    """The weights that belong to theta, but for a factor of each vector."""
+    if p == 2.0:
+        return theta
+    size = np.abs(theta)
+    # The largest coordinate is brought near 1: the powers of others would leave the range.
+    _, exponent = np.frexp(size.max(axis=0))
+    return np.copysign(np.ldexp(size, -exponent) ** (p - 1.0), theta)
+
+
+def _theta_of(space: LinearSpace) -> np.ndarray:
+    """The dual vectors in the type of the coordinates, shape (n_coordinates, n_vectors)."""
+    with np.errstate(over="ignore"):
+        return (space.of_labels(space.t) * space.labels["scale"]).astype(space.t.dtype)
+
+
+def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
+    return {name: space.per_label(name).copy() for name in _SCALARS}
+
+
+def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
+    for name, values in scalars.items():
+        space.per_label(name)[:] = values
+
+
+class VectorEpoch(SingleEpoch):
+    """An epoch on one of several shards, from the mixture's dual vectors."""
+
+    def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
+        learner._open(no_rows)
+        self.space, self.theta = learner._space, start.theta.array()
+        self.space.place_dual(self.theta)
+        self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
+        self.space.take_sums(0.0, 0)
+        take_scalars(self.space, start.scalars)
+
+    def learned(self) -> DualVectors:
+        space, theta = self.space, self.theta
+        after = _theta_of(space)
+        ratio = self._ratio()
+        moved = after != multiplied(theta, ratio, theta.dtype)
+        sums = self._sums(moved) if space.averaged else None
+        return DualVectors(SparseDelta.of(after, moved, ratio), sums, scalars_of(space))
+
+    def _ratio(self) -> np.ndarray:
+        """What each vector has been multiplied by where no row has moved it."""
+        scale, shift = self.began
+        per_label = self.space.per_label
+        ratio = np.ldexp(per_label("scale") / scale, per_label("shift") - shift)
+        return np.where(np.isfinite(ratio), ratio, 1.0)
+
+    def _sums(self, moved: np.ndarray) -> SparseDelta:
+        space = self.space
+        base, sums = without_scale(self.theta, space.p), space.summed()
+        moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
+        # Elsewhere the sums are the base times one factor for each vector, which the largest entry
+        # tells best.
+        at = np.where(moved, 0.0, np.abs(base)).argmax(axis=0), np.arange(base.shape[1])
+        known = np.where(moved[at], 0.0, base[at])
+        with np.errstate(over="ignore"):
+            factor = np.divide(sums[at], known, out=np.zeros(len(known)), where=known != 0.0)
+            sums = sums.astype(self.theta.dtype)
+        told = np.isfinite(factor)
+        return SparseDelta.of(sums, moved | ~told, np.where(told, factor, 0.0))
+
+
+class VectorMixer(SingleMixer):
+    """Averages the dual vectors that epochs on the shards have come to: all alike, or each label's
+    by the shards' corrections of it."""
+
+    epoch_type = VectorEpoch
+
+    def __init__(self, mixture: Mixture, mixing: Mixing) -> None:
+        super().__init__(mixture)
+        self.mixing = mixing
+
+    def start(self) -> DualVectors:
+        theta = _theta_of(self.mixture.space)
+        moved = SparseDelta.of(theta, theta != 0.0)
+        return DualVectors(moved, None, scalars_of(self.mixture.space))
+
+    def mix(self, updates: Sequence[Update]) -> None:
+        space, shares = self.mixture.space, self._shares(updates)
+        theta = _theta_of(space)
+        learned = [each.learned for each in updates]
+        shared = list(zip(shares, learned, strict=True))
+        # The sum of the shares times the ratios, and 1 where all of these are.
+        ratio = 1.0 + sum(share * (each.theta.ratio - 1.0) for share, each in shared)
+        total = multiplied(theta, ratio, np.float64)
+        for share, each in shared:
+            each.theta.add_to(total, theta, share)
+        trials = space.trials + sum(each.trials for each in updates)
+        sums = _held(self._summed(theta, learned), theta.dtype)
+        space.place_dual(_held(total, theta.dtype))
+        space.take_sums(sums, trials)
+        take_scalars(space, _mixed_scalars(shared))
+
+    def _shares(self, updates: Sequence[Update]) -> np.ndarray:
+        """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
+        made = np.array([each.corrections for each in updates], dtype=np.float64)
+        total = made.sum(axis=0)
+        uniform = np.full(made.shape, 1.0 / len(updates))
+        if self.mixing == "uniform":
+            return uniform
+        return np.divide(made, total, out=uniform, where=total > 0.0)
+
+    def _summed(self, theta: np.ndarray, learned: Sequence[DualVectors]) -> Any:
+        space = self.mixture.space
+        sums = [each.sums for each in learned if each.sums is not None]
+        if not sums:
+            return 0.0
+        base, one = without_scale(theta, space.p), np.ones(theta.shape[1])
+        total = space.summed() + base * sum(each.ratio for each in sums)
+        for each in sums:
+            each.add_to(total, base, one)
+        return total
+
+
+def _held(values: Any, dtype: Any) -> np.ndarray:
+    """The same in the type of the coordinates, which must be able to hold it."""
+    with np.errstate(over="ignore"):
+        held = np.asarray(values).astype(dtype)
+    if not np.isfinite(held).all():
+        raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
+    return held
+
+
+def _mixed_scalars(shared: Sequence[tuple[np.ndarray, DualVectors]]) -> dict[str, np.ndarray]:
+    """Of the mixture: the corrections go on from the largest count, so that no rate or margin that
+    falls with them rises again."""
+    shares = np.array([share for share, _ in shared])
+    by_name = {name: np.array([each.scalars[name] for _, each in shared]) for name in _SCALARS}
+    return {
+        "corrections": by_name["corrections"].max(axis=0),
+        "largest": by_name["largest"].max(axis=0),
+        "mass": (shares * by_name["mass"]).sum(axis=0),
+        "bound": by_name["bound"].min(axis=0),
+    }

@@ -1,0 +1,194 @@
+"""What the rows of all shards have in common, and a learner that is opened for it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.distributed._shards import FileShard, Survey
+from sparsemargin.models import Learner
+from sparsemargin.models.base import LARGEST_SEED, count_labels
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    encoder_of,
+    first_labels,
+    told_encoder,
+)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the rows of all shards have in common."""
+
+    n_columns: int  # as they are learned from
+    n_features: int
+    dtype: np.dtype  # of the values
+    classes: np.ndarray
+    form: Any  # how rows have any number of labels; None: each has one
+    # Of files only: what tells the classes of rows, how they are to be read for these features,
+    # whether column 0 is that of an index that does not occur, whether their number was unknown,
+    # and the checksums of rows by the names of the shards.
+    encoder: LabelEncoder | None = None
+    reading: dict[str, Any] | None = None
+    drops_column_0: bool = False
+    grows: bool = False
+    checksums: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def no_rows(self) -> Csr:
+        """Rows of the type and with the columns of all, but none of them."""
+        indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
+        return Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
+
+
+# ------------------------------------------------------------------------- from surveys to a schema
+
+
+def schema_of_files(
+    files: Sequence[FileShard], surveys: Sequence[Survey], classes: Any, positive: Any
+) -> Schema:
+    """That of files, whose classes are those that the caller has named, or the labels of all."""
+    reading, table = surveys[0].reading, LabelTable()
+    assert reading is not None
+    for s, survey in enumerate(surveys):
+        table.take(survey.labels.texts, survey.labels.numbers)
+        if survey.reading != reading:
+            raise ValueError(
+                f"Shards 0 and {s} were read in different ways: {reading} and {survey.reading}. "
+                "Make their row caches anew with the same settings."
+            )
+    # Rows of a cache have as many labels as it was made with.
+    encoder = told_encoder(classes, positive, reading.multilabel)
+    if encoder is None:
+        encoder = encoder_of(table.values(), "The data", reading.multilabel)
+    if positive is not None and table.find(positive) < 0:
+        known = first_labels(table.texts)
+        raise ValueError(f"No row has the label positive={positive!r}. There are: {known}.")
+    lowest = min(survey.lowest for survey in surveys)
+    drops = reading.drops_column_0(lowest)
+    n_columns = reading.n_columns
+    if n_columns is None:
+        n_columns = reading.columns_up_to(max(survey.highest for survey in surveys))
+    return Schema(
+        n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
+        "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,
+        reading.settled(lowest), drops, reading.n_columns is None,
+        {file.name: survey.checksum for file, survey in zip(files, surveys, strict=True)},
+    )  # fmt: skip
+
+
+def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
+    """That of matrices, whose classes are those of all of them."""
+    first = surveys[0]
+    for s, survey in enumerate(surveys):
+        if survey.n_columns != first.n_columns:
+            raise ValueError(
+                f"Shard 0 has {first.n_columns} features, shard {s} has {survey.n_columns}. All "
+                "shards must have the same."
+            )
+        if _kind(survey) != _kind(first):
+            raise ValueError(
+                f"The labels of shards 0 and {s} are of different kinds: "
+                f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
+            )
+    classes = np.unique(np.concatenate([survey.labels for survey in surveys]))
+    if len(classes) < 2 and first.form is None:
+        raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
+    n_columns = int(first.n_columns or 0)
+    return Schema(n_columns, n_columns, _dtype(surveys), classes, first.form)
+
+
+def _dtype(surveys: Sequence[Survey]) -> np.dtype:
+    return np.result_type(*(survey.dtype for survey in surveys))
+
+
+def _kind(survey: Survey) -> str:
+    kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
+    indicator = f", in a {survey.form} indicator of {len(survey.labels)} labels"
+    return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
+
+
+def check_rows_there(surveys: Sequence[Survey]) -> None:
+    """Refuse shards without rows, and files without features."""
+    for s, survey in enumerate(surveys):
+        if not survey.n_rows:
+            raise ValueError(
+                f"Shard {s} of {len(surveys)}, counted from 0, has no rows. Leave it out."
+            )
+    if not any(survey.n_entries for survey in surveys):
+        raise ValueError("The data have labels but no features: nothing can be learned from them.")
+
+
+# ---------------------------------------------------------------------------- what is learned there
+
+
+class Mixture:
+    """The learner whose space is the mixture of what the shards have learned: opened for rows of
+    the schema, it has drawn the seeds, that of the shuffling too, as a fit on one machine does.
+    """
+
+    def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
+        self.learner, self.schema, random = learner, schema, learner._random()
+        self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
+        if learner.p == "log" and schema.grows:
+            raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
+        if schema.form is not None:
+            learner._label_form = schema.form
+            if not learner._takes_many_labels:
+                learner._refuse_many_labels()
+        learner.classes_, n_columns = schema.classes, schema.n_columns
+        n_labels = count_labels(schema.classes, schema.form is not None)
+        needed = n_columns * learner._bytes_per_feature(schema.dtype, n_labels, n_columns)
+        if needed > memory_limit:
+            raise ValueError(
+                f"{n_columns:,} features take {needed:,} bytes of weights, more than "
+                f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
+            )
+        slice_seed = random.randint(LARGEST_SEED)
+        learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=schema.grows)
+        if n_shards > 1 and self.space.in_blocks:
+            raise ValueError(
+                f"The weights of {n_labels} labels and {n_columns:,} features would be held "
+                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
+                "some of the labels at a time."
+            )
+
+    @property
+    def space(self) -> Any:
+        """The mixture itself, which mixers change."""
+        return self.learner._space
+
+    @space.setter
+    def space(self, space: Any) -> None:
+        self.learner._space = space
+
+    def without_space(self) -> Learner:
+        """The learner as it goes to the workers: its space travels apart."""
+        learner = copy.copy(self.learner)
+        del learner._space
+        return learner
+
+    def finished(self, epochs: int) -> Learner:
+        """A learner of its own, whose features are those of the rows."""
+        learner, schema = copy.copy(self.learner), self.schema
+        learner._space = copy.deepcopy(self.space)
+        learner.n_features_in_ = schema.n_features
+        if schema.reading is not None:
+            learner._resize(schema.n_features, int(schema.drops_column_0))
+            learner._reading = schema.reading
+        learner.n_iter_ = float(epochs)
+        return learner
+
+    def resume(self, found: Learner, seed: int | None) -> None:
+        """Go on with the space of a finished learner."""
+        found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
+        self.space = found._space
+        self.learner._slice_seed = found._slice_seed
+        self.seed = seed
