@@ -414,9 +414,9 @@ class Learner(SharedParameters):
         if not self._space.tells_lengths:
             _refuse_precomputed()
         self._learned = self._outcome = None
-        was_full = self._space.full
+        was_full, opened = self._space.full, self._loop(task)
         try:
-            mistakes = learn_once(self._loop(task), order)
+            mistakes = learn_once(opened, order)
         finally:
             self._space.number_on(task)
         if self._space.full and not was_full:
