@@ -57,7 +57,7 @@ class Sample:
 class FirstOrderLearner(Learner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
-    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, JointSpace, KernelSpace)
+    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",
