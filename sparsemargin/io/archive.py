@@ -82,13 +82,7 @@ class ArchiveWriter:
         self._zip.fp = None
 
     def document(self, name: str, document: dict[str, Any]) -> None:
-        """Write what JSON can hold.
-
-        Raises
-        ------
-        ValueError
-            If the document is too long to be read again.
-        """
+        """Write what JSON can hold; a ValueError where that is too long to be read again."""
         text = json.dumps(document).encode("ascii")
         if len(text) > _LONGEST_DOCUMENT:
             raise ValueError(
@@ -116,18 +110,9 @@ class ArchiveWriter:
 
 
 class Archive:
-    """An archive, mapped into memory.
+    """An archive, mapped into memory: its `map`, and its `members` by name.
 
-    Attributes
-    ----------
-    map : mmap
-    members : dict of str to ZipInfo
-
-    Raises
-    ------
-    ValueError
-        If it is no archive, or none that `ArchiveWriter` writes; other errors, too, for one made
-        by hand.
+    What is damaged is a `DamagedError`; what was made by hand may lead to any other.
     """
 
     def __init__(self, file: BinaryIO):
@@ -148,26 +133,15 @@ class Archive:
             raise DamagedError("its members are compressed, or lie over each other")
 
     def document(self, name: str) -> Any:
-        """What a document says.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, too long or none.
-        """
+        """What a document says; a ValueError where it is damaged, too long or none."""
         content = self._content(name)
         if len(content) > _LONGEST_DOCUMENT:
             raise ValueError(f"{name} takes more than {_LONGEST_DOCUMENT} bytes.")
         return json.loads(bytes(content))
 
     def array(self, name: str) -> np.ndarray:
-        """The array of that name, as a read-only view of the map.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, or no array that `can_hold` allows.
-        """
+        """The array of that name, as a read-only view of the map; a ValueError where it is damaged,
+        or none that `can_hold` allows."""
         content = self._content(f"{name}.npy")
         header = _NPY_HEADER.match(content)
         if header is None:

@@ -24,17 +24,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : path
-        A link is followed: the file it names is replaced.
-
-    Yields
-    ------
-    file
-        For reading, writing and seeking, in the folder of `path`.
-
-    Raises
-    ------
-    OSError
-        If the file can't be made, written or moved; names `path`.
+        A link is followed: the file it names is replaced. An OSError names it.
     """
     target = Path(os.path.realpath(path))
     _remove_abandoned(target)
@@ -69,13 +59,7 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Find out before the work whether `replacing` can make a file at `path`.
-
-    Raises
-    ------
-    OSError
-        If it can't.
-    """
+    """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
