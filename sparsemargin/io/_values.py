@@ -254,8 +254,7 @@ class Decoder:
         """A copy of an array; what has no axis, as a number or text."""
         require(f"{name}.npy" in self._unread, f"it has no array {name!r}, or uses it twice")
         self._unread.remove(f"{name}.npy")
-        array = self._archive.array(name)
-        array = np.array(array, array.dtype.newbyteorder("="))
+        array = self._archive.copy(name)
         if array.dtype.kind in "bU":
             most, unit = (1, np.uint8) if array.dtype.kind == "b" else (_LAST_CHARACTER, np.uint32)
             values = array.reshape(-1).view(unit)

@@ -41,6 +41,7 @@ _NPY_HEADER = re.compile(
     rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
     re.DOTALL,
 )
+_CHUNK = 1 << 22
 # Parsed, a document takes some twenty times its length.
 _LONGEST_DOCUMENT = 1 << 24
 
@@ -152,6 +153,19 @@ class Archive:
         if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_left:
             raise ValueError(f"{name}.npy tells of another length than the {n_left} bytes it has.")
         return np.ndarray(shape, dtype, content, header.end())
+
+    def copy(self, name: str) -> np.ndarray:
+        """A copy of an array in native byte order; the map lets go of what has been read, so that
+        memory is taken once."""
+        mapped = self.array(name)
+        array = np.empty(mapped.shape, mapped.dtype.newbyteorder("="))
+        source, target = mapped.reshape(-1), array.reshape(-1)
+        step = _CHUNK // mapped.itemsize + 1
+        for start in range(0, mapped.size, step):
+            self.map.madvise(mmap.MADV_DONTNEED)
+            target[start : start + step] = source[start : start + step]
+        self.map.madvise(mmap.MADV_DONTNEED)
+        return array
 
     def _content(self, name: str) -> memoryview:
         if name not in self.members:
