@@ -1,21 +1,20 @@
 """Names of a package that are imported on first use: scikit-learn takes a second to import."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
 def on_first_use(
-    package: str, modules: Sequence[str], names: Sequence[str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__``: each name is of the first module that has it."""
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told the names by module."""
+    homes = {name: module for module, own in names.items() for name in own}
 
     def find(name: str) -> Any:
-        for module in modules if name in names else ():
-            found = import_module(f"{package}.{module}")
-            if hasattr(found, name):
-                return getattr(found, name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
 
-    return find, lambda: sorted({*vars(sys.modules[package]), *names})
+    return sorted(homes), find, lambda: sorted({*vars(sys.modules[package]), *homes})

@@ -50,7 +50,6 @@ MODULES = [
     "sparsemargin.evaluation.growth",
     "sparsemargin.evaluation.hypotheses",
     "sparsemargin.evaluation.protocols",
-    "sparsemargin.evaluation.stability",
     "sparsemargin.evaluation.curves",
     "papers.theory.cramma",
     "papers.theory.higher_order",

@@ -9,7 +9,7 @@ from scipy import sparse as sp
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag, check_float_dtype
-from sparsemargin.datasets.docs import LOADER, shares
+from sparsemargin._docs import LOADER, shares
 from sparsemargin.datasets.files import DataHome, data_sets, read_files
 
 MNISTSubset = Literal["train", "test", "all"]

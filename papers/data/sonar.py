@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
-from sparsemargin.datasets.docs import LOADER, shares
+from sparsemargin._docs import LOADER, shares
 from sparsemargin.datasets.files import DataHome, LocalFile, data_sets, read_files
 
 SonarSubset = Literal["aspect", "aspect_test", "all"]

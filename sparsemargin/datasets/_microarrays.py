@@ -13,8 +13,8 @@ from scipy.io.arff import loadarff
 from sklearn.utils import Bunch
 
 from sparsemargin._checks import check_choice, check_flag
+from sparsemargin._docs import LOADER, shares
 
-from .docs import LOADER, shares
 from .files import (
     DataFile,
     DataHome,
@@ -49,8 +49,6 @@ _POSITIVE = {
     "malignant_72": ("class9", ["DLBCL", "FL", "CLL", "TCL"]),
     "acl": ("figure1_label", ["ACL"]),
 }
-
-# -- the loader ----------------------------------------------------------------------------------
 
 
 class _Table(NamedTuple):
@@ -111,9 +109,6 @@ def _parse(dataset: DataSet, file: LocalFile) -> _Table:
     words = [row[:first] + row[first + n_features :] for row in rows]
     columns = zip(named, np.char.strip(np.array(words)).T, strict=True)
     return _Table(dataset, file, dict(columns), values, names)
-
-
-# -- the data sets -------------------------------------------------------------------------------
 
 
 @shares(**LOADER)

@@ -12,9 +12,9 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Bunch, check_random_state
 
 from sparsemargin._checks import check_choice, check_count, check_flag, check_float_dtype
+from sparsemargin._docs import LOADER, shares
 from sparsemargin.io.svmlight import load_svmlight
 
-from .docs import LOADER, shares
 from .files import DataHome, data_sets, folders_of, read_files
 
 RCV1Subset = Literal["train", "test", "all"]

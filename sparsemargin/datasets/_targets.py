@@ -10,8 +10,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype, check_real
-
-from .docs import shares
+from sparsemargin._docs import shares
 
 Instances: TypeAlias = sp.csr_matrix | NDArray[np.floating]
 Labels = NDArray[np.int64]

@@ -26,8 +26,6 @@ DataHome: TypeAlias = str | os.PathLike[str] | None
 _UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
 _GZIP_MAGIC = b"\x1f\x8b"
 
-# -- the table -----------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class DataFile:
@@ -109,9 +107,6 @@ def data_sets() -> dict[str, DataSet]:
     }
 
 
-# -- copies --------------------------------------------------------------------------------------
-
-
 class WrongCopy(ValueError):
     """A copy is not the registered file; the message tells how it differs."""
 
@@ -163,9 +158,6 @@ def _numbers(content: bytes) -> bytes:
         raise WrongCopy(f"it does not hold numbers alone ({error})") from error
     # Adding 0 makes -0.0, another way to write it, 0.0.
     return (numbers + 0).astype("<f8").tobytes()
-
-
-# -- where they are looked for -------------------------------------------------------------------
 
 
 def cache_folder() -> Path:

@@ -37,9 +37,6 @@ class Update:
     mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
 
 
-# ---------------------------------------------------------------------------------- a single shard
-
-
 class SingleEpoch:
     """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
     not a bit is lost."""
@@ -70,9 +67,6 @@ class SingleMixer:
     def mix(self, updates: Sequence[Update]) -> None:
         """Let the space be the mixture, made in the order of the shards."""
         self.mixture.space = updates[0].learned
-
-
-# ------------------------------------------------------------------------------------ dual vectors
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
 
-# ----------------------------------------------------------------------------------- on the workers
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -77,9 +75,6 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
 def _added(mistakes: int | None, more: int | None) -> int | None:
     """The sum, where both are known."""
     return None if mistakes is None or more is None else mistakes + more
-
-
-# ----------------------------------------------------------------------------------- on the client
 
 
 @dataclass(frozen=True)

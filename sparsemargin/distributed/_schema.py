@@ -48,9 +48,6 @@ class Schema:
         return Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
 
 
-# ------------------------------------------------------------------------- from surveys to a schema
-
-
 def schema_of_files(
     files: Sequence[FileShard], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
@@ -124,9 +121,6 @@ def check_rows_there(surveys: Sequence[Survey]) -> None:
             )
     if not any(survey.n_entries for survey in surveys):
         raise ValueError("The data have labels but no features: nothing can be learned from them.")
-
-
-# ---------------------------------------------------------------------------- what is learned there
 
 
 class Mixture:

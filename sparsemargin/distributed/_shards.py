@@ -75,9 +75,6 @@ class Survey(NamedTuple):
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
-# ---------------------------------------------------------------------------------------- matrices
-
-
 @dataclass
 class MatrixShard:
     """Rows in memory, checked, and labels as an array or in another form."""
@@ -92,10 +89,16 @@ class MatrixShard:
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
         """A shard of a matrix and its labels."""
+        from scipy.sparse import issparse
+
         from sparsemargin.models import validation as given
 
         given.check_sparse(y, "y")
-        X, many = _as_csr(X), multilabel_targets(y)
+        if hasattr(X, "tocsr") and not issparse(X):
+            X = X.tocsr()
+        # One without rows is told of by its number.
+        X = given.as_csr(X, ensure_min_samples=0, ensure_min_features=0)
+        many = multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
@@ -138,29 +141,6 @@ class MatrixShard:
 def _names(classes: np.ndarray) -> str:
     """The classes as text; the same numbers of different types are the same classes."""
     return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
-
-
-def _as_csr(X: Any) -> Any:
-    """X as CSR of types the engine takes; the rows themselves are not yet checked."""
-    from scipy.sparse import csr_matrix, issparse
-    from sklearn.utils import check_array
-
-    from sparsemargin.models import validation as given
-
-    given.refuse_text(X)
-    if hasattr(X, "tocsr") and not issparse(X):
-        X = X.tocsr()
-    if given.is_plain_csr(X):
-        return X
-    given.check_sparse(X)
-    X = check_array(
-        X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32],
-        ensure_min_samples=0, ensure_min_features=0,
-    )  # fmt: skip
-    return X if issparse(X) else csr_matrix(X)
-
-
-# ------------------------------------------------------------------------------------------- files
 
 
 @dataclass(frozen=True)
@@ -253,9 +233,6 @@ class FileShard:
 
 
 Shard = MatrixShard | FileShard
-
-
-# --------------------------------------------------------------------------------- forms of shards
 
 
 def shards_of(

@@ -25,24 +25,7 @@ _DROPPED_BITS = 12
 
 
 class Evaluation:
-    """What comes of a model's predictions for labelled files; base of those by kind of model.
-
-    Parameters
-    ----------
-    learner, sources, multilabel, zero_based, n_threads, threshold, top_k
-        As for `Predictor`, whose errors are raised.
-
-    Attributes
-    ----------
-    labels : list of str
-        The model's classes.
-    counts : ndarray of shape (3, n_labels), int64
-        Rows that have a label and were told so; rows that have it; rows that were told so.
-    n_rows, n_right : int
-        Rows that count, and those of them that were told what they have, and nothing else.
-    unknown : Counter
-        Rows of each label that the model doesn't know.
-    """
+    """What comes of a model's predictions for labelled files; base of those by kind of model."""
 
     def __init__(
         self, learner: Learner, sources: list[Source], *, multilabel: bool = True,
@@ -56,18 +39,14 @@ class Evaluation:
             learner, sources, zero_based=zero_based, multilabel=multilabel, table=table,
             n_threads=n_threads, threshold=threshold, top_k=top_k,
         )  # fmt: skip
+        # Rows that have a label and were told so; rows that have it; rows that were told so.
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
+        # Rows that count, and those that were told what they have, and nothing else.
         self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
 
     def run(self, report: Callable[[PredictedBlock], Any] | None = None) -> None:
-        """Predict all rows, telling `report` of each block.
-
-        Raises
-        ------
-        OSError, ValueError
-            If a file can't be read, or has no rows with a label that the model has learned.
-        """
+        """Predict all rows, telling `report` of each block."""
         n_rows = 0
         for predicted in self.predictor.blocks():
             self._add(predicted)
@@ -105,6 +84,7 @@ class Evaluation:
 
     @property
     def unknown(self) -> Counter[str]:
+        """Rows of each label that the model doesn't know."""
         texts = self.predictor.table.texts
         return Counter({texts[i]: count for i, count in self._unknown.items()})
 
@@ -141,22 +121,8 @@ class Evaluation:
 
 
 class ClassEvaluation(Evaluation):
-    """What comes of predictions by a model whose rows have one class each.
-
-    Parameters
-    ----------
-    learner, sources, **how
-        As for `Evaluation`.
-    positive : str, default=None
-        The label that class 1 of two stands for, against all others.
-
-    Attributes
-    ----------
-    confusion : Counter
-        Rows by (class, predicted class), places both; in memory for the pairs that occur.
-    margins : Quantiles or None
-        Of the rows whose class the model knows; None: there are no margins.
-    """
+    """What comes of predictions by a model whose rows have one class each; of two classes 1 may
+    stand for the label `positive`, against all others."""
 
     def __init__(
         self, learner: Learner, sources: list[Source], *, positive: str | None = None, **how: Any
@@ -170,10 +136,12 @@ class ClassEvaluation(Evaluation):
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         # Ids of labels that rows have: the table has those of the classes in any case.
         self._found: set[int] = set()
+        # Rows by the places of class and predicted class, of the pairs that occur.
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
         # The outputs are shares of votes, or can be divided by what lengths there are.
         has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
+        # Of the rows whose class the model knows.
         self.margins = Quantiles() if has_margins else None
         self._norms = learner._hypothesis_norms() if has_margins and not votes else None
 
@@ -223,15 +191,12 @@ class ClassEvaluation(Evaluation):
             {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
             for (own, told), count in sorted(self.confusion.items())
         ]
-        margins = None if self.margins is None else _margin_figures(self.margins)
-        return {"confusion": confusion, "margins": margins}
+        return {"confusion": confusion, "margins": self.margins and self.margins.figures()}
 
 
 class LabelEvaluation(Evaluation):
-    """What comes of predictions by a model whose rows may have any number of labels.
-
-    A row with a label that the model doesn't know is none that is right.
-    """
+    """What comes of predictions by a model whose rows may have any number of labels; one with a
+    label that the model doesn't know is none that is right."""
 
     def _add(self, predicted: PredictedBlock) -> None:
         block, told, n_labels = predicted.block, predicted.codes, len(self.labels)
@@ -254,22 +219,15 @@ class LabelEvaluation(Evaluation):
 
     def _shares(self, right: float) -> dict[str, float]:
         n_right, n_own, n_told = self.counts.sum(axis=1).tolist()
-        wrong = n_own + n_told - 2 * n_right
-        return {
-            "subset_accuracy": right,
-            "hamming_loss": wrong / (self.n_rows * len(self.labels)),
-        }
+        wrong = (n_own + n_told - 2 * n_right) / (self.n_rows * len(self.labels))
+        return {"subset_accuracy": right, "hamming_loss": wrong}
 
 
 class Quantiles:
     """Quantiles of values that come in parts, each within 1 / 4096 of its magnitude.
 
-    Values below the normal float32 numbers, about 1e-38, count as 0.
-
-    Attributes
-    ----------
-    least, largest : float
-        Exactly; infinite while there are no values.
+    Values below the normal float32 numbers, about 1e-38, count as 0. `least` and `largest` are
+    exact, and infinite while there are no values.
     """
 
     def __init__(self) -> None:
@@ -296,21 +254,16 @@ class Quantiles:
         wanted = np.ceil(np.array(shares) * reached[-1]).clip(min=1)
         return values[order][np.searchsorted(reached, wanted)].clip(self.least, self.largest)
 
-
-def _margin_figures(margins: Quantiles) -> dict[str, Any]:
-    values = zip(SHARES, margins.at(SHARES).tolist(), strict=True)
-    return {
-        "least": margins.least,
-        "quantiles": [{"share": share, "margin": value} for share, value in values],
-        "largest": margins.largest,
-    }
+    def figures(self) -> dict[str, Any]:
+        """What is told of margins."""
+        values = zip(SHARES, self.at(SHARES).tolist(), strict=True)
+        quantiles = [{"share": share, "margin": value} for share, value in values]
+        return {"least": self.least, "quantiles": quantiles, "largest": self.largest}
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:
     """Precision, recall and F1 of each label, shape (3, n_labels); 0 where there is nothing to
     divide by."""
-    right, rows, predicted = counts
-    numerators = np.array([right, right, 2 * right])
-    denominators = np.array([predicted, rows, rows + predicted])
-    zeros = np.zeros(numerators.shape)
-    return np.divide(numerators, denominators, out=zeros, where=denominators > 0)
+    right, rows, predicted = counts.astype(np.float64)
+    sums = np.array([predicted, rows, rows + predicted])
+    return divided(np.array([right, right, 2 * right]), sums)

@@ -80,7 +80,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
-    from sparsemargin.models.validation import check_labels, check_sparse
+    from sparsemargin.models.validation import as_csr, check_labels, check_sparse
 
     check_is_fitted(model)
     hypothesis = getattr(model, "hypothesis", None)
@@ -103,7 +103,8 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     norms, lengths = _lengths_for(model)
     outputs = divided(_outputs(model, X), norms)
     if normalize:
-        outputs = divided(outputs, lengths(_rows_of(X))[:, np.newaxis])
+        rows = border.check_rows(border.open_rows(as_csr(X)))
+        outputs = divided(outputs, lengths(rows)[:, np.newaxis])
     return own_margins(outputs, codes)
 
 
@@ -213,15 +214,8 @@ def coef_of(model: Any) -> Any:
 
 
 def own_margins(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Each row's output for its own class, less the largest other one.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (n_rows, n_labels)
-        n_labels is 1 for two classes: the output for class 1, whose opposite is that for class 0.
-    codes : ndarray of shape (n_rows,), int
-        Place of each row's class.
-    """
+    """Each row's output for its own class, whose place is its code, less the largest other one;
+    a single column, of two classes, is the output for class 1 and the opposite of class 0's."""
     if outputs.shape[1] == 1:
         return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
     places = np.arange(len(codes))
@@ -252,12 +246,3 @@ def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.nda
     vectors = zip(vectors_of(coef), intercepts, strict=True)
     norms = np.array([norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
     return norms, partial(border.row_norms, p=p, bias=bias)
-
-
-def _rows_of(X: Any) -> border.Rows:
-    from scipy.sparse import csr_matrix, issparse
-    from sklearn.utils import check_array
-
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    X = X if issparse(X) else csr_matrix(X)
-    return border.check_rows(border.open_rows(X))

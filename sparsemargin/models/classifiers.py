@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Never, Self
 
@@ -287,14 +287,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 validate_data(self, X, skip_check_array=True)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        given.refuse_text(X)
-        check_sparse(X)
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-        )  # fmt: skip
-        return X if issparse(X) else csr_matrix(X)
+        return given.as_csr(X, partial(validate_data, self), reset=reset)
 
     def _check_classes(
         self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets

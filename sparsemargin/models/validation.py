@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, csr_matrix, dia_array, issparse
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -31,6 +32,18 @@ def is_plain_csr(X: Any) -> bool:
         and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
     )
+
+
+def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> Any:
+    """X as CSR of types the engine takes, by one of scikit-learn's checks; the rows themselves are
+    checked later."""
+    if is_plain_csr(X):
+        return X
+    refuse_text(X)
+    check_sparse(X)
+    dtypes = [np.float64, np.float32]
+    X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
+    return X if issparse(X) else csr_matrix(X)
 
 
 def check_sparse(X: Any, name: str = "X") -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from sparsemargin._docs import shares
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -21,6 +23,15 @@ _EVEN_GAPS = 5
 MOST_TICKS = 8
 _PAD = 20  # pixels
 _MOST_COLUMNS = 3
+
+_DRAWN = """
+    ax, **kwargs
+        As for `plot`.
+
+    Returns
+    -------
+    display : {}
+    """
 
 
 class Display:
@@ -34,6 +45,11 @@ class Display:
 
     ax_: Any
     figure_: Figure
+
+    def __init_subclass__(cls) -> None:
+        for member in vars(cls).values():
+            if isinstance(member, classmethod):
+                shares(drawn=_DRAWN.format(cls.__name__))(member.__func__)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the picture.
@@ -173,14 +189,14 @@ def check_vectors(what: str, vectors: Mapping[str, Any], source: str) -> list[np
     return arrays
 
 
-def chosen_classes(classes: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
-    """The classes asked for, or all; a ValueError if there is none, or one has no vector."""
-    if classes is None:
+def chosen(what: str, wanted: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
+    """Those asked for, or all; a ValueError if there is none, or one is not known."""
+    if wanted is None:
         return list(known)
     names = np.asarray(known).tolist()
-    if not len(classes):
-        raise ValueError(f"classes is empty. Choose among {names}.")
-    for label in classes:
-        if label not in known:
-            raise ValueError(f"classes: {label!r} is unknown. Choose among {names}.")
-    return list(classes)
+    if not len(wanted):
+        raise ValueError(f"{what} is empty. Choose among {names}.")
+    for each in wanted:
+        if each not in known:
+            raise ValueError(f"{what}: {each!r} is unknown. Choose among {names}.")
+    return list(wanted)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.evaluation.stability import selection_stability
+from sparsemargin.evaluation.protocols import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
-from sparsemargin.plotting.display import Display, by_name, chosen_classes
+from sparsemargin.plotting.display import Display, by_name, chosen
 from sparsemargin.plotting.style import colours_on, ground_of, neutral
 
 if TYPE_CHECKING:
@@ -100,12 +100,7 @@ class StrongestFeaturesDisplay(Display):
             How many features of each class.
         classes : sequence, default=None
             Which classes. None: all; of two, the second.
-        ax, **kwargs
-            As for `plot`.
-
-        Returns
-        -------
-        display : StrongestFeaturesDisplay
+        $drawn
 
         Raises
         ------
@@ -123,12 +118,12 @@ class StrongestFeaturesDisplay(Display):
         names = _check_names(feature_names, coef.shape[1])
         # Of two classes there is one vector, for the second.
         known = list(estimator.classes_)[-coef.shape[0] :]
-        chosen, weights = chosen_classes(classes, known), {}
+        labels, weights = chosen("classes", classes, known), {}
         for label, vector in zip(known, vectors_of(coef), strict=True):
-            if label in chosen:
+            if label in labels:
                 places = strongest_features(vector, top)
                 weights[label] = FeatureWeights(_names_of(places, names), vector[places])
-        return cls({label: weights[label] for label in chosen}).plot(ax, **kwargs)
+        return cls({label: weights[label] for label in labels}).plot(ax, **kwargs)
 
 
 class SelectionStabilityDisplay(Display):
@@ -200,12 +195,7 @@ class SelectionStabilityDisplay(Display):
             How many features of a split count as chosen, and how many are drawn.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
             None: the columns of X where it is a data frame, or their numbers.
-        ax, **kwargs
-            As for `plot`.
-
-        Returns
-        -------
-        display : SelectionStabilityDisplay
+        $drawn
         """
         cls._measuring()
         found = selection_stability(estimator, X, y, splits, top=top, label=label)

@@ -23,7 +23,7 @@ from sparsemargin.plotting.display import (
     Display,
     by_name,
     check_vectors,
-    chosen_classes,
+    chosen,
     estimators_by_name,
 )
 from sparsemargin.plotting.style import line_style, neutral
@@ -100,12 +100,7 @@ class MarginDistributionDisplay(Display):
             As for `sparsemargin.evaluation.margins`, whose errors are raised.
         thresholds : array-like of shape (n_thresholds,), default=None
             Where the share is told. None: at every margin that occurs.
-        ax, **kwargs
-            As for `plot`.
-
-        Returns
-        -------
-        display : MarginDistributionDisplay
+        $drawn
         """
         cls._measuring()
         distributions = {}
@@ -132,12 +127,9 @@ class MarginDistributionDisplay(Display):
             Outputs, positive for the second of two classes.
         name : str, default=None
             In the legend, where `y_score` is no dict. None: ``"Classifier"``.
-        thresholds, ax, **kwargs
+        thresholds
             As for `from_estimator`.
-
-        Returns
-        -------
-        display : MarginDistributionDisplay
+        $drawn
 
         Raises
         ------
@@ -269,7 +261,7 @@ class CertificateDisplay(Display):
         """Names of the lines of each class, or of the one vector there is; margins, and bounds."""
         if self.classes is not None:
             known = self.classes.tolist()
-            places = [known.index(label) for label in chosen_classes(classes, known)]
+            places = [known.index(label) for label in chosen("classes", classes, known)]
             names: list[tuple[str, str | None]] = [(str(known[k]), None) for k in places]
             return names, self.margins.T[places], self.upper_bounds.T[places]
         if classes is not None:
@@ -287,12 +279,9 @@ class CertificateDisplay(Display):
         ----------
         estimator, X, y, n_passes
             As for `sparsemargin.evaluation.certificate_over_passes`, whose errors are raised.
-        ax, classes, **kwargs
+        classes
             As for `plot`.
-
-        Returns
-        -------
-        display : CertificateDisplay
+        $drawn
         """
         cls._measuring()
         curve = certificate_over_passes(estimator, X, y, n_passes=n_passes)
