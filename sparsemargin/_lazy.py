@@ -7,14 +7,24 @@ from typing import Any
 
 
 def on_first_use(
-    package: str, names: Mapping[str, Sequence[str]]
+    package: str, names: Mapping[str, Sequence[str]], parts: Sequence[str] = ()
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told the names by module."""
+    """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told the names by module, and the
+    packages within that have names of their own."""
     homes = {name: module for module, own in names.items() for name in own}
+    module = sys.modules[package]
 
     def find(name: str) -> Any:
+        if name in parts:
+            return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(module, name, value)
+        return value
 
-    return sorted(homes), find, lambda: sorted({*vars(sys.modules[package]), *homes})
+    def offered() -> list[str]:
+        # What the package imports for itself is not.
+        return sorted({*(own for own in vars(module) if own.startswith("__")), *homes, *parts})
+
+    return sorted(name for name in homes if not name.startswith("_")), find, offered

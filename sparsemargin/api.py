@@ -14,14 +14,6 @@ from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
 from sparsemargin.models.classifiers import Classifier, as_classifier
 
 
-def _n_rows(X: Any) -> int:
-    """How many rows X has; 1 where it has none, or is no matrix, as `fit` will tell."""
-    shape = getattr(X, "shape", None)
-    if shape is None:
-        shape = (len(X),) if hasattr(X, "__len__") else ()
-    return max(shape[0], 1) if shape else 1
-
-
 def fit_csr(
     X: Any, y: Any, algo: Algorithm | None = None, *, sample_weight: Any = None, **params: Any
 ) -> Classifier:
@@ -69,8 +61,9 @@ default=None
     300
     """
     if algo is None:
-        # On few rows two epochs are too few trials.
-        algo, params = DEFAULT_ALGORITHM, {"max_iter": max(2, -(-1000 // _n_rows(X))), **params}
+        # On few rows two epochs are too few trials. What has no rows is refused by the fit.
+        n_rows = max((1, *np.shape(X)[:1]))
+        algo, params = DEFAULT_ALGORITHM, {"max_iter": max(2, -(-1000 // n_rows)), **params}
     learner, params = find_algorithm(algo, params)
     model = as_classifier(learner(**params))
     if sample_weight is None:
@@ -187,10 +180,7 @@ def fit_svmlight(
     >>> model.classes_.tolist(), model.n_features_in_, model.n_corrections_
     (['ham', 'spam'], 7, 2)
     """
-    learner = learn_svmlight(
-        path, algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
-        n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype, cache=cache,
-        memory_limit=memory_limit, init_model=init_model, n_jobs=n_jobs,
-        report=Lines() if verbose else None, **params,
-    )  # fmt: skip
-    return as_classifier(learner)
+    given = locals()
+    given |= given.pop("params")
+    report = Lines() if given.pop("verbose") else None
+    return as_classifier(learn_svmlight(report=report, **given))

@@ -114,7 +114,7 @@ def make_zipf_text(
     shares = _draw_shares(share_stream, topic_share, n_samples)
     lengths = _lengths(log_length, length_stream.standard_normal(n_samples))
     tokens = _token_chunks(token_stream, common, topical, topics, shares, lengths, n_classes)
-    X = _term_frequencies(tokens, word_stream.permutation(n_features), n_samples, dtype)
+    X = _term_frequencies(tokens, word_stream.permutation(n_features), dtype)
     _weigh_by_idf(X)
     y = _draw_labels(topics, noise, n_classes, noise_stream)
     return (X if sparse else X.toarray()), y
@@ -131,12 +131,6 @@ def _gather_topic(probabilities: NDArray[np.float64], n_classes: int) -> NDArray
     moved = np.zeros_like(probabilities)
     moved[starts] = np.add.reduceat(probabilities, starts)
     return moved
-
-
-def _topic_words(ranks: NDArray[np.intp], topics: NDArray, n_classes: int, n_words: int):
-    """Replace each rank by the one of its block that belongs to the topic."""
-    words = ranks - ranks % n_classes + topics
-    return np.where(words < n_words, words, words - n_classes)
 
 
 def _draw_shares(stream, mean: float, n_samples: int) -> NDArray[np.float64]:
@@ -207,37 +201,23 @@ def _draw_words(uniform, share, topic, common_steps, topical_steps, n_classes) -
     ranks = np.empty(uniform.size, dtype=np.intp)
     ranks[~of_topic] = np.searchsorted(common_steps, above, side="right")
     drawn = np.searchsorted(topical_steps, below, side="right")
-    ranks[of_topic] = _topic_words(drawn, topic[of_topic], n_classes, common_steps.size)
+    # Of each block of ranks the word that belongs to the topic.
+    words = drawn - drawn % n_classes + topic[of_topic]
+    ranks[of_topic] = np.where(words < common_steps.size, words, words - n_classes)
     return ranks
 
 
-def _term_frequencies(token_chunks, feature_of_rank, n_samples, dtype) -> sp.csr_matrix:
+def _term_frequencies(token_chunks, feature_of_rank, dtype) -> sp.csr_matrix:
     """Count the tokens of each document; values are 1 + ln tf."""
-    n_features = feature_of_rank.size
-    indices, values, row_nnz = [], [], []
+    chunks = []
     for counts, ranks in token_chunks:
-        keys = np.repeat(np.arange(counts.size) * n_features, counts)
-        keys += feature_of_rank[ranks]
-        keys.sort()
-        firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
-        frequencies = np.diff(firsts, append=keys.size)
-        rows, columns = np.divmod(keys[firsts], n_features)
-        indices.append(columns.astype(np.int32))
-        values.append((1 + np.log(frequencies)).astype(dtype))
-        row_nnz.append(np.bincount(rows, minlength=counts.size))
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate(row_nnz))])
-    X = sp.csr_matrix(
-        (_join(values), _join(indices), indptr), shape=(n_samples, n_features), copy=False
-    )
-    X.has_canonical_format = True
-    return X
-
-
-def _join(chunks: list[NDArray]) -> NDArray:
-    """Concatenate and let go of the chunks, which would otherwise double the memory held."""
-    joined = np.concatenate(chunks)
-    chunks.clear()
-    return joined
+        tokens = np.ones(ranks.size), feature_of_rank[ranks].astype(np.int32)
+        shape = counts.size, feature_of_rank.size
+        chunk = sp.csr_matrix((*tokens, np.r_[0, np.cumsum(counts)]), shape=shape)
+        chunk.sum_duplicates()
+        chunk.data = (1 + np.log(chunk.data)).astype(dtype)
+        chunks.append(chunk)
+    return sp.vstack(chunks, format="csr")
 
 
 def _weigh_by_idf(X: sp.csr_matrix) -> None:

@@ -185,59 +185,44 @@ def fit_distributed(
 def learn_distributed(
     shards: Any, y: Any = None, *, report: Callable[[Moment], None] | None = None, **options: Any
 ) -> Learner:
-    """`fit_distributed` without scikit-learn: gives a learner.
-
-    Parameters
-    ----------
-    report : callable, default=None
-        Is told the `Moment` whenever a shard has been learned from.
-    **options
-        As of `fit_distributed`, which declares them.
-    """
-    params = _DEFAULTS | options
-    of_files = {name: params.pop(name) for name in _OF_FILES}
-    del params["verbose"]
-    client, algo, mixing, memory_limit, checkpoint, resume, on_round = (
-        params.pop(name)
-        for name in (
-            "client", "algo", "mixing", "memory_limit", "checkpoint", "resume", "on_round"
-        )
-    )  # fmt: skip
+    """`fit_distributed`, which declares the options, without scikit-learn: gives a learner, and
+    tells `report` the `Moment` whenever a shard has been learned from."""
+    told = _DEFAULTS | options
+    mixing, checkpoint, resume = told["mixing"], told["checkpoint"], told["resume"]
     if mixing not in get_args(Mixing):
         raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
-    kind, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
+    # Of those declared here it is the learner's, too.
+    params = {name: told[name] for name in ("max_iter", *options.keys() - _DEFAULTS.keys())}
+    kind, known = find_algorithm(told["algo"] or DEFAULT_ALGORITHM, params)
     learner = kind(**known)
     check_mixable(learner)
-    positive = of_files["positive"]
-    how = {name: of_files[name] for name in ("dtype", "zero_based", "n_features", "hash_bits")}
-    reading = Reading(multilabel=of_files["multilabel"] or positive is not None, **how)
-    given = shards_of(shards, y, reading, of_files["cache_dir"], memory_limit)
+    positive = told["positive"]
+    how = {name: told[name] for name in ("dtype", "zero_based", "n_features", "hash_bits")}
+    reading = Reading(multilabel=told["multilabel"] or positive is not None, **how)
+    given = shards_of(shards, y, reading, told["cache_dir"], told["memory_limit"])
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
-        _refuse_options_of_files(of_files)
+        _refuse_options_of_files(told)
     check_writable(checkpoint, files)
-    with backend_of(client, given) as backend:
+    with backend_of(told["client"], given) as backend:
         surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if learner.intercept_scaling == "auto":
             learner.intercept_scaling = surveys[0].intercept_scale
         if files:
-            schema = schema_of_files(files, surveys, of_files["classes"], positive)
+            schema = schema_of_files(files, surveys, told["classes"], positive)
         else:
             schema = schema_of_matrices(surveys)
-        mixture = Mixture(learner, schema, len(given), memory_limit)
-        made_by = {
-            "mixing": mixing, "positive": positive,
-            "shards": [each.identity() for each in surveys],
-        }  # fmt: skip
+        mixture = Mixture(learner, schema, len(given), told["memory_limit"])
+        shards_known = [each.identity() for each in surveys]
+        made_by = {"mixing": mixing, "positive": positive, "shards": shards_known}
         written = Checkpoint(checkpoint, made_by)
         done, converged = written.resume(mixture) if resume else (0, False)
-        return Rounds(backend, surveys, mixture, mixing, written, report, on_round).run(
-            done, converged
-        )
+        rounds = Rounds(backend, surveys, mixture, mixing, written, report, told["on_round"])
+        return rounds.run(done, converged)
 
 
 _DEFAULTS: dict[str, Any] = fit_distributed.__kwdefaults__ or {}
@@ -269,10 +254,10 @@ def check_mixable(learner: Learner) -> None:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
 
 
-def _refuse_options_of_files(given: dict[str, Any]) -> None:
+def _refuse_options_of_files(told: dict[str, Any]) -> None:
     """Refuse for matrices what is told of files only."""
-    for name, value in given.items():
-        off = _DEFAULTS[name]
+    for name in _OF_FILES:
+        value, off = told[name], _DEFAULTS[name]
         # An array, which classes may be, is equal to nothing as a whole.
         if value is not off and (off is None or value != off):
             raise ValueError(

@@ -19,8 +19,14 @@ from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
-from sparsemargin.distributed._mistakes import MistakesMixer
-from sparsemargin.distributed._mixing import Mixing, SingleEpoch, SingleMixer, Update, VectorMixer
+from sparsemargin.distributed._mixing import (
+    MistakesMixer,
+    Mixing,
+    SingleEpoch,
+    SingleMixer,
+    Update,
+    VectorMixer,
+)
 from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
 from sparsemargin.io.stream import Interruption, Moment

@@ -188,13 +188,9 @@ def certificate_over_passes(
             # Whoever says how many passes knows that the margin may not be there by then.
             warnings.simplefilter("ignore", ConvergenceWarning)
         history = model.fit(X, y).history_
-    margins = np.asarray(history["margin"], dtype=np.float64)
-    return CertificateCurve(
-        np.asarray(history["n_iter"], dtype=np.float64),
-        margins,
-        np.asarray(history["margin_upper_bound"], dtype=np.float64),
-        model.classes_ if margins.ndim == 2 else None,
-    )
+    keys = ("n_iter", "margin", "margin_upper_bound")
+    passes, margins, bounds = (np.asarray(history[key], dtype=np.float64) for key in keys)
+    return CertificateCurve(passes, margins, bounds, model.classes_ if margins.ndim == 2 else None)
 
 
 def trade_off_over_alpha(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +25,14 @@ _DROPPED_BITS = 12
 
 
 class Evaluation:
-    """What comes of a model's predictions for labelled files; base of those by kind of model."""
+    """What comes of a model's predictions for labelled files, of which a `Predictor` is told how to
+    read them; base of those by kind of model."""
 
-    def __init__(
-        self, learner: Learner, sources: list[Source], *, multilabel: bool = True,
-        zero_based: bool | Literal["auto"] = "auto", n_threads: int = 1,
-        threshold: float | None = None, top_k: int | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, learner: Learner, sources: list[Source], **how: Any) -> None:
         # The classes come first, so that a label's number is the place of its class.
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
-        self.predictor = Predictor(
-            learner, sources, zero_based=zero_based, multilabel=multilabel, table=table,
-            n_threads=n_threads, threshold=threshold, top_k=top_k,
-        )  # fmt: skip
+        self.predictor = Predictor(learner, sources, table=table, **how)
         # Rows that have a label and were told so; rows that have it; rows that were told so.
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
         # Rows that count, and those that were told what they have, and nothing else.

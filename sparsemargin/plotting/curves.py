@@ -19,7 +19,6 @@ from sparsemargin.evaluation.curves import (
 from sparsemargin.evaluation.growth import GrowthExponent, growth_exponent
 from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
 from sparsemargin.plotting.display import (
-    MOST_TICKS,
     Display,
     by_name,
     check_vectors,
@@ -28,11 +27,11 @@ from sparsemargin.plotting.display import (
     scale_epochs,
     scale_log,
     standard_error,
+    tick_few,
 )
 from sparsemargin.plotting.style import ground_of, line_style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
     from matplotlib.lines import Line2D
 
@@ -338,6 +337,8 @@ class GrowthDisplay(Display):
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         (axes,) = self._open(ax)
+        from matplotlib.ticker import EngFormatter
+
         self.points_: list[Line2D] = []
         self.lines_: list[Line2D] = []
         for name, curve in self.curves.items():
@@ -349,7 +350,9 @@ class GrowthDisplay(Display):
             self.lines_ += axes.loglog(*_line(curve), **{**style, "marker": "", "label": None})
         axes.set_xlabel(self.size_name)
         axes.set_ylabel(self.time_name)
-        _tick_sizes(axes, [set(curve.sizes.tolist()) for curve in self.curves.values()])
+        measured = {tuple(np.unique(curve.sizes).tolist()) for curve in self.curves.values()}
+        if len(measured) == 1:
+            tick_few(axes, measured.pop(), EngFormatter(sep="").format_eng)
         self._add_legend(axes, title="exponent ± standard error")
         return self
 
@@ -385,13 +388,3 @@ def _line(curve: GrowthCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     sizes = curve.sizes[(curve.sizes > 0) & np.isfinite(curve.sizes)]
     ends = np.array([sizes.min(), sizes.max()])
     return ends, factor * ends**slope
-
-
-def _tick_sizes(axes: Axes, sizes: list[set[float]]) -> None:
-    """Name the sizes that were measured, where all lines have the same few."""
-    from matplotlib.ticker import EngFormatter, NullLocator
-
-    if len(sizes[0]) <= MOST_TICKS and all(each == sizes[0] for each in sizes):
-        axes.set_xticks(sorted(sizes[0]))
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.xaxis.set_minor_locator(NullLocator())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +20,7 @@ _MOST_INSIDE = 4
 _LONGEST_INSIDE = 24
 _LEGEND_WIDTH = 34
 _EVEN_GAPS = 5
-MOST_TICKS = 8
+_MOST_TICKS = 8
 _PAD = 20  # pixels
 _MOST_COLUMNS = 3
 
@@ -138,14 +138,19 @@ def _flat(ax: Any) -> list[Axes]:
 def scale_epochs(ax: Axes, epochs: Any) -> None:
     """A logarithmic axis where epochs are spread out as on one, else a linear one; few epochs are
     told as they are."""
-    from matplotlib.ticker import NullLocator
-
     at = np.unique(np.asarray(epochs, dtype=np.float64))
     gaps = np.diff(at)
     if len(gaps) > 1 and at[0] > 0 and gaps.max() > _EVEN_GAPS * gaps.min():
         scale_log(ax)
-    if len(at) <= MOST_TICKS:
-        ax.set_xticks(at, [f"{epoch:g}" for epoch in at])
+    tick_few(ax, at.tolist(), "{:g}".format)
+
+
+def tick_few(ax: Axes, at: Sequence[float], told: Callable[[float], str]) -> None:
+    """Tick places themselves, where they are few."""
+    from matplotlib.ticker import NullLocator
+
+    if len(at) <= _MOST_TICKS:
+        ax.set_xticks(at, [told(place) for place in at])
         ax.xaxis.set_minor_locator(NullLocator())
 
 
