@@ -17,21 +17,8 @@ from sparsemargin.models.labels import LabelTable
 
 
 class Passes:
-    """Passes over a corpus; all but the first need its cache.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    max_index : int
-        Larger indices are refused.
-
-    Attributes
-    ----------
-    table : LabelTable
-        The labels met so far.
-    lowest, highest : int
-        Range of the indices met so far, as written.
-    """
+    """Passes over a corpus; all but the first need its cache. Larger indices than `max_index` are
+    refused; `table` has the labels met so far, `lowest` and `highest` the indices, as written."""
 
     def __init__(self, corpus: Corpus, max_index: int) -> None:
         self.corpus, self.max_index = corpus, max_index

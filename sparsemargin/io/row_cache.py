@@ -275,28 +275,9 @@ class RowCacheWriter:
 class RowCache:
     """A row cache, open for reading; a context manager. Any number of threads may read it.
 
-    Attributes
-    ----------
-    path : str
-    identity : dict
-        What the rows come from, and how they were read.
-    dtype : numpy.dtype
-        Type of the values.
-    multilabel : bool
-        Whether a row has any number of labels.
-    n_blocks, n_rows, n_entries : int
-    first_rows : ndarray of shape (n_blocks,)
-        Number of each block's first row among all.
-    n_columns : int
-        Greater by 1 than the highest column; 0 where there is no entry.
-    label_texts : list of str
-        Labels as written, by their ids.
-    label_numbers : list of float
-        The same as numbers; NaN for words.
-    lowest, highest : int
-        Range of the indices as written; 2**63 - 1 and -1 where there are none.
-    checksum : int
-        Of the rows and their labels.
+    `first_rows` are the numbers of the blocks' first rows, `n_columns` is greater by 1 than the
+    highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
+    indices as written, `checksum` is of the rows and their labels.
     """
 
     def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
