@@ -207,12 +207,7 @@ class Encoder:
 class Decoder:
     """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read once.
 
-    Attributes
-    ----------
-    most : int
-        Entries that an array may have of which the file holds only those that are not 0.
-    n_bytes : int
-        What the arrays take by now.
+    Of a sparse array, that may have `most` entries; `n_bytes` is what the arrays take by now.
     """
 
     def __init__(self, archive: Archive):

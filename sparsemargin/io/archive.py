@@ -62,13 +62,7 @@ def can_hold(dtype: np.dtype) -> bool:
 
 
 class ArchiveWriter:
-    """Writes members one after the other; a context manager.
-
-    Parameters
-    ----------
-    file : binary file
-        New, for writing and seeking.
-    """
+    """Writes members into a new file, one after the other; a context manager."""
 
     def __init__(self, file: BinaryIO):
         self._file, self._zip = file, zipfile.ZipFile(file, "w")

@@ -17,14 +17,9 @@ from typing import BinaryIO
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` once the block is left without an error.
 
-    Until then `path` is as it was, whatever happens; after a power failure it is the old or the
-    new file, never a part of one. What a killed process left of its new file is removed the next
-    time.
-
-    Parameters
-    ----------
-    path : path
-        A link is followed: the file it names is replaced. An OSError names it.
+    Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
+    file, never a part of one. What a killed process left of its new file is removed the next time.
+    A link is followed: the file it names is replaced. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     _remove_abandoned(target)

@@ -201,16 +201,10 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def summarise(model: Any) -> dict[str, Any]:
-    """What to tell of a model that has learned.
+    """What to tell of a model that has learned, by name.
 
-    Returns
-    -------
-    dict
-        ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
-        ``many_labels``, whether rows may have any number of these; ``n_features``;
-        ``n_iter``, epochs of the last `fit`, None after `partial_fit`; ``n_trials``;
-        ``n_corrections``, an int for two classes and for a joint machine, else a list with one a
-        class; ``n_support``, rows of the pool, for a model with a kernel only.
+    ``n_iter`` is None after `partial_fit`, ``n_corrections`` an int for two classes and for a joint
+    machine, else a list; ``n_support``, the rows of the pool, is of models with a kernel only.
     """
     state = vars(model)
     space = state["_space"]

@@ -87,14 +87,8 @@ def _key(label: Any, number: float | None = None) -> float | str:
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
 
-    Labels that are the same number, such as 1 and +1, are one label.
-
-    Attributes
-    ----------
-    texts : list of str
-        As first written.
-    numbers : list of float
-        NaN for words.
+    Labels that are the same number, such as 1 and +1, are one label. `texts` are as first written,
+    `numbers` NaN for words.
     """
 
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
@@ -165,19 +159,9 @@ class UnknownLabelError(Exception):
 
 
 class LabelEncoder:
-    """Tells the class of each row, as its index among the classes.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,), optional
-        Sorted; or `fit_transform` finds them.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    positive : str, number or None
-        A label of text that is told from all others, by classes 1 and -1.
-    """
+    """Tells the class of each row, as its index among the classes: those given, sorted, or those
+    that `fit_transform` finds. `positive` is a label of text that is told from all others, by
+    classes 1 and -1."""
 
     positive: Any = None
 
@@ -231,21 +215,9 @@ class LabelEncoder:
         return codes.astype(np.int64, copy=False)
 
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
-        """The classes of rows of text.
-
-        Parameters
-        ----------
-        table : LabelTable
-            Always the same.
-        ids : ndarray of int
-            Of each row's label, or, with `start`, of the labels of all rows.
-        start : ndarray of shape (n_rows + 1,), or None
-            Where the labels of each row begin.
-
-        Raises
-        ------
-        UnknownLabelError
-        """
+        """The classes of rows of text, by the ids that always the same table gives each row's
+        label, or, with `start`, the labels of all rows, each row's from there; or an
+        UnknownLabelError."""
         codes = self._codes_of_ids(table, ids, start)
         if start is None:
             return codes
@@ -274,17 +246,8 @@ class LabelEncoder:
 
 @dataclass(frozen=True)
 class MultilabelTargets:
-    """Labels of rows that may have several, as they are given.
-
-    Attributes
-    ----------
-    form : {"dense", "sparse", "lists"}
-        Whether they are an indicator, of either kind, or lists.
-    shape : tuple of int
-        The first is the number of rows; the second, of an indicator, that of labels.
-    given : Positives or sequence
-        Those of an indicator, or the lists.
-    """
+    """Labels of rows that may have several, as they are given: the Positives of an indicator of
+    `shape`, or lists."""
 
     form: Form
     shape: tuple[int, ...]
@@ -297,15 +260,8 @@ class MultilabelTargets:
 
 
 class MultilabelEncoder(LabelEncoder):
-    """Tells the labels of each row, as their indices among the classes.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,), optional
-        Sorted; or `fit_transform` finds them.
-    form : {"dense", "sparse", "lists"}, default="lists"
-        In which `inverse_transform` gives labels back.
-    """
+    """Tells the labels of each row, as their indices among the classes; `inverse_transform` gives
+    labels back in the form."""
 
     def __init__(self, classes: Any = (), form: Form = "lists") -> None:
         super().__init__(classes)
@@ -385,19 +341,9 @@ class MultilabelEncoder(LabelEncoder):
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
     """Labels of rows that may have several; None: y has one class for each row.
 
-    Parameters
-    ----------
-    y : array-like or sparse matrix
-        A sparse one is sound.
-    n_columns : int or None
-        Of an indicator that is given as lists; None: any number; 0: lists name labels, even if
-        they could be the rows of an indicator.
-
-    Raises
-    ------
-    ValueError
-        If an entry of an indicator is neither 0 nor 1, or a row is no list where others are; names
-        the row and the label.
+    An indicator that is given as lists has `n_columns`; None: any number; 0: lists name labels,
+    even if they could be its rows. A ValueError names the row and the label of an entry of an
+    indicator that is neither 0 nor 1, or the row that is no list where others are.
     """
     from scipy.sparse import issparse
 
@@ -541,21 +487,9 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
 
 
 class Choice:
-    """Which labels are predicted.
-
-    Parameters
-    ----------
-    n_labels : int
-    threshold : float, array-like of shape (n_labels,) or None
-        What an output must reach; None: 0, or nothing where `top_k` is given.
-    top_k : int or None
-        Only so many labels of largest output, the lowest of those that are equal.
-
-    Raises
-    ------
-    ValueError
-        If `threshold` or `top_k` can't be used.
-    """
+    """Which labels are predicted: those whose outputs reach the threshold, one number or one for
+    each label (None: 0, or anything where `top_k` is given), and of these only the `top_k` largest,
+    the lowest of those that are equal."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:
