@@ -6,6 +6,7 @@ target's and 0 for all others, come to more than they do in the median row. One 
 the training side is wrong, none of the test side's.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -18,7 +19,9 @@ from scipy.sparse import csr_matrix
 
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io.reading import Reading
-from sparsemargin.io.row_cache import RowCacheWriter
+from sparsemargin.io.row_cache import write_cache
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.models.labels import LabelTable
 
 N_RELEVANT, AMONG = 300, 1000
 NOISE = 0.05
@@ -81,13 +84,17 @@ def _write_cache(path: Path, X: csr_matrix, y: np.ndarray) -> None:
     reading = Reading(dtype=X.dtype, zero_based=True, n_features=X.shape[1])
     identity = {"reading": reading.settings()}
     codes = np.searchsorted(LABELS, y).astype(np.int32)
-    with RowCacheWriter(path, identity, X.dtype) as writer:
+    table = LabelTable([f"{label:+.0f}" for label in LABELS], LABELS)
+
+    def blocks() -> Iterator[LabelledRows]:
+        span = {"lowest": int(X.indices.min()), "highest": int(X.indices.max())}
         for start in range(0, X.shape[0], BLOCK_ROWS):
             block = rows_between(X, start, min(start + BLOCK_ROWS, X.shape[0]))
             labels = codes[start : start + BLOCK_ROWS]
-            writer.append(block.data, block.indices, block.indptr, labels)
-        texts = [f"{label:+.0f}" for label in LABELS]
-        writer.finish(texts, LABELS, int(X.indices.min()), int(X.indices.max()))
+            yield LabelledRows(block.data, block.indices, block.indptr, labels, **span)
+
+    for _ in write_cache(path, identity, X.dtype, False, blocks(), table):
+        pass
 
 
 def generated(shape: Shape) -> Problem:

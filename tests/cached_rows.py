@@ -7,7 +7,10 @@ import zipfile
 
 import numpy as np
 
-from sparsemargin.io.row_cache import RowCache, RowCacheWriter
+from sparsemargin.io import row_cache
+from sparsemargin.io.row_cache import RowCache
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.models.labels import LabelTable
 
 IDENTITY = {"source": [["train.svm", 120, 7]], "base": 1}
 TEXTS = ["+1", "-1", "spam", "2.5", ""]
@@ -41,10 +44,15 @@ def random_block(rng, n_rows, width, dtype="f8", index="i4", multilabel=False):
 
 
 def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
-    with RowCacheWriter(path, identity, dtype, multilabel) as writer:
-        for block in blocks:
-            writer.append(*block)
-        writer.finish(TEXTS, NUMBERS, 1, 2**40)
+    for _ in writing(path, blocks, dtype, multilabel, identity):
+        pass
+
+
+def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY, texts=TEXTS):
+    """The blocks as rows, each once it has been written."""
+    rows = (LabelledRows(*block, lowest=1, highest=2**40) for block in blocks)
+    table = LabelTable(texts, NUMBERS[: len(texts)])
+    return row_cache.write_cache(path, identity, dtype, multilabel, rows, table)
 
 
 def assert_same_rows(rows, block):

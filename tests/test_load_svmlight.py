@@ -18,7 +18,7 @@ from published_files import data_folder
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import sources
+from sparsemargin.io import sources, svmlight
 from sparsemargin.io.svmlight import load_svmlight
 from sparsemargin.models.labels import LabelTable
 
@@ -429,9 +429,11 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, pack):
-    """Room is made by the first block of text."""
+@pytest.mark.parametrize("spare", [1.05, 1e15])
+def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, pack, spare):
+    """Room is made by the first block of text, unless that asks for more than there is."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(svmlight, "_SPARE", spare)
     short, long = b"1 1:1\n" * 40, b"-1 " + b" ".join(b"%d:2" % i for i in range(1, 400)) + b"\n"
     for content in short + long * 9 + short, long + short * 9, b"1\n" * 200 + long:
         loaded = load_svmlight(write(tmp_path, pack(content)))

@@ -94,6 +94,17 @@ def test_a_fit_tells_the_rows_of_its_own_matrix(model):
     assert stream.fit(X, y).mistakes_[before:].max() < 90
 
 
+@models
+def test_rows_of_a_stream_are_numbered_on_from_those_of_a_fit(model):
+    X, y = noisy_problem()
+    fitted = model(shuffle=False).fit(X, y)
+    before = fitted.n_corrections_
+    mistakes = fitted.partial_fit(X, y).mistakes_
+    assert mistakes[:before].max() < X.shape[0]
+    assert len(mistakes) > before
+    assert mistakes[before:].min() >= X.shape[0]
+
+
 # -- the intercept's scale ------------------------------------------------------------------------
 
 

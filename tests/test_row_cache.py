@@ -19,6 +19,7 @@ from cached_rows import (
     assert_same_rows,
     random_block,
     write_cache,
+    writing,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +27,6 @@ from strategies import examples
 
 from sparsemargin.io.row_cache import (
     RowCache,
-    RowCacheWriter,
     block_order,
     default_cache_path,
     find_cache,
@@ -94,16 +94,13 @@ def test_arrays_are_read_only_aligned_and_no_copies(path):
         assert array.ctypes.data == same.ctypes.data
 
 
-def test_arrays_are_free_once_appended(path):
+def test_arrays_are_free_once_written(path):
     """A scanner fills the same buffers again."""
     blocks = some_blocks(2)
-    with RowCacheWriter(path, IDENTITY, "f8") as writer:
-        for block in blocks:
-            buffers = [array.copy() for array in block]
-            writer.append(*buffers)
-            for array in buffers:
-                array[:] = 0
-        writer.finish(TEXTS, NUMBERS, 1, 2**40)
+    buffers = [[array.copy() for array in block] for block in blocks]
+    for rows in writing(path, buffers):
+        for array in rows.arrays:
+            array[:] = 0
     assert_holds(path, blocks)
 
 
@@ -122,112 +119,45 @@ def test_blocks_come_in_the_order_asked_for(path):
 
 
 def test_labels_without_a_number_are_nan_again(path):
-    with RowCacheWriter(path, IDENTITY, "f4") as writer:
-        writer.finish(["spam"], [float("nan")], 2**63 - 1, -1)
+    write_cache(path, [], "f4")
     with RowCache.open(path) as cache:
-        assert np.isnan(cache.label_numbers[0])
+        np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
         assert (cache.n_blocks, cache.n_rows, cache.n_columns) == (0, 0, 0)
         assert (cache.lowest, cache.highest) == (2**63 - 1, -1)
         assert list(cache.blocks()) == []
 
 
-# -- what can't be written ------------------------------------------------------------------------
-
-
-def changed(place, array):
-    """A block, one array of it replaced."""
-    block = list(some_blocks(1)[0])
-    block[place] = array
-    return block
-
-
-GOOD = some_blocks(1)[0]
-REFUSED_BLOCKS = {
-    "data is of type float32": changed(0, np.zeros_like(GOOD[0], "f4")),
-    "indices is of type uint32": changed(1, GOOD[1].astype("u4")),
-    "indptr is of type int64": changed(2, GOOD[2].astype("i8")),
-    "labels is of type int64": changed(3, GOOD[3].astype("i8")),
-    "goes with multilabel": [*GOOD, np.zeros(9, np.int64)],
-    "one-dimensional and contiguous": changed(0, np.repeat(GOOD[0], 2)[::2]),
-    "number of entries or of rows": changed(3, GOOD[3][1:]),
-    "differ in the number of entries": changed(0, GOOD[0][1:]),
-    "NaN or infinite": changed(0, np.full_like(GOOD[0], np.nan)),
-    "column twice": changed(1, np.zeros_like(GOOD[1])),
-    "increasing order": changed(1, GOOD[1].max() - GOOD[1]),
-    "column out of range": changed(1, GOOD[1] - GOOD[1].max() - 1),
-    "row pointers": changed(2, GOOD[2] // 2),
-    "id of a label": changed(3, GOOD[3] - 10),
-}
-
-
-@pytest.mark.parametrize("message", REFUSED_BLOCKS)
-def test_a_block_that_could_not_be_read_is_not_written(path, message):
-    with pytest.raises(ValueError, match=message), RowCacheWriter(path, {}, "f8") as writer:
-        writer.append(*REFUSED_BLOCKS[message])
-    assert os.listdir(path.parent) == []
-
-
-def test_settings_that_could_not_be_read_are_refused(path):
-    with pytest.raises(ValueError, match="float32 or float64"):
-        RowCacheWriter(path, {}, "f2")
-    with pytest.raises(TypeError, match="JSON"):
-        RowCacheWriter(path, {"source": path}, "f8")
-
-
-def test_a_footer_that_could_not_be_read_is_not_written(path):
-    for texts, numbers, highest, message in [
-        (["a"], [1.0, 2.0], 5, "label_numbers"),
-        (["a"], [np.inf], 5, "label_numbers"),
-        (["a"], [1.0], 2**63, "highest"),
-    ]:
-        with pytest.raises(ValueError, match=message), RowCacheWriter(path, {}, "f8") as writer:
-            writer.finish(texts, numbers, 1, highest)
-    assert os.listdir(path.parent) == []
-
-
-def test_labels_without_a_text_are_refused(path):
-    with RowCacheWriter(path, {}, "f8") as writer:
-        writer.append(*changed(3, np.full_like(GOOD[3], 3)))
-        with pytest.raises(ValueError, match="Give the text of every label"):
-            writer.finish(["a", "b", "c"], [1.0, 2.0, 3.0], 1, 5)
-    assert os.listdir(path.parent) == []
-
-
 # -- whole or not at all --------------------------------------------------------------------------
 
 
-def interrupted(path, error, finished):
-    """Write a part of a cache, or all of it, and leave the block by an error, if there is one."""
-    with RowCacheWriter(path, IDENTITY, "f8") as writer:
-        for block in some_blocks():
-            writer.append(*block)
-        if finished:
-            writer.finish(TEXTS, NUMBERS, 1, 2)
+def abandoned(path, error):
+    """Write a part of a cache, and take no more, or end by an error, if there is one."""
+
+    def blocks():
+        yield from some_blocks()
         if error is not None:
             raise error
 
+    for i, _ in enumerate(writing(path, blocks())):
+        if error is None and i == 3:
+            break
+
 
 @pytest.mark.parametrize(
-    ("error", "finished"),
-    [
-        (None, False),
-        (ZeroDivisionError("of the caller"), True),
-        (OSError(5, "reading the text"), False),
-        (KeyboardInterrupt(), False),
-    ],
+    "error",
+    [None, ZeroDivisionError("of the text"), OSError(5, "reading", "text"), KeyboardInterrupt()],
 )
 @pytest.mark.parametrize("there_before", [False, True])
-def test_an_unfinished_cache_leaves_what_was_there(path, error, finished, there_before):
+def test_an_unfinished_cache_leaves_what_was_there(path, error, there_before):
     old = some_blocks(3, seed=1)
     if there_before:
         write_cache(path, old)
     if error is None:
-        interrupted(path, None, finished)
+        abandoned(path, None)
     else:
         with pytest.raises(type(error)) as caught:
-            interrupted(path, error, finished)
+            abandoned(path, error)
         assert caught.value is error
-        assert getattr(error, "filename", None) is None
     assert os.listdir(path.parent) == ([path.name] if there_before else [])
     if there_before:
         assert_holds(path, old)

@@ -159,13 +159,7 @@ def _text_to_text(
 
 
 def _queries(block: LabelledRows) -> np.ndarray | None:
-    """Those of all rows; None: no row has one.
-
-    Raises
-    ------
-    ValueError
-        If some rows have one and some have not.
-    """
+    """Those of all rows; None: no row has one; refused if some have one and some have not."""
     queries = block.query_ids
     if queries is None or not len(queries):
         return None

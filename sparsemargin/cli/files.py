@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, overload
+from typing import Any, BinaryIO
 
 import click
 
@@ -35,13 +35,8 @@ _WAYS_OUT: dict[Kind, str] = {
 
 
 def text_sources(files: Iterable[str]) -> list[Source]:
-    """The sources of svmlight text that are named.
-
-    Raises
-    ------
-    OSError, ValueError
-        If there is none of a name, or if one is another kind of file.
-    """
+    """The sources of svmlight text that are named; refused if there is none of a name, or one is
+    another kind of file."""
     sources = open_sources(files)
     for source in sources:
         kind = kind_of(source)
@@ -59,13 +54,7 @@ def named_sources(sources: Sequence[Source], name: str) -> Named:
 
 
 def check_apart(outputs: Named, inputs: Named) -> None:
-    """Refuse an output that would replace another one, or an input.
-
-    Raises
-    ------
-    click.UsageError
-        Names both.
-    """
+    """Refuse an output that would replace another one, or an input."""
     for i, (name, path) in enumerate(outputs):
         for other, same in (*outputs[i + 1 :], *inputs):
             if path and same and STANDARD_OUTPUT not in (path, same) and is_one_file(path, same):
@@ -73,15 +62,7 @@ def check_apart(outputs: Named, inputs: Named) -> None:
 
 
 def check_output(path: str) -> None:
-    """Find out before the work whether a file can be made at `path`, or replaced.
-
-    Raises
-    ------
-    OSError
-        If it can't.
-    click.UsageError
-        If it is standard output.
-    """
+    """Find out before the work whether a file can be made at `path`, or replaced."""
     if path == STANDARD_OUTPUT:
         raise click.UsageError("Standard output can't take this: name a file.")
     check_replaceable(path)
@@ -89,13 +70,7 @@ def check_output(path: str) -> None:
 
 @contextmanager
 def opened_output(path: str) -> Iterator[BinaryIO]:
-    """A binary file to write to: standard output, a device or pipe, or a file that appears whole.
-
-    Raises
-    ------
-    OSError
-        If it can't be written to.
-    """
+    """Standard output, a device or a pipe, or a file that appears whole, to write bytes to."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
     elif os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
@@ -121,37 +96,19 @@ class Indices(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
-        if isinstance(i, slice):
-            return [str(number) for number in self._numbers[i]]
-        return str(self._numbers[i])
+    def __getitem__(self, i: Any) -> Any:
+        return list(map(str, self._numbers[i])) if isinstance(i, slice) else str(self._numbers[i])
 
 
 def check_dictionary(path: str) -> None:
-    """Find out before the work whether a dictionary can be read, and has the form of one.
-
-    Raises
-    ------
-    OSError, ValueError
-        If not.
-    """
+    """Find out before the work whether a dictionary can be read, and has the form of one."""
     # A pipe can be read only once.
     if not Path(path).is_fifo():
         deque(_entries(path), maxlen=0)
 
 
 def feature_names(learner: Learner, dictionary: str | None) -> Sequence[str]:
-    """A name for each feature.
-
-    Raises
-    ------
-    OSError, ValueError
-        If the dictionary can't be used.
-    """
+    """A name for each feature, by the dictionary or by the indices that files have."""
     n_features = learner.n_features_in_
     if dictionary is not None:
         return read_dictionary(dictionary, n_features)

@@ -60,7 +60,7 @@ def _has_weights(learner: Learner) -> bool:
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
-    told = summarise(learner.classifier, learner._parameters(), vars(learner))
+    told = summarise(learner)
     weights = None
     if _has_weights(learner):
         weights = learner._weights()[:, : learner.n_features_in_]

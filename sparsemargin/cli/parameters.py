@@ -67,20 +67,8 @@ def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that options stand for.
-
-    Parameters
-    ----------
-    algorithm : str or None
-        None: the library's default.
-    given : dict
-        By parameter, as on the command line; None: not given.
-
-    Raises
-    ------
-    click.UsageError
-        If the algorithm has no such option, or a value can't be one of it.
-    """
+    """The parameters that options stand for, given by name as on the command line, None where they
+    are left out; refused if the algorithm has no such option, or a value can't be one of it."""
     known = parameters_of(algorithm or DEFAULT_ALGORITHM)
     chosen = {}
     for parameter, text in given.items():

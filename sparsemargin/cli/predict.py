@@ -84,13 +84,8 @@ def command(
 
 
 def _texts(learner: Learner, scores: bool) -> list[bytes]:
-    """The classes as training files wrote them, whatever their encoding.
-
-    Raises
-    ------
-    ValueError
-        If a reader of the predictions could not make out one of them.
-    """
+    """The classes as training files wrote them, whatever their encoding; refused if a reader of
+    the predictions could not make out one of them."""
     many = learner._has_many_labels
     marks = "\n\r" + "\t" * scores + "," * many
     texts = []

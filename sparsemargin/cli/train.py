@@ -6,8 +6,10 @@ import json
 import os
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import click
@@ -83,7 +85,7 @@ _NOT_ON_DASK = {
 }  # fmt: skip
 
 #: What learns, and is told whom to report to.
-_Learn = Callable[[Callable[[Moment], None]], Learner]
+_Learn = Callable[..., Learner]
 
 
 @make_command("train", _EXAMPLES)
@@ -142,16 +144,20 @@ def command(
     init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
     _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
-    if dask is None:
-        learn = _learn_here(files, settings)
-    else:
+    learn: _Learn = partial(learn_svmlight, files, **settings)
+    if dask is not None:
         if not is_told:
             del settings["max_iter"]
         learn = _learn_on_dask(files, output, {"client": dask, **mixing, **settings})
     with learning_progress() as show, _noting_interruption() as interrupted:
-        watch = _Watch(show)
-        learner = learn(watch)
-    if watch.moment is None:
+        last: deque[Moment] = deque(maxlen=1)
+
+        def report(moment: Moment) -> None:
+            last.append(moment)
+            show(moment)
+
+        learner = learn(report=report)
+    if not last:
         if not resume or interrupted:
             raise KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
@@ -162,7 +168,7 @@ def command(
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
-    _tell(_figures(learner, watch.moment, output, interrupted=bool(interrupted)), as_json)
+    _tell(_figures(learner, last[0], output, interrupted=bool(interrupted)), as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
@@ -171,15 +177,7 @@ def command(
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """What the options ask of the library: arguments of `learn_svmlight`.
-
-    Raises
-    ------
-    click.UsageError
-        If options contradict each other.
-    OSError, ValueError
-        If the model to go on from can't be read.
-    """
+    """What the options ask of the library: arguments of `learn_svmlight`."""
     given = {name: options.pop(name) for name in ALL_PARAMETERS}
     init, algo, single = options.pop("init_model"), options.pop("algo"), options.pop("single")
     cache, beside = options.pop("cache"), options.pop("cache_beside")
@@ -283,11 +281,6 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------- learning
 
 
-def _learn_here(files: tuple[str, ...], settings: dict[str, Any]) -> _Learn:
-    """By this process."""
-    return lambda report: learn_svmlight(files, report=report, **settings)
-
-
 def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
@@ -296,9 +289,7 @@ def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]
     del settings["n_jobs"]
     if settings["mixing"] is None:
         del settings["mixing"]
-    return lambda report: learn_distributed(
-        list(files), checkpoint=output, report=report, **settings
-    )
+    return partial(learn_distributed, list(files), checkpoint=output, **settings)
 
 
 def _nothing_to_resume(output: str, learner: Learner) -> str:
@@ -306,18 +297,6 @@ def _nothing_to_resume(output: str, learner: Learner) -> str:
     has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
     why = "The last made no correction." if has_settled else "Pass more --epochs."
     return f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
-
-
-class _Watch:
-    """Keeps the last moment; None: no block of rows has been learned from."""
-
-    def __init__(self, show: Callable[[Moment], None]) -> None:
-        self._show = show
-        self.moment: Moment | None = None
-
-    def __call__(self, moment: Moment) -> None:
-        self.moment = moment
-        self._show(moment)
 
 
 @contextmanager
@@ -342,13 +321,8 @@ def _noting_interruption() -> Iterator[list[Any]]:
 
 
 def _save(learner: Learner, output: str) -> str:
-    """Where the model has been saved: where it can't be at `output`, a terminal is asked.
-
-    Raises
-    ------
-    OSError
-        If it is nowhere that was named; tells where it is then.
-    """
+    """Where the model has been saved: where it can't be at `output`, a terminal is asked; an
+    OSError tells where it is if it is nowhere that was named."""
     try:
         save_model(learner, output)
     except OSError as error:

@@ -319,9 +319,8 @@ class MistakesEpoch(SingleEpoch):
         mistaken = np.unique(np.concatenate(found))
         by_label = []
         for label, rows in enumerate(found):
-            positive, shares = task.shares(label, self.space.n_labels, rows)
             which = np.searchsorted(mistaken, rows)
-            steps = np.where(positive, shares, -shares)
+            steps = task.steps(label, self.space.n_labels, rows)
             by_label.append(Mistakes(which, steps, rows + first))
         self.blocks.append((picked(task.rows, mistaken), by_label))
 

@@ -46,16 +46,8 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 class OwnType(NamedTuple):
-    """How a type is saved.
-
-    Attributes
-    ----------
-    kind : type
-    state : callable
-        What an object is saved as: a dict of names to values that can be encoded.
-    restore : callable
-        The object again; a ValueError where the state is none of an object.
-    """
+    """How a type is saved: `state` of an object is a dict of names to values that can be encoded,
+    of which `restore` makes the object again, or a ValueError."""
 
     kind: type
     state: Callable[[Any], dict[str, Any]]
@@ -154,25 +146,14 @@ def _refuse(what: str, path: str) -> NoReturn:
 
 
 class Encoder:
-    """Writes values as JSON has them, and takes the arrays out.
-
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        Those taken out, by the path to where they were.
-    """
+    """Writes values as JSON has them, and takes the arrays out: into `arrays`, by the path to where
+    they were. What model files have no place for is a ValueError."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
 
     def encode(self, value: Any, path: str) -> Any:
-        """What stands for a value, to which `path` leads.
-
-        Raises
-        ------
-        ValueError
-            If it, or a part of it, is of a type that model files have no place for.
-        """
+        """What stands for a value, to which `path` leads."""
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
             return value
@@ -224,19 +205,9 @@ class Encoder:
 
 
 class Decoder:
-    """Makes the values again of what an `Encoder` wrote.
+    """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read once.
 
-    Parameters
-    ----------
-    archive : Archive
-        Where the arrays are; each can be read once.
-
-    Attributes
-    ----------
-    most : int
-        Entries that an array may have of which the file holds only those that are not 0.
-    n_bytes : int
-        What the arrays take by now.
+    Of a sparse array, that may have `most` entries; `n_bytes` is what the arrays take by now.
     """
 
     def __init__(self, archive: Archive):
@@ -252,13 +223,7 @@ class Decoder:
         }
 
     def decode(self, value: Any) -> Any:
-        """The value that an entry of the document stands for.
-
-        Raises
-        ------
-        ValueError
-            If it stands for none.
-        """
+        """The value that an entry of the document stands for."""
         if isinstance(value, list):
             return [self.decode(each) for each in value]
         if not isinstance(value, dict):
@@ -284,8 +249,7 @@ class Decoder:
         """A copy of an array; what has no axis, as a number or text."""
         require(f"{name}.npy" in self._unread, f"it has no array {name!r}, or uses it twice")
         self._unread.remove(f"{name}.npy")
-        array = self._archive.array(name)
-        array = np.array(array, array.dtype.newbyteorder("="))
+        array = self._archive.copy(name)
         if array.dtype.kind in "bU":
             most, unit = (1, np.uint8) if array.dtype.kind == "b" else (_LAST_CHARACTER, np.uint32)
             values = array.reshape(-1).view(unit)

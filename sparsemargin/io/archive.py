@@ -41,6 +41,7 @@ _NPY_HEADER = re.compile(
     rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
     re.DOTALL,
 )
+_CHUNK = 1 << 22
 # Parsed, a document takes some twenty times its length.
 _LONGEST_DOCUMENT = 1 << 24
 
@@ -61,13 +62,7 @@ def can_hold(dtype: np.dtype) -> bool:
 
 
 class ArchiveWriter:
-    """Writes members one after the other; a context manager.
-
-    Parameters
-    ----------
-    file : binary file
-        New, for writing and seeking.
-    """
+    """Writes members into a new file, one after the other; a context manager."""
 
     def __init__(self, file: BinaryIO):
         self._file, self._zip = file, zipfile.ZipFile(file, "w")
@@ -82,13 +77,7 @@ class ArchiveWriter:
         self._zip.fp = None
 
     def document(self, name: str, document: dict[str, Any]) -> None:
-        """Write what JSON can hold.
-
-        Raises
-        ------
-        ValueError
-            If the document is too long to be read again.
-        """
+        """Write what JSON can hold; a ValueError where that is too long to be read again."""
         text = json.dumps(document).encode("ascii")
         if len(text) > _LONGEST_DOCUMENT:
             raise ValueError(
@@ -116,18 +105,9 @@ class ArchiveWriter:
 
 
 class Archive:
-    """An archive, mapped into memory.
+    """An archive, mapped into memory: its `map`, and its `members` by name.
 
-    Attributes
-    ----------
-    map : mmap
-    members : dict of str to ZipInfo
-
-    Raises
-    ------
-    ValueError
-        If it is no archive, or none that `ArchiveWriter` writes; other errors, too, for one made
-        by hand.
+    What is damaged is a `DamagedError`; what was made by hand may lead to any other.
     """
 
     def __init__(self, file: BinaryIO):
@@ -148,26 +128,15 @@ class Archive:
             raise DamagedError("its members are compressed, or lie over each other")
 
     def document(self, name: str) -> Any:
-        """What a document says.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, too long or none.
-        """
+        """What a document says; a ValueError where it is damaged, too long or none."""
         content = self._content(name)
         if len(content) > _LONGEST_DOCUMENT:
             raise ValueError(f"{name} takes more than {_LONGEST_DOCUMENT} bytes.")
         return json.loads(bytes(content))
 
     def array(self, name: str) -> np.ndarray:
-        """The array of that name, as a read-only view of the map.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, or no array that `can_hold` allows.
-        """
+        """The array of that name, as a read-only view of the map; a ValueError where it is damaged,
+        or none that `can_hold` allows."""
         content = self._content(f"{name}.npy")
         header = _NPY_HEADER.match(content)
         if header is None:
@@ -178,6 +147,19 @@ class Archive:
         if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_left:
             raise ValueError(f"{name}.npy tells of another length than the {n_left} bytes it has.")
         return np.ndarray(shape, dtype, content, header.end())
+
+    def copy(self, name: str) -> np.ndarray:
+        """A copy of an array in native byte order; the map lets go of what has been read, so that
+        memory is taken once."""
+        mapped = self.array(name)
+        array = np.empty(mapped.shape, mapped.dtype.newbyteorder("="))
+        source, target = mapped.reshape(-1), array.reshape(-1)
+        step = _CHUNK // mapped.itemsize + 1
+        for start in range(0, mapped.size, step):
+            self.map.madvise(mmap.MADV_DONTNEED)
+            target[start : start + step] = source[start : start + step]
+        self.map.madvise(mmap.MADV_DONTNEED)
+        return array
 
     def _content(self, name: str) -> memoryview:
         if name not in self.members:

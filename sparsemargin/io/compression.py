@@ -17,22 +17,10 @@ _PIECE_BYTES = 1 << 13
 
 
 class CountingReader(io.RawIOBase):
-    """The bytes of an open file as they lie on disk, counted.
+    """The bytes of an open file as they lie on disk; `position` counts those read.
 
-    Parameters
-    ----------
-    file : FileIO
-    name : str
-        What errors call it.
-    size : int
-        Of the file when it was looked at: it may have grown, but not become shorter.
-
-    Attributes
-    ----------
-    head : bytes
-        The first bytes, HEAD_BYTES where there are as many; they are read again.
-    position : int
-        How many bytes have been read.
+    `head` are the first `HEAD_BYTES`, or all where there are fewer; they are read again. The file
+    may have grown since it had `size` bytes; one that became shorter is a ValueError.
     """
 
     def __init__(self, file: io.FileIO, name: str, size: int = 0) -> None:
@@ -47,15 +35,7 @@ class CountingReader(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end.
-
-        Raises
-        ------
-        OSError
-            If the file can't be read; names it.
-        ValueError
-            If the file became shorter.
-        """
+        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
         room = memoryview(room)
         if self._ahead:
             n = min(len(room), len(self._ahead))
@@ -75,18 +55,8 @@ class CountingReader(io.RawIOBase):
 
 
 class Codec(NamedTuple):
-    """A way of compressing.
-
-    Attributes
-    ----------
-    name : str
-    head : Pattern
-        What archives begin with.
-    decompressor : callable
-        Makes one for a member.
-    may_follow : callable
-        Whether so many zero bytes may stand between a member and the next one, or the end (True).
-    """
+    """A way of compressing: what archives begin with, what makes a decompressor for a member, and
+    whether so many zero bytes may stand between a member and the next one, or the end (True)."""
 
     name: str
     head: re.Pattern[bytes]
@@ -134,11 +104,6 @@ class DecompressedReader:
 
     Readers that others wrote end in silence at a later member that is damaged at its beginning
     (`bz2`, `lzma`) or is cut off (`zstandard`), or check no headers (`gzip`).
-
-    Raises
-    ------
-    ValueError
-        If the package that decompresses is missing.
     """
 
     def __init__(self, compressed: CountingReader, codec: Codec, name: str) -> None:
@@ -153,13 +118,8 @@ class DecompressedReader:
         self._content = memoryview(b"")
 
     def readinto(self, room: memoryview) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end.
-
-        Raises
-        ------
-        ValueError
-            If the content is damaged or cut off; names the file and where in it.
-        """
+        """Fill the beginning of `room`: the number of bytes, 0 at the end; a ValueError names the
+        file and the place where the content is damaged or cut off."""
         try:
             while not self._content and self._advance(len(room)):
                 pass

@@ -17,24 +17,9 @@ from typing import BinaryIO
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` once the block is left without an error.
 
-    Until then `path` is as it was, whatever happens; after a power failure it is the old or the
-    new file, never a part of one. What a killed process left of its new file is removed the next
-    time.
-
-    Parameters
-    ----------
-    path : path
-        A link is followed: the file it names is replaced.
-
-    Yields
-    ------
-    file
-        For reading, writing and seeking, in the folder of `path`.
-
-    Raises
-    ------
-    OSError
-        If the file can't be made, written or moved; names `path`.
+    Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
+    file, never a part of one. What a killed process left of its new file is removed the next time.
+    A link is followed: the file it names is replaced. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     _remove_abandoned(target)
@@ -69,13 +54,7 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Find out before the work whether `replacing` can make a file at `path`.
-
-    Raises
-    ------
-    OSError
-        If it can't.
-    """
+    """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")

@@ -19,17 +19,9 @@ KIND_NAMES: dict[Kind, str] = {
     "npz": "an npz file",
 }
 
-_ARCHIVE = b"PK\x03\x04"
-
 
 def kind_of(source: Source) -> Kind:
-    """The kind of a source; what is none of the others counts as svmlight text.
-
-    Raises
-    ------
-    OSError
-        If it can't be read.
-    """
+    """The kind of a source; what is none of the others counts as svmlight text."""
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:
@@ -45,6 +37,6 @@ def begins_as_text(head: bytes) -> bool:
 def _kind_of_head(head: bytes) -> Kind:
     if begins_with(head, CACHE_DOCUMENT) or head.startswith(OLD_MAGIC):
         return "cache"
-    if head.startswith(_ARCHIVE):
-        return "model" if begins_with(head, MODEL_DOCUMENT) else "npz"
-    return "svmlight"
+    if begins_with(head, MODEL_DOCUMENT):
+        return "model"
+    return "npz" if begins_with(head, "") else "svmlight"

@@ -17,7 +17,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,29 +47,6 @@ _LONGEST_MESSAGE = 500
 
 # Attributes that are made again when they are asked for.
 _CACHES = {"_coef"}
-
-
-class Contents(NamedTuple):
-    """What a model file holds.
-
-    Attributes
-    ----------
-    class_name : str
-    library : str
-        Version of the library that wrote it.
-    parameters : dict
-        What the constructor takes.
-    state : dict
-        The other attributes of the model.
-    n_bytes : int
-        What the arrays take in memory.
-    """
-
-    class_name: str
-    library: str
-    parameters: dict[str, Any]
-    state: dict[str, Any]
-    n_bytes: int
 
 
 def _is_ours(model: Any) -> bool:
@@ -205,25 +182,8 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
 
 
 def load_learner(path: str | os.PathLike[str]) -> Learner:
-    """`load_model` without scikit-learn: gives what the classifier learns by.
-
-    Raises
-    ------
-    ValueError, OSError
-        As for `load_model`.
-    """
-    contents = _read(path)
-    try:
-        learner = LEARNERS[contents.class_name](**contents.parameters)
-        learner._check_parameters()
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{os.fspath(path)} was written by sparsemargin {contents.library}, whose "
-            f"{contents.class_name} takes other parameters: {error}"
-        ) from None
-    _check_names(path, type(learner), contents.state)
-    vars(learner).update(contents.state, **dict.fromkeys(_CACHES))
-    return learner
+    """`load_model` without scikit-learn: gives what the classifier learns by."""
+    return _load(path)[0]
 
 
 def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:
@@ -234,43 +194,25 @@ def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Itera
 
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file tells of its model, without scikit-learn.
+    """What `summarise` tells of a model in a file, without scikit-learn; and ``library``, the
+    version that wrote the file, and ``n_bytes``, what the arrays take in memory."""
+    learner, library, n_bytes = _load(path)
+    return {**summarise(learner), "library": library, "n_bytes": n_bytes}
 
-    Parameters
-    ----------
-    path : path
 
-    Returns
-    -------
-    dict
-        ``class``, the name; ``settings``, a dict of its parameters; ``classes``, a list;
-        ``many_labels``, whether rows may have any number of these; ``n_features``;
-        ``n_iter``, epochs of the last `fit`, None after `partial_fit`; ``n_trials``;
-        ``n_corrections``, an int for two classes and for a joint machine, else a list with one a
-        class; ``n_support``, rows of the pool, for a model with a kernel only; ``library``, the
-        version that wrote the file; ``n_bytes``, what the arrays take in memory.
+def summarise(model: Any) -> dict[str, Any]:
+    """What to tell of a model that has learned, by name.
 
-    Raises
-    ------
-    ValueError, OSError
-        As for `load_model`.
+    ``n_iter`` is None after `partial_fit`, ``n_corrections`` an int for two classes and for a joint
+    machine, else a list; ``n_support``, the rows of the pool, is of models with a kernel only.
     """
-    contents = _read(path)
-    return {
-        **summarise(contents.class_name, contents.parameters, contents.state),
-        "library": contents.library,
-        "n_bytes": contents.n_bytes,
-    }
-
-
-def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    """What `read_summary` tells of a model beside its file."""
+    state = vars(model)
     space = state["_space"]
     classes, corrections = state["classes_"].tolist(), space.per_label("corrections").tolist()
     pool = {"n_support": space.n_support} if hasattr(space, "support") else {}
     return {
-        "class": class_name,
-        "settings": parameters,
+        "class": model.classifier,
+        "settings": model._parameters(),
         "classes": classes,
         "many_labels": "_label_form" in state,
         "n_features": state["n_features_in_"],
@@ -285,17 +227,9 @@ def summarise(class_name: str, parameters: dict[str, Any], state: dict[str, Any]
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
-    """The archive of a model file.
-
-    Raises
-    ------
-    OSError
-        If the file can't be read.
-    ValueError
-        If it is no model file, or not as it was written; or for anything that is raised within,
-        so that it names the file.
-    """
+def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
+    """The archive of a model file; what is raised within, but for OSErrors, comes out as a
+    ValueError that names the file."""
     with open(path, "rb") as file:
         try:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -304,30 +238,26 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
             yield Archive(file)
         except OSError:
             raise
-        except DamagedError as error:
-            message = (
-                f"This model file was cut short or has been changed: {error}. Copy it again from "
-                "where it was saved, or save the model again."
-            )
-            raise _naming(path, message) from error
-        except ValueError as error:
-            raise _naming(path, str(error)) from error
         except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            raise _naming(path, f"This is not what save_model writes. {what}") from error
+            what = str(error)
+            if isinstance(error, DamagedError):
+                what = (
+                    f"This model file was cut short or has been changed: {error}. Copy it again "
+                    "from where it was saved, or save the model again."
+                )
+            elif not isinstance(error, ValueError):
+                what = f"This is not what save_model writes. {type(error).__name__}: {error}"
+            # A message may quote the file, at any length.
+            raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
-def _naming(path: str | os.PathLike[str], message: str) -> ValueError:
-    # A message may quote the file, at any length.
-    return ValueError(f"{os.fspath(path)}: {message[:_LONGEST_MESSAGE]}")
-
-
-def _read(path: str | os.PathLike[str]) -> Contents:
-    """What a file holds, checked."""
-    with opened(path) as archive:
+def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int]:
+    """The model, the library's version that wrote it, and what its arrays take in memory."""
+    with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
         decoder = (Decoder if _version(document) == _VERSION else OldDecoder)(archive)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
+        library = part(document, "library")
         require(name in LEARNERS, f"there is no classifier {name!r}")
         n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
@@ -336,7 +266,17 @@ def _read(path: str | os.PathLike[str]) -> Contents:
         state = {"classes_": classes, **decoder.decode_named(state)}
         _check(name, state)
         parameters = decoder.decode_named(parameters)
-        return Contents(name, part(document, "library"), parameters, state, decoder.n_bytes)
+    try:
+        learner = LEARNERS[name](**parameters)
+        learner._check_parameters()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{os.fspath(path)} was written by sparsemargin {library}, whose {name} takes other "
+            f"parameters: {error}"
+        ) from None
+    _check_names(path, type(learner), state)
+    vars(learner).update(state, **dict.fromkeys(_CACHES))
+    return learner, library, decoder.n_bytes
 
 
 def _version(document: Any) -> int:

@@ -39,23 +39,8 @@ def write_npz(
     labels: np.ndarray | list[tuple[Any, ...]],
     query_ids: np.ndarray,
 ) -> None:
-    """Write a matrix with the labels of its rows; the file appears whole or not at all.
-
-    Parameters
-    ----------
-    path : path
-    X : CSR matrix of shape (n_rows, n_features)
-    labels : ndarray of shape (n_rows,), or list of tuple
-        The label of each row, or any number of them.
-    query_ids : ndarray of shape (n_rows,), or empty
-
-    Raises
-    ------
-    ValueError
-        If some rows have query ids and some have not.
-    OSError
-        If the file can't be written; names it.
-    """
+    """Write a CSR matrix, the label of each row, or a tuple of any number of them, and one query id
+    a row or none at all; the file appears whole or not at all."""
     n_rows = X.shape[0]
     if len(query_ids) not in (0, n_rows):
         raise ValueError(
@@ -83,21 +68,9 @@ _BESIDE = ("labels", "label_start", "query_ids")
 
 
 def read_npz(path: str | os.PathLike[str]) -> tuple[LabelledRows, np.ndarray, int]:
-    """Read what `write_npz` wrote, or `scipy.sparse.save_npz` with an array ``labels`` added.
-
-    Returns
-    -------
-    rows : LabelledRows
-        With ids of labels.
-    labels : ndarray
-        By id.
-    n_features : int
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, or is no CSR matrix with labels; names it.
-    """
+    """Read what `write_npz` wrote, or `scipy.sparse.save_npz` with an array ``labels`` added: rows
+    with ids of labels, the labels by id, and the number of features. What is damaged, or no CSR
+    matrix with labels, is a ValueError that names the file."""
     name = os.fspath(path)
     arrays = _arrays(path, name)
     missing = [key for key in (*_MATRIX, "labels") if key not in arrays]

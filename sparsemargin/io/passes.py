@@ -6,32 +6,18 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sparsemargin.io.reading import Corpus
-from sparsemargin.io.row_cache import RowCache, RowCacheWriter, find_cache, shuffled
+from sparsemargin.io.row_cache import RowCache, find_cache, shuffled, write_cache
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.models.labels import LabelTable
 
 
 class Passes:
-    """Passes over a corpus; all but the first need its cache.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    max_index : int
-        Larger indices are refused.
-
-    Attributes
-    ----------
-    table : LabelTable
-        The labels met so far.
-    lowest, highest : int
-        Range of the indices met so far, as written.
-    """
+    """Passes over a corpus; all but the first need its cache. Larger indices than `max_index` are
+    refused; `table` has the labels met so far, `lowest` and `highest` the indices, as written."""
 
     def __init__(self, corpus: Corpus, max_index: int) -> None:
         self.corpus, self.max_index = corpus, max_index
@@ -61,7 +47,10 @@ class Passes:
         identity = self.corpus.identity()
         self.cache = find_cache(path, identity)
         if self.cache is None:
-            yield from self._write(path, identity)
+            reading, blocks = self.corpus.reading, self.corpus.scan(self.table, self.max_index)
+            yield from write_cache(
+                path, identity, reading.dtype, reading.multilabel, blocks, self.table
+            )
             self.cache = find_cache(path, identity)
             if self.cache is None:
                 raise ValueError(f"{path} was replaced by another run. Pass another cache path.")
@@ -95,16 +84,6 @@ class Passes:
             self.n_bytes = max(consumed, self.corpus.size or 0)
             return consumed
         return (self.n_bytes or 0) * n_rows // self.n_rows
-
-    def _write(self, path: Path, identity: dict[str, Any]) -> Iterator[LabelledRows]:
-        reading = self.corpus.reading
-        with RowCacheWriter(path, identity, reading.dtype, reading.multilabel) as writer:
-            for block in self.corpus.scan(self.table, self.max_index):
-                writer.append(
-                    block.data, block.indices, block.indptr, block.labels, block.label_start
-                )
-                yield block
-            writer.finish(self.table.texts, self.table.numbers, self.lowest, self.highest)
 
     def _check_columns(self, cache: RowCache) -> None:
         """Refuse a cache whose columns go beyond its highest index: it was not made so."""

@@ -23,17 +23,9 @@ class PredictedBlock(NamedTuple):
     """Some rows of a file and what a model makes of them, in arrays that are good until the next
     block is asked for.
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_rows,), or Positives
-        Places of the predicted classes in the learner's `classes_`; or those of any number of
-        labels, where rows may have them.
-    outputs : ndarray of shape (n_rows, n_labels)
-        One label for two classes of which a row has one, else as many as there are classes.
-    rows : Csr
-        Without the features that the model does not know.
-    block : LabelledRows
-        As read; where outputs of a whole block of text would take much memory, a part of it.
+    `codes` are places in the learner's `classes_`, or labels where rows may have several; `outputs`
+    are of shape (n_rows, n_labels), one label for two classes; `rows` lack the features that the
+    model does not know; `block` is as read, a part where all outputs would be too large.
     """
 
     codes: Targets
@@ -45,32 +37,9 @@ class PredictedBlock(NamedTuple):
 class Predictor:
     """Reads files as a model reads its features, and predicts.
 
-    Parameters
-    ----------
-    learner : Learner
-        One that has learned.
-    sources : list of Source
-    zero_based : bool or "auto", default="auto"
-        Whether indices count from 0 or from 1, for a learner that has not learned from files:
-        those know. "auto": from 1.
-    multilabel : bool, default=True
-        Whether rows have any number of labels, none included.
-    table : LabelTable, optional
-        Takes in the labels, which are left alone otherwise.
-    n_threads : int, default=1
-        That read ahead.
-    threshold, top_k
-        As for `Choice`, for a learner whose rows may have several labels.
-
-    Attributes
-    ----------
-    corpus : Corpus
-
-    Raises
-    ------
-    ValueError
-        If `zero_based` is given for a learner that knows, or `threshold` or `top_k` for one whose
-        rows have one class each.
+    `zero_based` is for a learner of matrices; those of files know how indices count. `table` takes
+    in the labels, which are left alone otherwise; `n_threads` read ahead; `threshold` and `top_k`
+    are as for `Choice`.
     """
 
     def __init__(
@@ -104,22 +73,8 @@ class Predictor:
         self.corpus = Corpus(sources, reading, n_threads)
 
     def blocks(self) -> Iterator[PredictedBlock]:
-        """The rows, in their order; features that the model doesn't know count for nothing.
-
-        Yields
-        ------
-        PredictedBlock
-
-        Raises
-        ------
-        OSError, ValueError
-            If a file can't be read, or a row's output exceeds a float64.
-
-        Warns
-        -----
-        UserWarning
-            If no row has a feature.
-        """
+        """The rows, in their order; features that the model doesn't know count for nothing. A
+        ValueError where an output exceeds a float64, a warning where no row has a feature."""
         n_rows = n_entries = 0
         # Of short rows there are so many in a block of text that their outputs take much more.
         step = rows_per_part(self.learner._n_labels())
@@ -136,9 +91,10 @@ class Predictor:
                 stacklevel=2,
             )
 
-    def _predict(self, whole: LabelledRows, first: int, stop: int) -> PredictedBlock:
+    def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
-        block = whole if stop - first >= whole.n_rows else whole.part(first, stop)
+        if stop - first < block.n_rows:
+            block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
         with refusing(rows):
             outputs = self.learner._outputs_of_rows(rows)
@@ -154,12 +110,7 @@ class Predictor:
 
 
 def check_form(block: LabelledRows, name: str) -> None:
-    """Refuse a file whose first rows have several labels each, but no features.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a file whose first rows have several labels each, but no features."""
     if not len(block.data) and len(block.labels) > block.n_rows:
         raise ValueError(
             f"{name} looks like comma-separated values: its rows have several labels and no "

@@ -97,7 +97,7 @@ def _written(
 def _header(model: Any) -> Iterator[str]:
     from sparsemargin._version import __version__
 
-    told = summarise(model.classifier, model._parameters(), vars(model))
+    told = summarise(model)
     yield f"# sparsemargin {__version__}, {told.pop('class')}\n"
     for name, value in {**told.pop("settings"), **told}.items():
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"
@@ -145,27 +145,12 @@ def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:
 
 
 def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
-    """Names of features from a text file.
+    """Names of all features from UTF-8 text.
 
-    Parameters
-    ----------
-    path : path
-        UTF-8 text. One name a line, the first line's being that of feature 0; or, where the first
-        line has a tab, ``name<TAB>feature`` in any order, features counted from 0.
-    n_features : int
-        All of them must be named.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If a line is empty or not UTF-8, or a name or a feature comes twice, or is missing, or is
-        one too many. Names the file and the line.
-    OSError
-        If the file can't be read.
+    One name a line, the first line's being that of feature 0; or, where the first line has a tab,
+    ``name<TAB>feature`` in any order, features counted from 0. A line that is empty or not UTF-8, a
+    name or a feature that comes twice, is missing, or is one too many, is a ValueError that names
+    the file and the line.
     """
     names: dict[int, str] = {}
     lines: dict[str, int] = {}

@@ -31,14 +31,8 @@ _PAIR = re.compile(rb"\d:")
 
 
 def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
-    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one;
-    None: two, or as many as cores are left `beside` so many threads that are busy too.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is 0 or no integer.
-    """
+    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one; None:
+    two, or as many as cores are left `beside` so many threads that are busy too."""
     n_cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         n_cores = len(os.sched_getaffinity(0))
@@ -51,28 +45,7 @@ def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
 
 @dataclass
 class Reading:
-    """How svmlight text is read.
-
-    Parameters
-    ----------
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the values.
-    zero_based : bool or "auto", default="auto"
-        Whether the first feature has index 0 or 1. "auto": 0 if that occurs anywhere.
-    multilabel : bool, default=False
-        Whether a row has any number of labels, separated by commas.
-    query_id : bool, default=False
-        Whether `qid:N` is wanted; it is skipped otherwise.
-    n_features : int, optional
-        Indices beyond are refused.
-    hash_bits : int, optional
-        From 1 to 31: features are hashed to 2**hash_bits columns. Excludes `n_features`.
-
-    Raises
-    ------
-    ValueError
-        Names the argument that is wrong.
-    """
+    """How svmlight text is read; a ValueError names what is wrong. See `load_svmlight`."""
 
     dtype: Any = np.float64
     zero_based: bool | Literal["auto"] = "auto"
@@ -115,15 +88,8 @@ class Reading:
         return self.n_features - 1 if self.zero_based is True else self.n_features
 
     def scanner(self, *, base: int | None = None, max_index: int | None = None) -> Scanner:
-        """A new scanner for text read in this way.
-
-        Parameters
-        ----------
-        base : int, optional
-            What is subtracted from an index instead of `base`.
-        max_index : int, optional
-            A lower limit than `max_index`, unless indices are hashed.
-        """
+        """A new scanner for text read in this way; `base` instead of the reading's, `max_index` a
+        lower limit than the reading's, unless indices are hashed."""
         if max_index is None or self.hash_bits is not None:
             max_index = self.max_index
         return Scanner(
@@ -173,17 +139,8 @@ def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[
 
 @dataclass
 class Corpus:
-    """The files learned from, and how they are read.
-
-    Attributes
-    ----------
-    sources : list of Source
-    reading : Reading
-    n_threads : int
-        That scan text.
-    cache : Path or None
-        Where the rows are kept for further epochs and runs; None: nowhere.
-    """
+    """The files learned from, how they are read, and by how many threads; rows are kept for further
+    epochs and runs in `cache`, if anywhere."""
 
     sources: list[Source]
     reading: Reading
@@ -207,8 +164,8 @@ class Corpus:
     def bytes_before(self, source: Source) -> int:
         """Of the files before one of them."""
         # The same file may be named twice.
-        place = next(i for i, other in enumerate(self.sources) if other is source)
-        return sum(other.size or 0 for other in self.sources[:place])
+        index = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:index])
 
     def identity(self) -> dict[str, Any]:
         """What a cache of these rows is known by."""
@@ -222,27 +179,12 @@ class Corpus:
     def scan(
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
-        """The rows of all sources, block by block.
+        """The rows of all sources, block by block: the same for any number of threads, which scan
+        while the consumer is at work.
 
-        Parameters
-        ----------
-        table : LabelTable
-            Takes in the labels.
-        max_index : int, optional
-            The largest index that memory has room for.
-        base : int, optional
-            What is subtracted from an index, if not what the reading says.
-
-        Yields
-        ------
-        LabelledRows
-            The same for any number of threads, which scan while the consumer is at work.
-
-        Raises
-        ------
-        ValueError
-            Names the file, the line and the column of what can't be read, and what helps; or if a
-            file changes meanwhile.
+        The table takes in the labels; `max_index` and `base` are as for `Reading.scanner`. A
+        ValueError names the file, the line and the column of what can't be read, and what helps; or
+        a file that changes meanwhile.
         """
         reading, n_lines = self.reading, 0
         free: list[bytearray] = []
@@ -350,19 +292,8 @@ _FLAWS = {
 def located(
     error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None
 ) -> ValueError:
-    """The error for the user: file, line, column (in bytes, from 1), text and remedy.
-
-    Parameters
-    ----------
-    error : ScanError
-        What the scanner raised.
-    block : TextBlock
-        What it was given.
-    reading : Reading
-        How it was told to read.
-    max_index : int, optional
-        The largest index that memory has room for.
-    """
+    """The error for the user of what the scanner raised for a block: file, line, column (in bytes,
+    from 1), text and remedy; `max_index` is the largest that memory has room for."""
     start = block.buffer.rfind(b"\n", 0, error.offset) + 1
     end = block.buffer.find(b"\n", error.offset, block.stop)
     line = bytes(block.buffer[start : block.stop if end < 0 else end])

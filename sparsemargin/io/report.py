@@ -36,14 +36,8 @@ def bytes_read(moment: Moment) -> int:
 
 
 class Lines:
-    """A report that prints a line whenever the rows have doubled, at an epoch's first block, and
-    at the latest after some seconds; after ten epochs not more than twice a second.
-
-    Parameters
-    ----------
-    out : text file, default=None
-        None: standard error.
-    """
+    """A report that prints a line whenever the rows have doubled, at an epoch's first block, and at
+    the latest after some seconds; after ten epochs not more than twice a second."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out

@@ -6,7 +6,7 @@ document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indi
 so on; ``labels.json`` tells what is known once all rows are. It is one file, and no folder, which
 could not be replaced as a whole.
 
-A cache is written while text is scanned for the first time (`RowCacheWriter`), and read through a
+A cache is written while text is scanned for the first time (`write_cache`), and read through a
 memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
 its rows are checked, when it is first used; the engine then runs on them as they lie in the file.
 """
@@ -19,12 +19,10 @@ import mmap
 import os
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -37,7 +35,6 @@ from sparsemargin._engine.rows.csr import (
     NOT_FINITE,
     OK,
     OUT_OF_RANGE,
-    VALUE_TYPES,
     bad_pointer,
     first_bad_row,
 )
@@ -48,9 +45,10 @@ from sparsemargin.io.archive import (
     ArchiveWriter,
     begins_with,
 )
-from sparsemargin.io.files import naming, replacing
-from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.files import replacing
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import CACHE_SUFFIX
+from sparsemargin.models.labels import LabelTable
 
 #: What those of the first format begin with, which are written anew.
 OLD_MAGIC = b"\x93smrows\n"
@@ -81,14 +79,10 @@ _FAULTS = {
 }
 
 
-def _fault(
-    rows: LabelledRows, dtype: np.dtype, multilabel: bool, n_columns: int, n_labels: int
-) -> str | None:
+def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
     """What keeps the engine from running unchecked on rows of these types and shapes; None:
     nothing."""
     index_type, start = rows.indices.dtype, rows.label_start
-    if (start is not None) != multilabel:
-        return "label_start goes with multilabel=True, and only with it"
     if index_type not in INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
     types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
@@ -144,129 +138,44 @@ def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
     return next((name for name, holds in sound.items() if not holds), None)
 
 
-def _stored(identity: dict[str, Any]) -> dict[str, Any]:
-    """An identity as it comes back from a file."""
-    return json.loads(json.dumps(identity, allow_nan=False))
-
-
 # --------------------------------------------------------------------------------------- writing
 
 
-class _Abandoned(Exception):
-    """Makes `replacing` take the unfinished file away."""
+def write_cache(
+    path: str | os.PathLike[str],
+    identity: dict[str, Any],
+    dtype: DTypeLike,
+    multilabel: bool,
+    blocks: Iterable[LabelledRows],
+    table: LabelTable,
+) -> Generator[LabelledRows]:
+    """Pass blocks of rows on, each once it has been written into a row cache: see `RowCache`.
 
-
-class RowCacheWriter:
-    """Writes a row cache; a context manager. For the parameters see `RowCache`.
-
-    The file appears at `path` when the `with` block is left after `finish`. Left without it, or
-    by an error, it leaves what was there. Memory does not depend on the number of rows, but for
-    some kB a block.
+    The table has the labels of all rows in the end. The file appears at `path` with the last block;
+    an error, or a consumer who takes no more, leaves what was there. Memory does not depend on the
+    number of rows, but for some kB a block.
     """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        identity: dict[str, Any],
-        dtype: DTypeLike,
-        multilabel: bool = False,
-    ):
-        self.path = os.fspath(path)
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in VALUE_TYPES:
-            raise ValueError(f"dtype is {self.dtype}; a row cache holds float32 or float64.")
-        self.multilabel = multilabel
-        self._head = {
-            "version": _VERSION, "identity": _stored(identity), "dtype": self.dtype.name,
+    with replacing(path) as file, ArchiveWriter(file) as archive:
+        archive.document(CACHE_DOCUMENT, {
+            "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
             "multilabel": multilabel,
-        }  # fmt: skip
-
-    def __enter__(self) -> RowCacheWriter:
-        self._rows: list[int] = []
-        self._n_columns = self._n_labels = self._n_entries = 0
-        self._finished = False
-        with ExitStack() as stack:
-            self._archive = stack.enter_context(
-                ArchiveWriter(stack.enter_context(replacing(self.path)))
-            )
-            with self._naming_errors():
-                self._archive.document(CACHE_DOCUMENT, self._head)
-            self._place = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._finished and error is None:
-            self._place.close()
-        else:
-            # Not the error itself, which may be another file's and would be named after this one.
-            self._place.__exit__(_Abandoned, _Abandoned(), None)
-
-    @contextmanager
-    def _naming_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise naming(error, self.path) from None
-
-    def append(
-        self,
-        data: np.ndarray,
-        indices: np.ndarray,
-        indptr: np.ndarray,
-        labels: np.ndarray,
-        label_start: np.ndarray | None = None,
-    ) -> None:
-        """Write some rows as one block, arrays as `LabelledRows` has them, which are free for other
-        use thereafter; a ValueError where they are no rows that can be learned from."""
-        rows = LabelledRows(data, indices, indptr, labels, label_start)
-        n_columns = int(indices.max()) + 1 if len(indices) else 0
-        n_labels = int(labels.max()) + 1 if len(labels) else 0
-        wrong = _fault(rows, self.dtype, self.multilabel, n_columns, n_labels)
-        if wrong:
-            raise ValueError(f"The block can't be cached: {wrong}.")
-        names = _names(len(self._rows), self.multilabel)
-        with self._naming_errors():
-            for name, array in zip(names, rows.arrays, strict=True):
-                self._archive.array(name, array)
-        self._rows.append(rows.n_rows)
-        self._n_entries += len(data)
-        self._n_columns = max(self._n_columns, n_columns)
-        self._n_labels = max(self._n_labels, n_labels)
-
-    def finish(
-        self,
-        label_texts: Sequence[str],
-        label_numbers: Sequence[float],
-        lowest: int,
-        highest: int,
-    ) -> None:
-        """Write what is known once all rows are, as the attributes of `RowCache` have it; a
-        ValueError where a row has the id of a label that is not given."""
-        if len(label_texts) < self._n_labels:
-            raise ValueError(
-                f"Rows have label ids up to {self._n_labels - 1}, but label_texts has "
-                f"{len(label_texts)} entries. Give the text of every label."
-            )
-        end = {
-            "label_texts": [str(text) for text in label_texts],
-            "label_numbers": [None if math.isnan(n) else float(n) for n in label_numbers],
-            "lowest": int(lowest), "highest": int(highest), "n_columns": self._n_columns,
-            "n_entries": self._n_entries, "rows": self._rows,
-        }  # fmt: skip
-        wrong = _wrong_field({**self._head, **end}, 2**63)
-        if wrong is not None:
-            raise ValueError(
-                f"A row cache can't be finished with this {wrong}: it takes as many label_numbers "
-                "as label_texts, finite or NaN, and indices from 0 to 2**63 - 1."
-            )
-        with self._naming_errors():
-            self._archive.document(_END, end)
-        self._finished = True
+        })  # fmt: skip
+        n_rows: list[int] = []
+        n_columns, n_entries, lowest, highest = 0, 0, LARGEST_INDEX, -1
+        for rows in blocks:
+            for name, array in zip(_names(len(n_rows), multilabel), rows.arrays, strict=True):
+                archive.array(name, array)
+            n_rows.append(rows.n_rows)
+            n_entries += len(rows.data)
+            n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
+            lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+            yield rows
+        archive.document(_END, {
+            "label_texts": table.texts,
+            "label_numbers": [None if math.isnan(n) else n for n in table.numbers],
+            "lowest": lowest, "highest": highest, "n_columns": n_columns, "n_entries": n_entries,
+            "rows": n_rows,
+        })  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------- reading
@@ -275,28 +184,9 @@ class RowCacheWriter:
 class RowCache:
     """A row cache, open for reading; a context manager. Any number of threads may read it.
 
-    Attributes
-    ----------
-    path : str
-    identity : dict
-        What the rows come from, and how they were read.
-    dtype : numpy.dtype
-        Type of the values.
-    multilabel : bool
-        Whether a row has any number of labels.
-    n_blocks, n_rows, n_entries : int
-    first_rows : ndarray of shape (n_blocks,)
-        Number of each block's first row among all.
-    n_columns : int
-        Greater by 1 than the highest column; 0 where there is no entry.
-    label_texts : list of str
-        Labels as written, by their ids.
-    label_numbers : list of float
-        The same as numbers; NaN for words.
-    lowest, highest : int
-        Range of the indices as written; 2**63 - 1 and -1 where there are none.
-    checksum : int
-        Of the rows and their labels.
+    `first_rows` are the numbers of the blocks' first rows, `n_columns` is greater by 1 than the
+    highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
+    indices as written, `checksum` is of the rows and their labels.
     """
 
     def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
@@ -373,19 +263,14 @@ class RowCache:
         archive, rows = self._opened(), self._blocks[i]
         if rows is None:
             try:
-                arrays = [archive.array(name) for name in _names(i, self.multilabel)]
-                data, indices, indptr, labels, *start = arrays
-                rows = LabelledRows(
-                    data, indices, indptr, labels, start[0] if self.multilabel else None
-                )
-                shape = self.dtype, self.multilabel, self.n_columns, len(self.label_texts)
-                wrong = _fault(rows, *shape)
+                rows = LabelledRows(*map(archive.array, _names(i, self.multilabel)))
+                wrong = _fault(rows, self.dtype, self.n_columns, len(self.label_texts))
+                if rows.n_rows != self._n_rows[i]:
+                    wrong = wrong or "it has other rows"
             except ValueError as error:
                 wrong = str(error)
-            if wrong or rows is None or rows.n_rows != self._n_rows[i]:
-                raise _damaged(
-                    self.path, f"block {i} can't be read: {wrong or 'it has other rows'}"
-                )
+            if rows is None or wrong:
+                raise _damaged(self.path, f"block {i} can't be read: {wrong}")
             self._blocks[i] = rows
         return rows
 
@@ -443,7 +328,7 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
     except UnusableCacheError as error:
         warnings.warn(f"{error.what} It is written anew.", RuntimeWarning, stacklevel=2)
         return None
-    if cache.identity == _stored(identity):
+    if cache.identity == json.loads(json.dumps(identity)):
         return cache
     cache.close()
     return None

@@ -16,37 +16,19 @@ LARGEST_INDEX = 2**63 - 1
 class LabelledRows:
     """Rows of a CSR matrix, each with its labels.
 
-    Attributes
-    ----------
-    data : ndarray of shape (n_entries,), float32 or float64
-    indices : ndarray of shape (n_entries,), int32 or int64
-        Columns, strictly increasing within a row.
-    indptr : ndarray of shape (n_rows + 1,), the type of `indices`
-    labels : ndarray of int
-        Ids: of each row's label, or, with `label_start`, of the labels of all rows.
-    label_start : ndarray of shape (n_rows + 1,), int64, or None
-        Where the labels of each row begin; None: each row has one.
-    query_ids : ndarray of int64, or None
-        Of the rows that have one.
-    lowest, highest : int
-        Least and largest index, as written; LARGEST_INDEX and -1 where there is none.
-    text : TextBlock or None
-        Where they come from, if from text; its buffer and their arrays are then good until the
-        next rows are asked for.
-    first_row : int or None
-        Number of the first row in all, where they come from a cache.
+    Arrays that come from text are good until the next rows are asked for.
     """
 
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    labels: np.ndarray
-    label_start: np.ndarray | None = None
-    query_ids: np.ndarray | None = None
-    lowest: int = LARGEST_INDEX
+    data: np.ndarray  # float32 or float64, one an entry
+    indices: np.ndarray  # columns, int32 or int64, strictly increasing within a row
+    indptr: np.ndarray  # of the type of indices, shape (n_rows + 1,)
+    labels: np.ndarray  # ids: of each row's label, or, with label_start, of the labels of all rows
+    label_start: np.ndarray | None = None  # where each row's begin, int64, shape (n_rows + 1,)
+    query_ids: np.ndarray | None = None  # int64, of the rows that have one
+    lowest: int = LARGEST_INDEX  # of all indices, as written
     highest: int = -1
-    text: TextBlock | None = None
-    first_row: int | None = None
+    text: TextBlock | None = None  # where they come from, if from text
+    first_row: int | None = None  # number of the first one, if they come from a cache
 
     @property
     def n_rows(self) -> int:

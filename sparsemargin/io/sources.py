@@ -41,21 +41,9 @@ _MAGIC = frozenset("*?[")
 
 @dataclass(slots=True)
 class TextBlock:
-    """Complete lines, in `buffer[:stop]`; the last line of all may lack its end.
-
-    Attributes
-    ----------
-    source : Source
-        Where they come from.
-    buffer : bytearray
-        The lines, and at least `PADDING` bytes more.
-    stop : int
-        How many bytes the lines have.
-    consumed : int
-        How many bytes of the source, as it lies on disk, have been read so far.
-    n_lines_before : int
-        How many lines of the source come before, once those are scanned.
-    """
+    """Complete lines, in `buffer[:stop]`, with `PADDING` bytes after them; the last line of all may
+    lack its end. `consumed` bytes of the source, as it lies on disk, have been read so far, and
+    `n_lines_before` lines of it come before, once those are scanned."""
 
     source: Source
     buffer: bytearray
@@ -66,21 +54,8 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class Source:
-    """A file or standard input, found but not yet read.
-
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    path : str or None
-        None for standard input.
-    size : int or None
-        Bytes on disk; None for what is not a regular file.
-    mtime_ns : int or None
-        When a regular file was last written to, in ns.
-    plain : bool
-        Whether it is a regular file that is not compressed.
-    """
+    """A file or standard input (path None), found but not yet read; `plain`: a regular file that is
+    not compressed. Size and time are None for what is no regular file."""
 
     name: str
     path: str | None
@@ -96,19 +71,9 @@ class Source:
     def blocks(self, free: list[bytearray]) -> Iterator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
-        Parameters
-        ----------
-        free : list of bytearray
-            Buffers to be used again, at first none. Those of blocks that are done with may be
-            added to it.
-
-        Raises
-        ------
-        OSError
-            If the source can't be opened or read.
-        ValueError
-            If it is a damaged archive, becomes shorter while it is read, is in UTF-16, or has a
-            line longer than `LONGEST_LINE`.
+        `free` has buffers to be used again, at first none; those of blocks that are done with may
+        be added to it. A ValueError tells of a damaged archive, a file that becomes shorter, UTF-16
+        or a line longer than `LONGEST_LINE`.
         """
         with self._open() as file:
             reader = CountingReader(file, self.name, self.size or 0)
@@ -183,25 +148,10 @@ class Source:
 
 
 def open_sources(paths: PathLike | Iterable[PathLike]) -> list[Source]:
-    """Find the sources, and see whether they can be read.
+    """Find the sources, in the order given, and see whether they can be read.
 
-    Parameters
-    ----------
-    paths : path, or list of paths
-        Files; "-" for standard input; patterns with `*`, `?`, `[...]` or `**`, each standing for
-        the files it matches, sorted by name (a file of exactly that name comes first).
-
-    Returns
-    -------
-    sources : list of Source
-        In the order given.
-
-    Raises
-    ------
-    OSError
-        If a file is missing or can't be read.
-    ValueError
-        If there are no paths, or if standard input is named twice.
+    "-" is standard input; a pattern with `*`, `?`, `[...]` or `**` stands for the files it matches,
+    sorted by name (a file of exactly that name comes first).
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

@@ -56,25 +56,9 @@ MakeLearner = Callable[[], Learner]
 
 @dataclass(frozen=True)
 class Moment:
-    """How far learning has come.
-
-    Attributes
-    ----------
-    epoch : int
-        The one under way, from 1.
-    consumed, size : int
-        Bytes read in this epoch, and of all files; size None: not known.
-    rows : int
-        Read in this epoch.
-    features : int
-        Known so far.
-    corrections : int
-        Of all labels, so far.
-    mistakes : int or None
-        Rows predicted wrongly just before they were learned from, in this epoch; None: not known.
-    seconds : float
-        Since learning began.
-    """
+    """How far learning has come: the epoch under way, from 1; bytes and rows read in it; bytes of
+    all files, None where not known; features and corrections so far; rows of this epoch predicted
+    wrongly just before they were learned from, None where not known; seconds since it began."""
 
     epoch: int
     consumed: int
@@ -113,13 +97,8 @@ def learn_svmlight(
     report: Callable[[Moment], None] | None = None,
     **params: Any,
 ) -> Learner:
-    """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner.
-
-    Parameters
-    ----------
-    report : callable, default=None
-        Is told the `Moment` whenever a block of rows has been learned from.
-    """
+    """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `report` is told the
+    `Moment` whenever a block of rows has been learned from."""
     sources = open_sources(path)
     features: dict[str, Any] = {
         "zero_based": zero_based,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -122,10 +123,11 @@ class _Vector:
         if values.dtype.itemsize > self._room.itemsize:
             self._room = self._room.astype(values.dtype)
         end = self.size + len(values)
-        if end > len(self._room) and self.size == 0:
-            # Room that is never written to costs nothing.
-            self._room = np.empty(max(end, int(_SPARE * end / share)), self._room.dtype)
-        elif end > len(self._room):
+        if end and not self.size:
+            # Room that is never written to costs nothing; the system may have less all the same.
+            with suppress(MemoryError, ValueError):
+                self._room = np.empty(int(_SPARE * end / share), self._room.dtype)
+        if end > len(self._room):
             # The system moves large vectors by renaming pages: nothing is copied.
             self._room.resize(max(end, 5 * len(self._room) // 4), refcheck=False)
         self._room[self.size : end] = values

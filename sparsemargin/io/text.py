@@ -26,23 +26,12 @@ def inexact(values: np.ndarray) -> np.ndarray:
 
 
 def readable_labels(name: str, rows: LabelledRows, labels: np.ndarray) -> list[str]:
-    """The labels as svmlight text that is read back, once that is known of the rows as well.
+    """The labels, by id, as svmlight text that is read back, once that is known of the rows as
+    well.
 
     Text has no types. A number is read back as the double it equals, True as 1 and False as 0; so
-    is a text that is a number, unless another label is a word.
-
-    Parameters
-    ----------
-    name : str
-        Of the file they come from.
-    rows : LabelledRows
-    labels : ndarray
-        By id; each is of a row at least.
-
-    Raises
-    ------
-    ValueError
-        If a label, or a row, would not be read back, or two labels as one; names the rows.
+    is a text that is a number, unless another label is a word. A ValueError names the file, and the
+    rows whose labels would not be read back, or as one.
     """
     _check_lines(name, rows)
     texts = _texts_of(name, rows, labels)
@@ -115,16 +104,8 @@ def _row_of(rows: LabelledRows, label: int) -> int:
 
 
 def as_text(rows: LabelledRows, label_texts: Sequence[str], first: int) -> memoryview:
-    """A line for each row.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    label_texts : sequence of str
-        By id, as the scanner has them or `readable_labels`.
-    first : int
-        The index of the first column.
-    """
+    """A line for each row; `first` is the index of the first column, texts of labels are as the
+    scanner has them or `readable_labels`."""
     heads = [head.encode("utf-8", "surrogateescape") for head in _heads(rows, label_texts)]
     # The line may be a file's first, and a blank says that it begins with a label.
     if heads and not begins_as_text(heads[0] + b"\n"):

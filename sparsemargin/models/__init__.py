@@ -54,13 +54,7 @@ LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
-    """The learner of that name, and all parameters for it: those given and those the name fixes.
-
-    Raises
-    ------
-    ValueError
-        If the name or a parameter is unknown; lists those that exist.
-    """
+    """The learner of that name, and all parameters for it: those given and those the name fixes."""
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(
             f"Unknown algo={name!r}.{_nearest_algorithm(name)} "

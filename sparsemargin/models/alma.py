@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Literal
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real
 
@@ -62,6 +63,8 @@ class ALMA(FirstOrderLearner):
     """
 
     classifier = "ALMAClassifier"
+
+    spaces = (*FirstOrderLearner.spaces, JointSpace)
 
     alpha: float = parameter(
         0.9,

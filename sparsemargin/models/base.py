@@ -354,13 +354,7 @@ class Learner(SharedParameters):
 
     def _check_streams(self, *, grows: bool) -> None:
         """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
-        file's length; grows: the number of features is not known beforehand.
-
-        Raises
-        ------
-        ValueError
-            Says why, and what can be done.
-        """
+        file's length; grows: the number of features is not known beforehand."""
         self._check_parameters()
         if self.hypothesis in ("vote", "random"):
             self._refuse_to_stream("hypothesis", "keeps a log of all corrections", "'average'")
@@ -414,9 +408,9 @@ class Learner(SharedParameters):
         if not self._space.tells_lengths:
             _refuse_precomputed()
         self._learned = self._outcome = None
-        was_full = self._space.full
+        was_full, opened = self._space.full, self._loop(task)
         try:
-            mistakes = learn_once(self._loop(task), order)
+            mistakes = learn_once(opened, order)
         finally:
             self._space.number_on(task)
         if self._space.full and not was_full:
@@ -532,13 +526,8 @@ class Learner(SharedParameters):
         return norms
 
     def _row_lengths(self, rows: Rows) -> np.ndarray:
-        """Norm of checked rows there, the intercept's coordinate included, shape (n_rows,).
-
-        Raises
-        ------
-        ValueError
-            With a precomputed kernel, which does not tell them.
-        """
+        """Norm of checked rows there, the intercept's coordinate included, shape (n_rows,); a
+        ValueError with a precomputed kernel, which does not tell them."""
         with refusing(rows):
             lengths: np.ndarray = self._space.row_lengths(rows)
         return lengths
@@ -660,13 +649,8 @@ def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
 
 
 def intercept_scale(blocks: Iterable[Any]) -> float:
-    """A tenth of the root mean square 2-norm of the first 100 rows; 0.1 where they are zero.
-
-    Parameters
-    ----------
-    blocks : iterable of Rows or of the like
-        Without repeated columns, else unchecked. No more are taken than are needed.
-    """
+    """A tenth of the root mean square 2-norm of the first 100 rows, in blocks without repeated
+    columns; 0.1 where they are zero. No more are taken than are needed."""
     values, n_rows = [], 0
     for rows in blocks:
         n = min(len(rows.indptr) - 1, ROWS_MEASURED - n_rows)

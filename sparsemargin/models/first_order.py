@@ -39,15 +39,8 @@ MultiClass = Literal["ovr", "joint"]
 
 @dataclass
 class Sample:
-    """What a rule may ask about the data of a fit.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows that are trials.
-    largest_norm : callable
-        Their largest p-norm.
-    """
+    """What a rule may ask about the data of a fit: how many rows are trials, and what gives their
+    largest p-norm."""
 
     n_rows: int
     largest_norm: Callable[[], float]
@@ -57,7 +50,7 @@ class Sample:
 class FirstOrderLearner(Learner):
     """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
 
-    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, JointSpace, KernelSpace)
+    spaces: ClassVar[tuple[type[Space], ...]] = (LinearSpace, LabelBlocks, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",

@@ -107,12 +107,7 @@ def asks(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _R
 
 
 def refuse_while_learning(model: Any) -> None:
-    """Refuse to look at a model that another thread changes.
-
-    Raises
-    ------
-    RuntimeError
-    """
+    """Refuse to look at a model that another thread changes."""
     use = _uses.get(ref(model))
     if use is not None and use.learner not in (None, get_ident()):
         _refuse(model, "fits", False)

@@ -87,14 +87,8 @@ def _key(label: Any, number: float | None = None) -> float | str:
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
 
-    Labels that are the same number, such as 1 and +1, are one label.
-
-    Attributes
-    ----------
-    texts : list of str
-        As first written.
-    numbers : list of float
-        NaN for words.
+    Labels that are the same number, such as 1 and +1, are one label. `texts` are as first written,
+    `numbers` NaN for words.
     """
 
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
@@ -106,7 +100,7 @@ class LabelTable:
 
     @classmethod
     def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """The classes, each one's id being its place; True and False are 1 and 0 as well. A
+        """The classes, each one's id being its code; True and False are 1 and 0 as well. A
         ValueError where files can't tell two of them apart."""
         labels, table = classes.tolist(), cls()
         texts = [label_text(label) for label in labels]
@@ -165,19 +159,9 @@ class UnknownLabelError(Exception):
 
 
 class LabelEncoder:
-    """Tells the class of each row, as its place among the classes.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,), optional
-        Sorted; or `fit_transform` finds them.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    positive : str, number or None
-        A label of text that is told from all others, by classes 1 and -1.
-    """
+    """Tells the class of each row, as its index among the classes: those given, sorted, or those
+    that `fit_transform` finds. `positive` is a label of text that is told from all others, by
+    classes 1 and -1."""
 
     positive: Any = None
 
@@ -185,7 +169,7 @@ class LabelEncoder:
         self.classes = np.asarray(classes)
         # Of text: classes by what labels are told apart by, that of all others, and those of the
         # ids of one table.
-        self._codes: dict[float | str, int] = {}
+        self._code_of: dict[float | str, int] = {}
         self._others = -1
         self._of_ids = np.empty(0, dtype=np.int64)
 
@@ -193,18 +177,18 @@ class LabelEncoder:
     def of_text(cls, classes: np.ndarray) -> Self:
         """One for labels of text; a ValueError where files can't tell two of the classes apart."""
         encoder = cls(classes)
-        encoder._codes = LabelTable.of_classes(classes)._ids
+        encoder._code_of = LabelTable.of_classes(classes)._ids
         return encoder
 
     @classmethod
     def of_positive(cls, positive: Any) -> LabelEncoder:
         """One for text that tells rows with this label, perhaps among others, from the rest."""
         encoder = LabelEncoder([-1.0, 1.0])
-        encoder.positive, encoder._codes, encoder._others = positive, {_key(positive): 1}, 0
+        encoder.positive, encoder._code_of, encoder._others = positive, {_key(positive): 1}, 0
         return encoder
 
     def fit_transform(self, y: Any) -> Any:
-        """Find the sorted classes of y, and the place of each row's among them, int64."""
+        """Find the sorted classes of y, and the code of each row's, int64."""
         if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
             low = y.min()
             shifted = y.astype(np.int64) - low.astype(np.int64)
@@ -217,35 +201,23 @@ class LabelEncoder:
         return codes.astype(np.int64, copy=False)
 
     def transform(self, y: Any) -> Any:
-        """The place of each row's class, int64; a ValueError names the first label that is none of
+        """The code of each row's class, int64; a ValueError names the first label that is none of
         the classes, and its row."""
-        places = np.searchsorted(self.classes, y)
-        places[places == len(self.classes)] = 0
-        unknown = self.classes[places] != y
+        codes = np.searchsorted(self.classes, y)
+        codes[codes == len(self.classes)] = 0
+        unknown = self.classes[codes] != y
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise ValueError(
                 f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's "
                 f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
             )
-        return places.astype(np.int64, copy=False)
+        return codes.astype(np.int64, copy=False)
 
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
-        """The classes of rows of text.
-
-        Parameters
-        ----------
-        table : LabelTable
-            Always the same.
-        ids : ndarray of int
-            Of each row's label, or, with `start`, of the labels of all rows.
-        start : ndarray of shape (n_rows + 1,), or None
-            Where the labels of each row begin.
-
-        Raises
-        ------
-        UnknownLabelError
-        """
+        """The classes of rows of text, by the ids that always the same table gives each row's
+        label, or, with `start`, the labels of all rows, each row's from there; or an
+        UnknownLabelError."""
         codes = self._codes_of_ids(table, ids, start)
         if start is None:
             return codes
@@ -258,7 +230,7 @@ class LabelEncoder:
     ) -> np.ndarray:
         known = len(self._of_ids)
         keys = map(_key, table.texts[known:], table.numbers[known:])
-        new = np.array([self._codes.get(key, self._others) for key in keys], dtype=np.int64)
+        new = np.array([self._code_of.get(key, self._others) for key in keys], dtype=np.int64)
         self._of_ids = np.append(self._of_ids, new)
         codes = self._of_ids[ids]
         unknown = np.flatnonzero(codes < 0)
@@ -274,17 +246,8 @@ class LabelEncoder:
 
 @dataclass(frozen=True)
 class MultilabelTargets:
-    """Labels of rows that may have several, as they are given.
-
-    Attributes
-    ----------
-    form : {"dense", "sparse", "lists"}
-        Whether they are an indicator, of either kind, or lists.
-    shape : tuple of int
-        The first is the number of rows; the second, of an indicator, that of labels.
-    given : Positives or sequence
-        Those of an indicator, or the lists.
-    """
+    """Labels of rows that may have several, as they are given: the Positives of an indicator of
+    `shape`, or lists."""
 
     form: Form
     shape: tuple[int, ...]
@@ -297,40 +260,33 @@ class MultilabelTargets:
 
 
 class MultilabelEncoder(LabelEncoder):
-    """Tells the labels of each row, as their places among the classes.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,), optional
-        Sorted; or `fit_transform` finds them.
-    form : {"dense", "sparse", "lists"}, default="lists"
-        In which `inverse_transform` gives labels back.
-    """
+    """Tells the labels of each row, as their indices among the classes; `inverse_transform` gives
+    labels back in the form."""
 
     def __init__(self, classes: Any = (), form: Form = "lists") -> None:
         super().__init__(classes)
         self.form = form
 
     def fit_transform(self, y: MultilabelTargets) -> Positives:
-        """Find all labels there are, sorted, and the places of each row's among them; a ValueError
+        """Find all labels there are, sorted, and the codes of each row's; a ValueError
         where lists have no label, or labels of several types."""
         self.form = y.form
         self.classes = _sorted_labels(y.given) if y.columns is None else y.columns
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
-        """The places of each row's labels; a ValueError names the first label that is none of the
+        """The codes of each row's labels; a ValueError names the first label that is none of the
         classes, and its row, or the number of labels of an indicator that has another."""
-        places = self._places(y)
-        if y.form == "lists" and -1 in places.labels:
-            row = int(np.searchsorted(places.starts, places.labels.argmin(), side="right")) - 1
+        codes = self._codes_of(y)
+        if y.form == "lists" and -1 in codes.labels:
+            row = int(np.searchsorted(codes.starts, codes.labels.argmin(), side="right")) - 1
             known = set(self.classes.tolist())
             label = next(label for label in y.given[row] if label not in known)
             raise ValueError(
                 f"y[{row}] has the label {label!r}, which is not among the model's "
                 f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
             )
-        return places
+        return codes
 
     def transform_ids(
         self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
@@ -353,14 +309,14 @@ class MultilabelEncoder(LabelEncoder):
 
     def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
         """Whether each row has the very labels that it was told to have, shape (n_rows,)."""
-        own, n_rows, step = self._places(y), len(told.starts) - 1, len(self.classes) + 1
-        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (own, told))
+        actual, n_rows, step = self._codes_of(y), len(told.starts) - 1, len(self.classes) + 1
+        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (actual, told))
         # One that is none of the classes is told of no row.
-        both = np.isin(rows * step + own.labels % step, told_rows * step + told.labels)
+        both = np.isin(rows * step + actual.labels % step, told_rows * step + told.labels)
         n_both = np.bincount(rows[both], minlength=n_rows)
-        return (n_both == np.diff(own.starts)) & (n_both == np.diff(told.starts))
+        return (n_both == np.diff(actual.starts)) & (n_both == np.diff(told.starts))
 
-    def _places(self, y: MultilabelTargets) -> Positives:
+    def _codes_of(self, y: MultilabelTargets) -> Positives:
         """Those of each row's labels; -1 for one that lists have and the classes have not."""
         if y.columns is not None:
             if y.shape[1] != len(self.classes):
@@ -369,35 +325,25 @@ class MultilabelEncoder(LabelEncoder):
                     f"{len(self.classes)}. Pass a column for each of these; others need a new fit."
                 )
             return y.given
-        known = {label: place for place, label in enumerate(self.classes.tolist())}
-        ends, places = [0], list[int]()
+        known = {label: code for code, label in enumerate(self.classes.tolist())}
+        ends, codes = [0], list[int]()
         for i, row in enumerate(y.given):
             try:
-                places += sorted({known.get(label, -1) for label in row})
+                codes += sorted({known.get(label, -1) for label in row})
             except TypeError:
                 raise ValueError(
                     f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
                 ) from None
-            ends.append(len(places))
-        return Positives(np.array(ends, dtype=np.int64), np.array(places, dtype=np.int64))
+            ends.append(len(codes))
+        return Positives(np.array(ends, dtype=np.int64), np.array(codes, dtype=np.int64))
 
 
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
     """Labels of rows that may have several; None: y has one class for each row.
 
-    Parameters
-    ----------
-    y : array-like or sparse matrix
-        A sparse one is sound.
-    n_columns : int or None
-        Of an indicator that is given as lists; None: any number; 0: lists name labels, even if
-        they could be the rows of an indicator.
-
-    Raises
-    ------
-    ValueError
-        If an entry of an indicator is neither 0 nor 1, or a row is no list where others are; names
-        the row and the label.
+    An indicator that is given as lists has `n_columns`; None: any number; 0: lists name labels,
+    even if they could be its rows. A ValueError names the row and the label of an entry of an
+    indicator that is neither 0 nor 1, or the row that is no list where others are.
     """
     from scipy.sparse import issparse
 
@@ -461,13 +407,13 @@ def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
         for at in np.flatnonzero(Y.data != 1)[:1]:
             row = int(np.searchsorted(Y.indptr, at, side="right")) - 1
             _refuse_entry(row, int(Y.indices[at]), Y.data[at])
-        places = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
+        codes = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
     else:
         is_bit = (Y == 0) | (Y == 1) if Y.dtype.kind in "biufc" else np.vectorize(_is_bit)(Y)
         for row, label in np.argwhere(~is_bit)[:1].tolist():
             _refuse_entry(row, label, Y[row, label])
-        places = positives_of(Y == 1)
-    return MultilabelTargets(form, Y.shape, places)
+        codes = positives_of(Y == 1)
+    return MultilabelTargets(form, Y.shape, codes)
 
 
 def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
@@ -496,9 +442,9 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
     """The labels of rows, each once and in order, by the codes that text has in any order."""
     n_rows = len(start) - 1
     rows = np.repeat(np.arange(n_rows), np.diff(start))
-    places = np.unique(rows * n_classes + codes)
-    starts = np.searchsorted(places, n_classes * np.arange(n_rows + 1))
-    return Positives(starts.astype(np.int64, copy=False), places % n_classes)
+    flat = np.unique(rows * n_classes + codes)
+    starts = np.searchsorted(flat, n_classes * np.arange(n_rows + 1))
+    return Positives(starts.astype(np.int64, copy=False), flat % n_classes)
 
 
 # ------------------------------------------------------------------------------- encoders for files
@@ -541,21 +487,9 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
 
 
 class Choice:
-    """Which labels are predicted.
-
-    Parameters
-    ----------
-    n_labels : int
-    threshold : float, array-like of shape (n_labels,) or None
-        What an output must reach; None: 0, or nothing where `top_k` is given.
-    top_k : int or None
-        Only so many labels of largest output, the lowest of those that are equal.
-
-    Raises
-    ------
-    ValueError
-        If `threshold` or `top_k` can't be used.
-    """
+    """Which labels are predicted: those whose outputs reach the threshold, one number or one for
+    each label (None: 0, or anything where `top_k` is given), and of these only the `top_k` largest,
+    the lowest of those that are equal."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:
@@ -589,9 +523,9 @@ class Choice:
 def positives_of(chosen: np.ndarray) -> Positives:
     """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
     n_rows, n_labels = chosen.shape
-    places = np.flatnonzero(chosen)
-    starts = np.searchsorted(places, np.arange(n_rows + 1) * n_labels)
-    return Positives(starts.astype(np.int64, copy=False), places % n_labels)
+    flat = np.flatnonzero(chosen)
+    starts = np.searchsorted(flat, np.arange(n_rows + 1) * n_labels)
+    return Positives(starts.astype(np.int64, copy=False), flat % n_labels)
 
 
 def joined(parts: list[Positives]) -> Positives:

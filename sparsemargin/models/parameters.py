@@ -28,23 +28,9 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass(frozen=True)
 class Limit:
-    """One kind of values.
-
-    Attributes
-    ----------
-    words : str
-        What they are.
-    kind : type
-        Numbers are of `Real` or `Integral`; a bool is none.
-    low, high : float
-        Of numbers.
-    closed : {"both", "left", "right", "neither"}
-        Which of the two are allowed.
-    choices : tuple of str
-        Of words.
-    remark : str
-        What an error adds.
-    """
+    """One kind of values: what they are in words, and of which type, Real and Integral being
+    numbers but no bools; their range, which of its ends are allowed, the words there are, and what
+    an error adds."""
 
     words: str
     kind: Any
@@ -109,18 +95,10 @@ RANDOM_STATE = _RandomStates("a numpy.random.RandomState", object)
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is declared of a parameter.
+    """What is declared of a parameter; a value is one of the limits.
 
-    Attributes
-    ----------
-    name : str
-    default : object
-    limits : tuple of Limit
-        A value is one of them.
-    doc : str
-        In reStructuredText. Its first sentence is the help of the command line.
-    structural : bool
-        Whether the learned state is made for it.
+    `doc` is reStructuredText, whose first sentence is the help of the command line; structural: the
+    learned state is made for it.
     """
 
     name: str
@@ -130,13 +108,7 @@ class Parameter:
     structural: bool = False
 
     def check(self, value: Any, owner: str) -> None:
-        """Refuse a value that none of the limits allows.
-
-        Raises
-        ------
-        ValueError
-            Names the parameter, its owner, what it may be, and what it was.
-        """
+        """Refuse a value that none of the limits allows."""
         if any(limit.allows(value) for limit in self.limits):
             return
         *others, last = [limit.words + limit.remark for limit in self.limits]
@@ -172,19 +144,8 @@ def parameter(
     more: str = "",
     **flags: bool,
 ) -> Any:
-    """Declare a parameter in the body of a class that is `declared`.
-
-    Parameters
-    ----------
-    default : object
-    limits : Limit, or tuple of those; or None
-        None, as for `doc`: those that a base has declared.
-    doc : str or None
-    more : str
-        What follows upon the doc that a base has declared.
-    **flags : bool
-        ``structural``, of `Parameter`.
-    """
+    """Declare a parameter in the body of a class that is `declared`. Limits and doc that are None
+    are those of a base, on whose doc `more` follows; `flags` may have ``structural``."""
     told: dict[str, Any] = {**flags}
     if limits is not None:
         told["limits"] = limits if isinstance(limits, tuple) else (limits,)

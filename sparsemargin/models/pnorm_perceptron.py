@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter
 
@@ -51,6 +52,8 @@ class PNorm(FirstOrderLearner):
     """
 
     classifier = "PNormPerceptron"
+
+    spaces = (*FirstOrderLearner.spaces, JointSpace)
 
     normalize: bool = parameter(
         True, more="False takes them as they are: with ``p=2`` the Perceptron of [2]_."

@@ -25,13 +25,7 @@ from sparsemargin._engine.rows.csr import row_norms as norms_of_rows
 
 
 def open_rows(X: Any) -> Rows:
-    """The arrays of a CSR matrix, once its row pointers are known to be sound.
-
-    Raises
-    ------
-    ValueError
-        If the pointers fall, or lead outside the stored entries.
-    """
+    """The arrays of a CSR matrix, once its row pointers are known to be sound."""
     indices, indptr = X.indices, X.indptr
     if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
@@ -60,13 +54,8 @@ def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def check_rows(rows: Rows, *, repeats_allowed: bool = False) -> Rows:
-    """Rows ready for the engine: finite, in range, and, unless allowed, without repeats.
-
-    Raises
-    ------
-    ValueError
-        Names the row and the column of what can't be used.
-    """
+    """Rows ready for the engine: finite, in range, and, unless allowed, without repeats; a
+    ValueError names the row and the column of what can't be used."""
     status, row = first_bad_row(rows, repeats_allowed)
     if status == NOT_CANONICAL:
         return check_rows(summed(rows))

@@ -51,17 +51,6 @@ def check_sparse(X: Any, name: str = "X") -> None:
 
     scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
     which converts, sorts and slices, then reads and writes wherever they lead.
-
-    Parameters
-    ----------
-    X : object
-    name : str
-        What messages call it.
-
-    Raises
-    ------
-    ValueError
-        Says what is wrong.
     """
     if not issparse(X):
         return
@@ -104,13 +93,8 @@ def _check_lists(X: Any) -> None:
 
 
 def refuse_text(X: Any) -> None:
-    """Say what to do with texts and dicts, which scikit-learn would call no numbers.
-
-    Raises
-    ------
-    ValueError
-        If X is a text, or a sequence of texts or of dicts.
-    """
+    """Say what to do with a text, and sequences of texts and dicts, which scikit-learn would call
+    no numbers."""
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return
@@ -130,13 +114,8 @@ def refuse_text(X: Any) -> None:
 
 
 def check_labels(y: Any) -> np.ndarray:
-    """Labels as a one-dimensional array.
-
-    Raises
-    ------
-    ValueError
-        If y is None, has the wrong shape, mixes types, or is continuous.
-    """
+    """Labels as a one-dimensional array; a ValueError where y is None, has the wrong shape, mixes
+    types, or is continuous."""
     if y is None:
         raise ValueError(
             "Learning requires y to be passed, but the target y is None. Give a label for each row "
@@ -183,13 +162,7 @@ def _refuse_mixed(y: Any) -> None:
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Weights as float64 of shape (n_rows,); None for none.
-
-    Raises
-    ------
-    ValueError
-        If there are not n_rows of them, or one is negative, NaN or infinite.
-    """
+    """Weights as float64 of shape (n_rows,), finite and not negative; None for none."""
     if sample_weight is None:
         return None
     weights = np.ascontiguousarray(sample_weight, dtype=np.float64)

@@ -136,6 +136,11 @@ class Task:
         shares = self.class_weight[positive.astype(np.intp), label]
         return positive, shares if self.weights is None else shares * self.weights[rows]
 
+    def steps(self, label, n_labels, rows):
+        """What a mistake on each of the rows makes, with the sign of its label for this one."""
+        positive, shares = self.shares(label, n_labels, rows)
+        return np.where(positive, shares, -shares)
+
 
 class Space:
     """What is learned, in whatever form; base of the spaces, which models ask alike.
@@ -237,8 +242,7 @@ class NumberedRows(Space):
         task.first_row = self.rows_taken - (len(task.codes) if same else 0)
 
     def number_on(self, task):
-        first_row = self.rows_taken if task.first_row is None else task.first_row
-        self.count_rows(max(0, first_row + len(task.codes) - self.rows_taken))
+        self.count_rows(max(0, self.first_row_of(task) + len(task.codes) - self.rows_taken))
 
 
 class Loop:

@@ -111,11 +111,6 @@ class MatrixLoop(Loop):
         self.span = max(1, min(fitting, 2 * (stop - start), self.longest_span))
         return not self.space.exhausted().all()
 
-    def steps(self, label: int, which: np.ndarray) -> np.ndarray:
-        """What a mistake on each row makes, with the sign of its label for this one."""
-        positive, steps = self.task.shares(label, self.space.n_labels, which)
-        return np.where(positive, steps, -steps)
-
 
 class FeatureLoop(MatrixLoop):
     """The loop over the features met."""
@@ -128,7 +123,8 @@ class FeatureLoop(MatrixLoop):
         numbers = which + self.space.first_row_of(self.task)
 
         def learn_label(label: int) -> float:
-            space, steps = self.space.spaces[label], self.steps(label, which)
+            steps = self.task.steps(label, self.space.n_labels, which)
+            space = self.space.spaces[label]
             return learn_rows(space, self.task.rows, which, steps, numbers)
 
         if self.space.n_labels == 1:
@@ -189,7 +185,7 @@ class _Block:
             support = space.support.points
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [
-            np.where(self.points.lengths > 0, loop.steps(label, rows), 0.0)
+            np.where(self.points.lengths > 0, task.steps(label, space.n_labels, rows), 0.0)
             for label in range(space.n_labels)
         ]
         self.which = [self._which(label) for label in range(space.n_labels)]
