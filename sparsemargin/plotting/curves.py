@@ -18,6 +18,7 @@ from sparsemargin.evaluation.curves import (
 )
 from sparsemargin.evaluation.growth import GrowthExponent, growth_exponent
 from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
+from sparsemargin.models.base import LARGEST_SEED
 from sparsemargin.plotting.display import (
     Display,
     by_name,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.container import ErrorbarContainer
     from matplotlib.lines import Line2D
 
-_LARGEST_SEED = 2**31 - 1
 _SHOWN = ("random", "last", "average", "vote")
 _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
@@ -124,7 +124,7 @@ class EpochCurvesDisplay(Display):
         cls._measuring()
         if n_repeats < 1:
             raise ValueError(f"n_repeats must be 1 or more, got {n_repeats}.")
-        seeds = check_random_state(random_state).randint(_LARGEST_SEED, size=n_repeats)
+        seeds = check_random_state(random_state).randint(LARGEST_SEED, size=n_repeats)
         curves = {
             name: [
                 learning_curve_over_epochs(
