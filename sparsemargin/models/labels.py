@@ -24,9 +24,6 @@ from sparsemargin.io.shown import shown
 Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
 
-# Outputs that are held at once.
-_OUTPUTS_PER_PART = 1 << 21
-
 # Whole numbers beyond are written with an exponent.
 _LARGEST_IN_FULL = 1e16
 
@@ -533,8 +530,3 @@ def joined(parts: list[Positives]) -> Positives:
     counts = [np.diff(part.starts) for part in parts]
     starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     return Positives(starts, np.concatenate([part.labels for part in parts]))
-
-
-def rows_per_part(n_labels: int) -> int:
-    """Rows whose outputs fit into memory at once."""
-    return max(1, _OUTPUTS_PER_PART // n_labels)
