@@ -22,12 +22,11 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin.io import sources
+from sparsemargin.io import predict, sources
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import Predictor
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import open_sources
-from sparsemargin.models import labels as many_labels
 
 N_LABELS = 6
 
@@ -256,7 +255,7 @@ def test_figures_are_those_of_scikit_learn(text, model, options):
 
 
 def in_parts(monkeypatch):
-    monkeypatch.setattr(many_labels, "_OUTPUTS_PER_PART", 3 * N_LABELS)
+    monkeypatch.setattr(predict, "_OUTPUTS_PER_PART", 3 * N_LABELS)
 
 
 def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, monkeypatch):

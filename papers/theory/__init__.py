@@ -14,10 +14,12 @@ from papers.theory.alma import (
     alma_margin_reached,
 )
 from papers.theory.cramma import (
+    automatic_rate,
     cramma_corrections,
     cramma_margin_fraction,
     cramma_rate_limit,
     geometric_margin_range,
+    least_soft_margin,
 )
 from papers.theory.higher_order import (
     HigherOrderRun,
@@ -31,7 +33,6 @@ from papers.theory.perceptron import (
     tightest_mistake_bound,
     voted_perceptron_error,
 )
-from sparsemargin.models.cramma import automatic_rate, least_soft_margin
 
 __all__ = [
     "HigherOrderRun",

@@ -321,10 +321,6 @@ def _check(name: str, state: dict[str, Any]) -> None:
         require(space.takes_many_labels, "'_space' is of rows with one class each")
     if isinstance(space, FirstOrderSpace):
         require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
-    _check_hypothesis(space, state["_structure"])
-
-
-def _check_hypothesis(space: Any, structure: dict[str, Any]) -> None:
-    """Refuse a vote without a log to replay."""
-    replayed = part(structure, "hypothesis") in ("vote", "random")
+    # A vote needs a log to replay.
+    replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")

@@ -15,8 +15,11 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.base import Targets, first_infinite
-from sparsemargin.models.labels import Choice, LabelTable, positives_of, rows_per_part
+from sparsemargin.models.labels import Choice, LabelTable, positives_of
 from sparsemargin.models.rows import refusing
+
+# Outputs that are held at once.
+_OUTPUTS_PER_PART = 1 << 21
 
 
 class PredictedBlock(NamedTuple):
@@ -77,7 +80,7 @@ class Predictor:
         ValueError where an output exceeds a float64, a warning where no row has a feature."""
         n_rows = n_entries = 0
         # Of short rows there are so many in a block of text that their outputs take much more.
-        step = rows_per_part(self.learner._n_labels())
+        step = max(1, _OUTPUTS_PER_PART // self.learner._n_labels())
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
                 check_form(block, self.corpus.names)

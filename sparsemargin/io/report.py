@@ -53,10 +53,6 @@ class Lines:
         if not self.epoch:
             print(*(f"{name:>{width}}" for name, width in _COLUMNS.items()), file=self.out)
         self.epoch, self.due, self.told = moment.epoch, 2 * moment.rows, moment.seconds
-        self.tell(moment)
-
-    def tell(self, moment: Moment) -> None:
-        """Print the line of this moment."""
         cells = (
             f"{moment.rows:,}", moment.epoch, f"{moment.features:,}", f"{moment.corrections:,}",
             one_step_ahead(moment), f"{speed(moment):.0f}",

@@ -263,7 +263,10 @@ class RowCache:
         archive, rows = self._opened(), self._blocks[i]
         if rows is None:
             try:
-                rows = LabelledRows(*map(archive.array, _names(i, self.multilabel)))
+                data, indices, indptr, labels, *start = map(
+                    archive.array, _names(i, self.multilabel)
+                )
+                rows = LabelledRows(data, indices, indptr, labels, start[0] if start else None)
                 wrong = _fault(rows, self.dtype, self.n_columns, len(self.label_texts))
                 if rows.n_rows != self._n_rows[i]:
                     wrong = wrong or "it has other rows"

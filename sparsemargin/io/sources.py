@@ -133,13 +133,10 @@ class Source:
         if self.path is not None and self.rereadable:
             status = os.stat(self.path)
             if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
-                raise self.changed()
-
-    def changed(self) -> ValueError:
-        """The error for a file that changed while it was read."""
-        return ValueError(
-            f"{self.name} changed while it was read. Read it again when nothing writes to it."
-        )
+                raise ValueError(
+                    f"{self.name} changed while it was read. Read it again when nothing writes to "
+                    "it."
+                )
 
     def _open(self) -> io.FileIO:
         if self.path is None:

@@ -431,10 +431,9 @@ class Learner(SharedParameters):
 
     def _outputs_of_rows(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
-        outputs: np.ndarray = self._space.outputs_by(
+        return self._space.outputs_by(
             self._structure["hypothesis"], rows, self._slice_seed, self._n_threads()
         )
-        return outputs
 
     def _finite_outputs(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
@@ -468,11 +467,7 @@ class Learner(SharedParameters):
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
-
-        def chosen(outputs: np.ndarray) -> Positives:
-            return positives_of(choice.of(outputs))
-
-        return joined(self._predicted(rows, chosen))
+        return joined(self._predicted(rows, lambda outputs: positives_of(choice.of(outputs))))
 
     # ------------------------------------------------------------------------ fitted attributes
 
@@ -513,32 +508,29 @@ class Learner(SharedParameters):
         space holds them sparsely."""
         self._check_linear("coef_")
         self._check_has_weights()
-        coef = self._space.weights() if self._coef is None else self._coef
-        self._coef = coef
-        return coef
+        if self._coef is None:
+            self._coef = self._space.weights()
+        return self._coef
 
     def _hypothesis_norms(self) -> np.ndarray:
         """Dual norm of each label's hypothesis, in feature space if it is there, shape
         (n_labels,)."""
         self._check_fitted()
         self._check_has_weights()
-        norms: np.ndarray = self._space.norms(self._n_threads())
-        return norms
+        return self._space.norms(self._n_threads())
 
     def _row_lengths(self, rows: Rows) -> np.ndarray:
         """Norm of checked rows there, the intercept's coordinate included, shape (n_rows,); a
         ValueError with a precomputed kernel, which does not tell them."""
         with refusing(rows):
-            lengths: np.ndarray = self._space.row_lengths(rows)
-        return lengths
+            return self._space.row_lengths(rows)
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
         if self._has_pool:
             self._check_has_weights()
-            intercepts: np.ndarray = self._space.coefficients().sum(axis=1) * self._space.bias**2
-            return intercepts
+            return self._space.coefficients().sum(axis=1) * self._space.bias**2
         weights = self._weights()
         if not self._space.bias:
             return np.zeros(weights.shape[0], dtype=weights.dtype)

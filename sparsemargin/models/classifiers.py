@@ -32,6 +32,7 @@ from sparsemargin.models.labels import (
     MultilabelEncoder,
     MultilabelTargets,
     multilabel_targets,
+    refuse_lone,
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
@@ -254,10 +255,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         many = isinstance(y, MultilabelTargets)
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets: Targets = encoder.fit_transform(y)
-        classes = encoder.classes
-        if len(classes) < 2 and not many:
-            raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
-        self.classes_ = classes
+        if not many:
+            refuse_lone(encoder.classes, "y")
+        self.classes_ = encoder.classes
         return targets
 
     def _keep_form(self, y: np.ndarray | MultilabelTargets) -> None:
@@ -274,9 +274,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             if not many:
                 form = "any number of labels a row, but y has one class a row"
             raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-        encoder = MultilabelEncoder(classes) if many else LabelEncoder(classes)
-        targets: Targets = encoder.transform(y)
-        return targets
+        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
@@ -292,8 +290,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     def _check_classes(
         self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
     ) -> np.ndarray:
-        fitted = getattr(self, "classes_", None)
-        many = isinstance(y, MultilabelTargets)
+        fitted, many = getattr(self, "classes_", None), isinstance(y, MultilabelTargets)
         columns = y.columns if isinstance(y, MultilabelTargets) else None
         if wanted is None:
             if fitted is not None:
@@ -306,10 +303,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 f"classes={wanted.tolist()} are not the columns of y, an indicator of "
                 f"{y.shape[1]} labels. Leave classes out."
             )
-        if len(wanted) < 2 and not many:
-            raise ValueError(
-                f"classes has one class only, {wanted.tolist()}; at least 2 are needed."
-            )
+        if not many:
+            refuse_lone(wanted, "classes")
         if fitted is not None and not np.array_equal(wanted, fitted):
             raise ValueError(
                 f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "

@@ -54,56 +54,42 @@ if hasattr(os, "register_at_fork"):
 
 
 def learns(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _Result]:
-    """Let a method that changes what a model has learned have the model for itself.
-
-    Raises
-    ------
-    RuntimeError
-        By the method, where another thread is at the model, or this one already.
-    """
-
-    @wraps(method)
-    def alone(model: _Model, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        use, me, begun = _use_of(model), get_ident(), False
-        try:
-            with use.lock:
-                if use.learner is not None:
-                    _refuse(model, "fits", use.learner == me)
-                if use.asking:
-                    _refuse(model, "asks", me in use.asking)
-                use.learner, begun = me, True
-            return method(model, *args, **kwargs)
-        finally:
-            if begun:
-                use.learner = None
-
-    return alone
+    """Let a method that changes what a model has learned have the model for itself; a RuntimeError
+    where another thread is at the model, or this one already."""
+    return _using(method, alone=True)
 
 
 def asks(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _Result]:
-    """Let a method read what a model has learned, beside others that do so.
+    """Let a method read what a model has learned, beside others that do so; a RuntimeError where
+    another thread learns, or this one already."""
+    return _using(method, alone=False)
 
-    Raises
-    ------
-    RuntimeError
-        By the method, where another thread learns, or this one already.
-    """
 
+def _using(
+    method: _Method[_Model, _Given, _Result], alone: bool
+) -> _Method[_Model, _Given, _Result]:
     @wraps(method)
-    def beside(model: _Model, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+    def using(model: _Model, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
         use, me, begun = _use_of(model), get_ident(), False
         try:
             with use.lock:
                 if use.learner is not None:
                     _refuse(model, "fits", use.learner == me)
-                use.asking, begun = [*use.asking, me], True
+                if alone and use.asking:
+                    _refuse(model, "asks", me in use.asking)
+                if alone:
+                    use.learner, begun = me, True
+                else:
+                    use.asking, begun = [*use.asking, me], True
             return method(model, *args, **kwargs)
         finally:
-            if begun:
+            if begun and alone:
+                use.learner = None
+            elif begun:
                 with use.lock:
                     use.asking.remove(me)
 
-    return beside
+    return using
 
 
 def refuse_while_learning(model: Any) -> None:

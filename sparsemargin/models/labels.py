@@ -24,9 +24,6 @@ from sparsemargin.io.shown import shown
 Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
 
-# Outputs that are held at once.
-_OUTPUTS_PER_PART = 1 << 21
-
 # Whole numbers beyond are written with an exponent.
 _LARGEST_IN_FULL = 1e16
 
@@ -221,7 +218,7 @@ class LabelEncoder:
         codes = self._codes_of_ids(table, ids, start)
         if start is None:
             return codes
-        hits: np.ndarray = np.zeros(len(start) - 1, dtype=np.int64)
+        hits = np.zeros(len(start) - 1, dtype=np.int64)
         hits[np.searchsorted(start, np.flatnonzero(codes), side="right") - 1] = 1
         return hits
 
@@ -478,9 +475,14 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
         if not len(classes):
             raise ValueError(f"{names} has no row with a label: there is nothing to learn.")
         return MultilabelEncoder.of_text(classes)
-    if len(classes) < 2:
-        raise ValueError(f"{names} has one class only, {classes.tolist()}; at least 2 are needed.")
+    refuse_lone(classes, names)
     return LabelEncoder.of_text(classes)
+
+
+def refuse_lone(classes: np.ndarray, name: str) -> None:
+    """Refuse a single class, which there is nothing to tell from."""
+    if len(classes) < 2:
+        raise ValueError(f"{name} has one class only, {classes.tolist()}; at least 2 are needed.")
 
 
 # --------------------------------------------------------------------------- labels from outputs
@@ -511,7 +513,7 @@ class Choice:
 
     def of(self, outputs: np.ndarray) -> np.ndarray:
         """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""
-        reached: np.ndarray = outputs >= self.threshold
+        reached = outputs >= self.threshold
         if self.top_k is None:
             return reached
         least = np.partition(outputs, -self.top_k, axis=1)[:, -self.top_k, np.newaxis]
@@ -533,8 +535,3 @@ def joined(parts: list[Positives]) -> Positives:
     counts = [np.diff(part.starts) for part in parts]
     starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     return Positives(starts, np.concatenate([part.labels for part in parts]))
-
-
-def rows_per_part(n_labels: int) -> int:
-    """Rows whose outputs fit into memory at once."""
-    return max(1, _OUTPUTS_PER_PART // n_labels)

@@ -183,8 +183,7 @@ def declared(cls: _Class) -> _Class:
 
 def declarations(cls: Any) -> dict[str, Parameter]:
     """The parameters of a class that is `declared`, by name, those of its bases first."""
-    found: dict[str, Parameter] = cls._declared
-    return found
+    return cls._declared
 
 
 @declared

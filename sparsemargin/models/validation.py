@@ -24,10 +24,7 @@ def is_plain_csr(X: Any) -> bool:
     return (
         n_rows > 0
         and 0 < n_columns <= sys.maxsize
-        and isinstance(data, np.ndarray)
-        and isinstance(indices, np.ndarray)
-        and isinstance(indptr, np.ndarray)
-        and data.ndim == indices.ndim == indptr.ndim == 1
+        and all(isinstance(each, np.ndarray) and each.ndim == 1 for each in (data, indices, indptr))
         and data.dtype in VALUE_TYPES
         and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
