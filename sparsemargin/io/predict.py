@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.io.reading import Corpus, Reading, columns_of, located_output
+from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of, located_output
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
@@ -88,11 +88,8 @@ class Predictor:
             for first in range(0, block.n_rows, step):
                 yield self._predict(block, first, first + step)
         if n_rows and not n_entries:
-            warnings.warn(
-                f"{self.corpus.names} has rows but no features. svmlight lines are 'label "
-                "index:value index:value ...'.",
-                stacklevel=2,
-            )
+            names = self.corpus.names
+            warnings.warn(f"{names} has rows but no features. {FORM}.", stacklevel=2)
 
     def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
@@ -117,7 +114,7 @@ def check_form(block: LabelledRows, name: str) -> None:
     if not len(block.data) and len(block.labels) > block.n_rows:
         raise ValueError(
             f"{name} looks like comma-separated values: its rows have several labels and no "
-            "features. svmlight lines are 'label index:value index:value ...'."
+            f"features. {FORM}."
         )
 
 

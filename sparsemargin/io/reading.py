@@ -26,7 +26,7 @@ from sparsemargin.models.labels import LabelTable, first_labels
 
 MOST_HASH_BITS = 31
 
-_FORM = "svmlight lines are 'label index:value index:value ...'"
+FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
 
 
@@ -260,7 +260,7 @@ _FLAWS = {
     ),
     "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
     "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
-    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {_FORM}."),
+    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {FORM}."),
     "bad_index": Flaw(
         "{token} has an index that is not a whole number",
         "Features are numbered, not named: give each name a number.",
@@ -366,10 +366,10 @@ def _start_of_row(block: TextBlock, row: int) -> int:
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
     if code == "missing_colon" and token.startswith(b"|"):
-        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {_FORM}.")
+        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
-        return flaw._replace(remedy=f"This looks like {kind}; {_FORM}.")
+        return flaw._replace(remedy=f"This looks like {kind}; {FORM}.")
     if max_index is not None:
         if code == "several_labels":
             return flaw._replace(

@@ -16,6 +16,7 @@ import numpy as np
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
+    FORM,
     Corpus,
     Reading,
     columns_of,
@@ -257,10 +258,7 @@ class _Stream:
             if block.n_rows:
                 self._learn(block, order)
         if not self.opened:
-            raise ValueError(
-                f"{self.corpus.names} has no rows. svmlight lines are 'label index:value "
-                "index:value ...'."
-            )
+            raise ValueError(f"{self.corpus.names} has no rows. {FORM}.")
         max_iter = self.learner.max_iter
         if self._corrections() > before:
             return max_iter is None or self.epoch < max_iter
@@ -406,7 +404,7 @@ class _Stream:
         if passes.highest < 0:
             raise ValueError(
                 f"{self.corpus.names} has labels but no features: nothing can be learned from it. "
-                "svmlight lines are 'label index:value index:value ...'."
+                f"{FORM}."
             )
         n_features = reading.n_features or max(found, getattr(learner, "n_features_in_", 0))
         if found > n_features:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin.io.reading import Corpus, Reading, threads_for
+from sparsemargin.io.reading import FORM, Corpus, Reading, threads_for
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import PathLike, open_sources
 from sparsemargin.models.labels import LabelTable
@@ -92,13 +92,10 @@ def load_svmlight(
     corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
     if not rows.n_rows:
-        raise ValueError(
-            f"{_names(corpus)} has no rows. svmlight lines are 'label index:value index:value ...'."
-        )
+        raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")
     if not len(rows.data):
         warnings.warn(
-            f"{_names(corpus)} has labels but no features: nothing can be learned from it. "
-            "svmlight lines are 'label index:value index:value ...'.",
+            f"{_names(corpus)} has labels but no features: nothing can be learned from it. {FORM}.",
             stacklevel=2,
         )
     X, y = _matrix(rows, corpus), values[rows.labels]

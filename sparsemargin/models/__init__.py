@@ -17,15 +17,6 @@ from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
 
-__all__ = [
-    "ALGORITHMS",
-    "DEFAULT_ALGORITHM",
-    "LEARNERS",
-    "Algorithm",
-    "Learner",
-    "find_algorithm",
-]
-
 Algorithm = Literal[
     "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"
 ]
