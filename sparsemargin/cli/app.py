@@ -96,7 +96,6 @@ class _Commands(click.Group):
         except BrokenPipeError:
             raise
         except OSError as error:
-            # --help and --version have written already.
             _forget_output()
             raise failure_of(error) from None
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from sparsemargin.cli.display import reading_progress, size_in_words
+from sparsemargin.cli.display import size_in_words, watched
 from sparsemargin.cli.files import (
     STANDARD_OUTPUT,
     check_apart,
@@ -81,8 +81,17 @@ def command(
     can't hold, such as a label with a blank, is refused. The cache is the one that train --cache
     OUT uses, if all options on reading are the same. OUT appears whole or not at all.
     """  # fmt: skip
-    _check_name(target)
-    form = form or _form_of(target)
+    path = Path(target)
+    if path.suffix.lower() in _PACKED:
+        raise click.UsageError(
+            f"{target} would be written uncompressed; name it {path.with_suffix('')}."
+        )
+    form = form or _FORMS.get(path.suffix.lower())
+    if form is None:
+        raise click.UsageError(
+            f"{target} may be anything. Pass --to svmlight, --to npz or --to cache, or a name that "
+            f"ends in {', '.join(_FORMS)}."
+        )
     if target == STANDARD_OUTPUT and form != "svmlight":
         raise click.UsageError("Standard output takes svmlight text only. Name a file.")
     sources = open_sources(source)
@@ -99,25 +108,6 @@ def command(
         click.echo(f"{target}: {n_rows:,} rows, {size}", err=True)
 
 
-def _check_name(target: str) -> None:
-    """Refuse a name that promises what is not done."""
-    path = Path(target)
-    if path.suffix.lower() in _PACKED:
-        raise click.UsageError(
-            f"{target} would be written uncompressed; name it {path.with_suffix('')}."
-        )
-
-
-def _form_of(target: str) -> str:
-    form = _FORMS.get(Path(target).suffix.lower())
-    if form is None:
-        raise click.UsageError(
-            f"{target} may be anything. Pass --to svmlight, --to npz or --to cache, or a name that "
-            f"ends in {', '.join(_FORMS)}."
-        )
-    return form
-
-
 def _kind(sources: list[Source], form: str) -> Kind:
     """What is to be converted, if that can be done."""
     kind = kind_of(sources[0]) if len(sources) == 1 else "svmlight"
@@ -129,32 +119,26 @@ def _kind(sources: list[Source], form: str) -> Kind:
     return kind
 
 
-def _text_to_npz(
-    sources: list[Source], target: str, reading: Reading, n_threads: int | None
-) -> int:
+def _text_to_npz(sources: list[Source], target: str, how: Reading, n_jobs: int | None) -> int:
     """All rows are in memory at once, as they will be again when the file is loaded."""
-    settings = {**vars(reading), "query_id": True}
+    settings = {**vars(how), "query_id": True}
     paths = [source.path or STANDARD_INPUT for source in sources]
-    X, labels, query_ids = load_svmlight(paths, n_jobs=n_threads, **settings)
+    X, labels, query_ids = load_svmlight(paths, n_jobs=n_jobs, **settings)
     write_npz(target, X, labels, query_ids)
     return X.shape[0]
 
 
-def _text_to_text(
-    sources: list[Source], target: str, reading: Reading, n_threads: int | None
-) -> int:
+def _text_to_text(sources: list[Source], target: str, how: Reading, n_jobs: int | None) -> int:
     """Block by block."""
     n_rows, table, texts = 0, LabelTable(), list[str]()
-    first = reading.base if reading.hash_bits is None else 0
-    how = Reading(**{**vars(reading), "query_id": True})
-    corpus = Corpus(sources, how, threads_for(n_threads))
+    first = how.base if how.hash_bits is None else 0
+    corpus = Corpus(sources, replace(how, query_id=True), threads_for(n_jobs))
     seen = not is_on_terminal(target)
-    with opened_output(target) as file, reading_progress(corpus, seen=seen) as report:
-        for block in corpus.scan(table, LARGEST_INDEX):
+    with opened_output(target) as file:
+        for block in watched(corpus.scan(table, LARGEST_INDEX), corpus, seen=seen):
             texts += table.short_texts(len(texts))
             file.write(as_text(replace(block, query_ids=_queries(block)), texts, first))
             n_rows += block.n_rows
-            report(block)
     return n_rows
 
 
@@ -171,17 +155,11 @@ def _queries(block: LabelledRows) -> np.ndarray | None:
     return queries
 
 
-def _text_to_cache(
-    sources: list[Source], target: str, reading: Reading, n_threads: int | None
-) -> int:
+def _text_to_cache(sources: list[Source], target: str, how: Reading, n_jobs: int | None) -> int:
     """As training makes it in its first epoch."""
-    corpus = Corpus(sources, reading, threads_for(n_threads), Path(target))
-    n_rows = 0
-    with reading_progress(corpus) as report:
-        for block in Passes(corpus, LARGEST_INDEX).first():
-            n_rows += block.n_rows
-            report(block)
-    return n_rows
+    corpus = Corpus(sources, how, threads_for(n_jobs), Path(target))
+    blocks = Passes(corpus, LARGEST_INDEX).first()
+    return sum(block.n_rows for block in watched(blocks, corpus))
 
 
 def _npz_to_text(source: str, target: str, zero_based: bool | Literal["auto"]) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.reading import Corpus
@@ -16,6 +16,7 @@ from sparsemargin.io.shown import shown
 from sparsemargin.io.stream import Moment
 
 Display = Callable[[float | None, str], None]
+_Item = TypeVar("_Item")
 
 
 @contextmanager
@@ -58,29 +59,22 @@ def _words(moment: Moment) -> str:
     )
 
 
-@contextmanager
-def reading_progress(
-    corpus: Corpus, *, seen: bool = True
-) -> Iterator[Callable[[LabelledRows], Any]]:
-    """What is told the blocks of a corpus as they are done, and shows on a terminal how far that
-    is."""
+def watched(
+    items: Iterable[_Item], corpus: Corpus, *, seen: bool = True,
+    block_of: Callable[[Any], LabelledRows] = lambda item: item,
+) -> Iterator[_Item]:  # fmt: skip
+    """The items, made of a corpus's blocks, while a terminal shows how far these are."""
     started, rows = time.monotonic(), 0
     with live_display(seen=seen) as display:
-
-        def report(block: LabelledRows) -> None:
-            nonlocal rows
+        for item in items:
+            yield item
+            block = block_of(item)
             rows += block.n_rows
-            if display is None or block.text is None:
-                return
-            done = corpus.bytes_before(block.text.source) + block.text.consumed
-            rate = done / 1e6 / max(time.monotonic() - started, 1e-9)
-            share = done / corpus.size if corpus.size else None
-            display(share, f"{rate:.0f} MB/s, {rows:,} rows")
-
-        yield report
-
-
-# ------------------------------------------------------------------------------------ tables
+            if display is not None and block.text is not None:
+                done = corpus.bytes_before(block.text.source) + block.text.consumed
+                rate = done / 1e6 / max(time.monotonic() - started, 1e-9)
+                share = done / corpus.size if corpus.size else None
+                display(share, f"{rate:.0f} MB/s, {rows:,} rows")
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import Any
 
 import click
 
-from sparsemargin.cli.display import lines_of_facts, percent, print_table, reading_progress, some
+from sparsemargin.cli.display import lines_of_facts, percent, print_table, some, watched
 from sparsemargin.cli.files import text_sources
 from sparsemargin.cli.options import (
     FILES,
@@ -70,8 +71,8 @@ def command(
     """
     learner = load_learner(model)
     evaluation = _open(learner, text_sources(files), positive, n_threads=threads_for(n_jobs), **how)
-    with reading_progress(evaluation.predictor.corpus) as report:
-        evaluation.run(lambda predicted: report(predicted.block))
+    predictor = evaluation.predictor
+    evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))
     figures = {"model": model, **evaluation.figures()}
     if as_json:
         click.echo(json.dumps(figures))

@@ -11,9 +11,9 @@ import numpy as np
 from sparsemargin.cli.display import (
     lines_of_facts,
     percent,
-    reading_progress,
     size_in_words,
     some,
+    watched,
 )
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, make_command
 from sparsemargin.io.compression import HEAD_BYTES, codec_of
@@ -89,13 +89,11 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
     table, tally = LabelTable(), _Tally()
     corpus = Corpus([source], Reading(multilabel=True), threads_for(n_jobs))
     lowest, highest = LARGEST_INDEX, -1
-    with reading_progress(corpus) as report:
-        for block in corpus.scan(table, LARGEST_INDEX):
-            if not tally.rows:
-                check_form(block, source.name)
-            tally.add(block)
-            lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
-            report(block)
+    for block in watched(corpus.scan(table, LARGEST_INDEX), corpus):
+        if not tally.rows:
+            check_form(block, source.name)
+        tally.add(block)
+        lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
     zero_based = lowest == 0
     return {
         "compression": _compression(source),

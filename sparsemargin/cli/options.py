@@ -128,8 +128,6 @@ def dictionary_option(section: str) -> Decorator:
     )  # fmt: skip
 
 
-# --------------------------------------------------------------- how svmlight text is read
-
 READING = "Reading"
 
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}

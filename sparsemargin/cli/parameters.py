@@ -15,7 +15,6 @@ from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
 from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
-# --init-model, --quiet and --n-jobs see to the first; streams can do without the others alone.
 _NO_OPTIONS = {
     "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol",
 }  # fmt: skip

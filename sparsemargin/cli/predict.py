@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import click
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.cli.display import reading_progress
+from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
     STANDARD_OUTPUT,
     check_apart,
@@ -72,13 +73,13 @@ def command(
     lines = _scores_of(texts) if scores else _labels_of(texts)
     corpus, seen = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
-    with opened_output(output) as file, reading_progress(corpus, seen=seen) as report:
+    with opened_output(output) as file:
         if scores:
             file.write(_header(learner, texts))
-        for predicted in predictor.blocks():
+        blocks = watched(predictor.blocks(), corpus, seen=seen, block_of=attrgetter("block"))
+        for predicted in blocks:
             file.write(lines(predicted))
             n_rows += predicted.block.n_rows
-            report(predicted.block)
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 

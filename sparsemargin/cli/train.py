@@ -173,9 +173,6 @@ def command(
         click.get_current_context().exit(INTERRUPTED)
 
 
-# ---------------------------------------------------------------------------------- settings
-
-
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """What the options ask of the library: arguments of `learn_svmlight`."""
     given = {name: options.pop(name) for name in ALL_PARAMETERS}
@@ -278,9 +275,6 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
             raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
 
 
-# ---------------------------------------------------------------------------------- learning
-
-
 def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
@@ -315,9 +309,6 @@ def _noting_interruption() -> Iterator[list[Any]]:
         yield noted
     finally:
         warnings.showwarning = show
-
-
-# ----------------------------------------------------------------------------------- the end
 
 
 def _save(learner: Learner, output: str) -> str:

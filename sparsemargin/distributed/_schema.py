@@ -19,6 +19,7 @@ from sparsemargin.models.labels import (
     MultilabelEncoder,
     encoder_of,
     first_labels,
+    refuse_lone,
     told_encoder,
 )
 
@@ -96,8 +97,8 @@ def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
             )
     classes = np.unique(np.concatenate([survey.labels for survey in surveys]))
-    if len(classes) < 2 and first.form is None:
-        raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
+    if first.form is None:
+        refuse_lone(classes, "y")
     n_columns = int(first.n_columns or 0)
     return Schema(n_columns, n_columns, _dtype(surveys), classes, first.form)
 

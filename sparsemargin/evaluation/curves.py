@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, shuffle
 
 from sparsemargin.evaluation.protocols import compare_on_splits, ended_by_ctrl_c, measure
+from sparsemargin.models.labels import refuse_lone
 from sparsemargin.models.validation import check_sparse
 
 Norm = float | Literal["log"]
@@ -127,8 +128,7 @@ def learning_curve_over_epochs(
         raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")
     model, random = clone(estimator), check_random_state(random_state)
     classes, measured = np.unique(y), []
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes.tolist()}; at least 2 are needed.")
+    refuse_lone(classes, "y")
     for epoch in range(1, int(stops[-1]) + 1):
         rows, labels = shuffle(X, y, random_state=random) if shuffle_rows else (X, y)
         model.partial_fit(rows, labels, classes=classes)

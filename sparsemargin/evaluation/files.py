@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.weights import divided, own_margins
 from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.reading import FORM
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, label_sets
@@ -39,19 +40,14 @@ class Evaluation:
         self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
 
-    def run(self, report: Callable[[PredictedBlock], Any] | None = None) -> None:
-        """Predict all rows, telling `report` of each block."""
+    def run(self, blocks: Iterable[PredictedBlock]) -> None:
+        """Count the predictions of all rows, which come from the predictor."""
         n_rows = 0
-        for predicted in self.predictor.blocks():
+        for predicted in blocks:
             self._add(predicted)
             n_rows += predicted.block.n_rows
-            if report is not None:
-                report(predicted)
         if not n_rows:
-            raise ValueError(
-                f"{self.predictor.corpus.names} has no rows. svmlight lines are 'label index:value "
-                "index:value ...'."
-            )
+            raise ValueError(f"{self.predictor.corpus.names} has no rows. {FORM}.")
         self._check()
 
     @abstractmethod

@@ -42,8 +42,6 @@ _MEMBER_BYTES = 256
 _BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
 _LAST_CHARACTER = 0x10FFFF
 
-# ------------------------------------------------------------------------- types of the library
-
 
 class OwnType(NamedTuple):
     """How a type is saved: `state` of an object is a dict of names to values that can be encoded,
@@ -135,8 +133,6 @@ OWN_TYPES = {
 
 NAMES = {own.kind: name for name, own in OWN_TYPES.items()}
 
-# -------------------------------------------------------------------------------------- writing
-
 
 def _refuse(what: str, path: str) -> NoReturn:
     raise ValueError(
@@ -199,9 +195,6 @@ class Encoder:
             path += "_"
         self.arrays[path] = np.asarray(array, array.dtype.newbyteorder("="))
         return path
-
-
-# -------------------------------------------------------------------------------------- reading
 
 
 class Decoder:

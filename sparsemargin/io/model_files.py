@@ -223,9 +223,6 @@ def summarise(model: Any) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------- reading
-
-
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """The archive of a model file; what is raised within, but for OSErrors, comes out as a

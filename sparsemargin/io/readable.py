@@ -141,9 +141,6 @@ def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:
     return names
 
 
-# -------------------------------------------------------------------------------- dictionaries
-
-
 def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
     """Names of all features from UTF-8 text.
 

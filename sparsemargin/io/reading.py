@@ -102,8 +102,6 @@ class Reading:
             hash_bits=self.hash_bits or 0,
         )
 
-    # ---------------------------------------------------------- the columns of a stream
-
     @property
     def n_columns(self) -> int | None:
         """How many a stream begins with; None: as many as turn up."""
@@ -241,9 +239,6 @@ class Corpus:
         for _ in self.scan(table, LARGEST_INDEX):
             pass
         return table.values()
-
-
-# ---------------------------------------------------------------------------- what can't be read
 
 
 class Flaw(NamedTuple):

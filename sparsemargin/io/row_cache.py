@@ -67,9 +67,6 @@ class UnusableCacheError(ValueError):
         super().__init__(f"{self.what} Delete it: it is written anew from its text.")
 
 
-# ---------------------------------------------------------------------------------------- blocks
-
-
 _ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
 
 _FAULTS = {
@@ -138,9 +135,6 @@ def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
     return next((name for name, holds in sound.items() if not holds), None)
 
 
-# --------------------------------------------------------------------------------------- writing
-
-
 def write_cache(
     path: str | os.PathLike[str],
     identity: dict[str, Any],
@@ -176,9 +170,6 @@ def write_cache(
             "lowest": lowest, "highest": highest, "n_columns": n_columns, "n_entries": n_entries,
             "rows": n_rows,
         })  # fmt: skip
-
-
-# --------------------------------------------------------------------------------------- reading
 
 
 class RowCache:
@@ -354,9 +345,6 @@ def default_cache_path(
     all_paths = b"\0".join(os.fsencode(os.path.abspath(path)) for path in source_paths)
     name = blake2b(all_paths, digest_size=6).hexdigest()
     return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
-
-
-# ----------------------------------------------------------------------------------------- order
 
 
 def block_order(n_blocks: int, seed: int) -> np.ndarray:

@@ -216,8 +216,6 @@ class _Stream:
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
 
-    # --------------------------------------------------------------------------------- epochs
-
     def run(self) -> Learner:
         try:
             with closing(self.passes.first()) as blocks:
@@ -271,8 +269,6 @@ class _Stream:
 
     def _corrections(self) -> int:
         return int(self.learner._space.per_label("corrections").sum())
-
-    # --------------------------------------------------------------------------------- blocks
 
     def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
         if not self.opened:

@@ -99,8 +99,6 @@ class Learner(SharedParameters):
     _outcome: FitResult | None
     _trials_per_epoch: int
 
-    # ----------------------------------------------------------------------------- parameters
-
     @classmethod
     def parameter_names(cls) -> list[str]:
         """Those of the constructor, sorted."""
@@ -228,8 +226,6 @@ class Learner(SharedParameters):
         import joblib
 
         return joblib.effective_n_jobs(self.n_jobs)
-
-    # ------------------------------------------------------------------------------- learning
 
     # While a stream is opened: whether features may come that are not known yet.
     _grows = False
@@ -427,8 +423,6 @@ class Learner(SharedParameters):
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         return Task(rows, targets, weights, self._class_weight, **how)
 
-    # ------------------------------------------------------------------------------ prediction
-
     def _outputs_of_rows(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
         return self._space.outputs_by(
@@ -468,8 +462,6 @@ class Learner(SharedParameters):
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
         return joined(self._predicted(rows, lambda outputs: positives_of(choice.of(outputs))))
-
-    # ------------------------------------------------------------------------ fitted attributes
 
     def _check_fitted(self) -> None:
         refuse_while_learning(self)

@@ -87,8 +87,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 setattr(cls, name, _without_weights(method))
         super().__init_subclass__(**kwargs)
 
-    # ------------------------------------------------------------------------------- learning
-
     @learns
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X and y, from scratch unless `warm_start`.
@@ -226,8 +224,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             self._learn_stream(task)
         return self
 
-    # ------------------------------------------------------------------------------ validation
-
     def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
         """What `multilabel_targets` needs to know of the model, or of its classes to be."""
         if goes_on:
@@ -311,8 +307,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 f"which was {fitted.tolist()}."
             )
         return wanted
-
-    # ------------------------------------------------------------------------------ prediction
 
     @asks
     def decision_function(self, X: Any) -> np.ndarray:
@@ -428,8 +422,6 @@ where rows may have several
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
         return border.check_rows(border.open_rows(X), repeats_allowed=not self._has_pool)
-
-    # ------------------------------------------------------------------------ fitted attributes
 
     @property
     def coef_(self) -> np.ndarray | csr_matrix:

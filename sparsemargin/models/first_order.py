@@ -130,8 +130,6 @@ class FirstOrderLearner(Learner):
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         """The engine's rule; `sample` is None in a stream."""
 
-    # ------------------------------------------------------------------------------- learning
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.multi_class == "joint":
@@ -318,8 +316,6 @@ class FirstOrderLearner(Learner):
             return n_labels * size
         # Of labels that are learned block by block, those of a block.
         return size * labels_at_once(n_features + self.fit_intercept, n_labels, size)
-
-    # ------------------------------------------------------------------------ fitted attributes
 
     @property
     def n_passed_over_(self) -> int | np.ndarray:

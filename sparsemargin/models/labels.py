@@ -38,9 +38,6 @@ _NO_NEW_CLASS = (
 )
 
 
-# ------------------------------------------------------------------------------ labels in text
-
-
 def first_labels(labels: Sequence[Any], most: int = 10) -> str:
     """The first of the labels, for an error to tell what there are."""
     return ", ".join(shown(str(label)) for label in labels[:most]) + ", ..." * (len(labels) > most)
@@ -152,9 +149,6 @@ class UnknownLabelError(Exception):
         self.row, self.label = row, label
 
 
-# ----------------------------------------------------------------------------- one class a row
-
-
 class LabelEncoder:
     """Tells the class of each row, as its index among the classes: those given, sorted, or those
     that `fit_transform` finds. `positive` is a label of text that is told from all others, by
@@ -236,9 +230,6 @@ class LabelEncoder:
             row = at if start is None else int(np.searchsorted(start, at, side="right")) - 1
             raise UnknownLabelError(row, table.texts[ids[at]])
         return codes
-
-
-# ------------------------------------------------------------------------------- any number of them
 
 
 @dataclass(frozen=True)
@@ -444,9 +435,6 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
     return Positives(starts.astype(np.int64, copy=False), flat % n_classes)
 
 
-# ------------------------------------------------------------------------------- encoders for files
-
-
 def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
     """The encoder for what the caller has said of the classes; None: nothing."""
     if not isinstance(positive, str | int | float | np.number | None):
@@ -483,9 +471,6 @@ def refuse_lone(classes: np.ndarray, name: str) -> None:
     """Refuse a single class, which there is nothing to tell from."""
     if len(classes) < 2:
         raise ValueError(f"{name} has one class only, {classes.tolist()}; at least 2 are needed.")
-
-
-# --------------------------------------------------------------------------- labels from outputs
 
 
 class Choice:

@@ -109,8 +109,6 @@ class MatrixLearner(Learner):
                 f"solver='dual' needs p=2, got p={self.p!r}. Pass p=2, or another solver."
             )
 
-    # ------------------------------------------------------------------------------- learning
-
     def _check_streams(self, *, grows: bool) -> None:
         super()._check_streams(grows=grows)
         if self._is_dual:
@@ -181,8 +179,6 @@ class MatrixLearner(Learner):
             f"{MATRIX_MEMORY / 2**30:g} GiB; learning went on without. Pass max_updates to "
             "stop it sooner, which is faster too."
         )
-
-    # ------------------------------------------------------------------------ fitted attributes
 
     @property
     def n_updates_(self) -> int | np.ndarray:
