@@ -97,8 +97,8 @@ class ALMA(FirstOrderLearner):
         if self.normalize == "max":
             if sample is None:
                 raise ValueError(
-                    "normalize='max' needs the largest norm of all the data, which partial_fit "
-                    "can't know. Use normalize='running', or call fit first."
+                    "normalize='max' needs the largest norm of all the data, which no stream "
+                    "can know. Use normalize='running', or call fit first."
                 )
             radius = sample.largest_norm()
         B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)

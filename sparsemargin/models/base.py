@@ -267,7 +267,7 @@ class Learner(SharedParameters):
         known = hasattr(self, "gamma_")  # to a model that goes on
         if self._takes_gamma and self.gamma == "scale" and not known:
             raise ValueError(
-                "gamma='scale' needs the variance of all rows, which partial_fit can't know. Pass "
+                "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
                 "gamma as a number, or 'auto'."
             )
 
@@ -658,7 +658,7 @@ def intercept_scale(blocks: Iterable[Any]) -> float:
 def _refuse_precomputed() -> NoReturn:
     """Refuse to learn from rows whose kernel with all others is not at hand."""
     raise ValueError(
-        "kernel='precomputed' needs the kernel of all pairs of rows, which partial_fit can't know. "
+        "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. "
         "Call fit, or pass the kernel as a function."
     )
 

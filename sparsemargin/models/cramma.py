@@ -133,6 +133,6 @@ class CRAMMA(FirstOrderLearner):
         if not self.soft_margin:
             return HARD_RATE
         if sample is None:
-            raise ValueError("partial_fit can't know how many rows will come: pass eta0.")
+            raise ValueError("No stream can know how many rows will come: pass eta0.")
         least_margin = float(self.soft_margin) / sqrt(sample.n_rows)
         return _TABLE_4_FACTOR * least_margin / self.radius_
