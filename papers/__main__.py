@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 
-from papers import run
-from papers.report import as_json, html_report, text_report
+try:
+    from papers import run
+    from papers.report import as_json, html_report, text_report
+except ModuleNotFoundError as missing:
+    sys.exit(f"The recipes need {missing.name}: pip install -e '.[papers]' in this folder.")
 
 _MORE = """
 Without a NAME the recipes are listed. What is measured is kept in DIR as it comes, so that the

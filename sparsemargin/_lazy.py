@@ -1,6 +1,6 @@
 """Names of a package that are imported on first use: scikit-learn takes a second to import."""
 
-import ast
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -12,13 +12,8 @@ def on_first_use(package: str) -> tuple[list[str], Callable[[str], Any], Callabl
     """A package's ``__all__``, ``__getattr__`` and ``__dir__``, told by the imports of its stub,
     which type checkers read, too."""
     module = sys.modules[package]
-    stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
-    homes = {
-        alias.name: each.module
-        for each in stub.body
-        if isinstance(each, ast.ImportFrom)
-        for alias in each.names
-    }
+    stub = Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+    homes = {name: home for home, name in re.findall(r"^from \.(\S*) import (\w+) as", stub, re.M)}
 
     def find(name: str) -> Any:
         if name not in homes:

@@ -199,7 +199,7 @@ def test_what_cannot_be_learned_from_is_told_in_a_line(files, tmp_path, what, wo
         ("missing", "No such file or directory"),
         ("directory", "Is a directory"),
         ("empty", "is not a model file"),
-        ("csv", "not a model file. save_model writes them"),
+        ("csv", "not a model file. save_model and sparsemargin train write them"),
     ],
 )
 def test_what_is_no_model_is_told(files, tmp_path, command, what, words):

@@ -29,6 +29,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
+from sparsemargin._engine.first_order import spaces
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 ALL_ESTIMATORS = [
@@ -144,6 +145,9 @@ def test_what_was_pickled_under_the_old_names_is_read():
     model = ALMAClassifier(random_state=0).fit(X, y)
     pickled = pickle.dumps(model, protocol=2)  # names as text, ended by a line
     old = pickled.replace(b"sparsemargin.models.classifiers", b"sparsemargin.estimators.alma")
+    old = old.replace(b"first_order.linear_space", b"first_order.spaces")
+    assert b"first_order.spaces\nLinearSpace\n" in old
+    vars(spaces).pop("LinearSpace", None)
     sys.modules.pop("sparsemargin.estimators", None)
     with pytest.warns(FutureWarning, match=r"is now called sparsemargin\.models\.classifiers"):
         assert_same_model(pickle.loads(old), model, X)

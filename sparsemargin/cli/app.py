@@ -59,7 +59,7 @@ def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
-    if isinstance(error, OSError | ValueError):
+    if isinstance(error, OSError | ValueError | ImportError):
         return str(error)
     if isinstance(error, MemoryError):
         return "There is not enough memory. Try a lower --memory-limit, or --hash-bits."

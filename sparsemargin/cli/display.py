@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import click
+
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.reading import Corpus
 from sparsemargin.io.report import Lines, one_step_ahead, speed
@@ -97,7 +99,10 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str
         table.add_row(*(Text(shown(cell)) for cell in row))
     unbounded = console.options.update(width=1 << 20)
     console.width = max(console.width, console.measure(table, options=unbounded).maximum)
-    console.print(table)
+    # By click, as rich ends the process where a pipe is closed.
+    with console.capture() as drawn:
+        console.print(table)
+    click.echo(drawn.get(), nl=False)
 
 
 def lines_of_facts(facts: dict[str, str]) -> str:

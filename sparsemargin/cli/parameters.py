@@ -113,7 +113,8 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     doc = owners.get(DEFAULT_ALGORITHM, next(iter(owners.values()))).doc
     sentence = re.match(r".*?\.(?=\s|$)", doc)
     assert sentence is not None
-    named = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda name: option_name(name[1]), sentence[0])
+    options = "|".join(ALL_PARAMETERS)
+    named = re.sub(rf"(?<!`)`({options})`(?!`)", lambda name: option_name(name[1]), sentence[0])
     plain = named.replace("`", "")
     plain = re.sub(r"\b(None|True|False)\b", lambda word: _word_for(word[0]), plain)
     defaults = {_default(parameter, each.default) for each in owners.values()}

@@ -28,8 +28,8 @@ _MOVED = ("load_letter", "load_mnist", "load_sonar", "load_usps", "load_wbc")
 
 def __getattr__(name: str) -> Any:
     if name in _MOVED:
-        raise ImportError(
+        raise AttributeError(
             f"{name} is in papers.data now, which stands beside the package in a checkout of the "
-            "project: from papers.data import " + name
+            f"project: from papers.data import {name}"
         )
     raise AttributeError(f"module 'sparsemargin.datasets' has no attribute {name!r}")

@@ -3,6 +3,8 @@
 import sys
 import warnings
 
+from sparsemargin._engine.first_order import linear_space, spaces
+from sparsemargin._engine.kernel import loop, space
 from sparsemargin.models import classifiers
 from sparsemargin.models.classifiers import *  # noqa: F403
 
@@ -13,7 +15,10 @@ warnings.warn(
     stacklevel=2,
 )
 
-# By these names the classes were pickled.
+# By these names the classes, and what they learn in, were pickled.
+for _kind in (linear_space.LinearSpace, linear_space.JointSpace):
+    setattr(spaces, _kind.__name__, _kind)
+space.KernelSpace = loop.KernelSpace  # type: ignore[attr-defined]
 for _name in (
     "alma", "cramma", "higher_order", "margin_perceptron", "max_margin", "pnorm_perceptron",
     "romma", "second_order",

@@ -22,6 +22,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A link is followed: the file it names is replaced. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
+    _check_regular(path, target)
     _remove_abandoned(target)
     # Named before it is made: Ctrl-C may come as soon as it is there.
     fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
@@ -62,12 +63,17 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
         )
-    if target.exists() and not target.is_file():
-        raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
+    _check_regular(path, target)
     try:
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise naming(error, path) from None
+
+
+def _check_regular(path: str | os.PathLike[str], target: Path) -> None:
+    """Refuse to take the place of a device or a pipe."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
 
 
 def _create(fresh: Path) -> int:

@@ -231,7 +231,9 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
         try:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             if not regular or not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
-                raise ValueError("This is not a model file. save_model writes them.")
+                raise ValueError(
+                    "This is not a model file. save_model and sparsemargin train write them."
+                )
             yield Archive(file)
         except OSError:
             raise

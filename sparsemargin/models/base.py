@@ -190,7 +190,8 @@ class Learner(SharedParameters):
         raise ValueError(
             f"{self.classifier}{how} learns from rows of one class each, and y may have several "
             "labels a row. Fit a model for each: "
-            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator."
+            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator; from "
+            "files with positive=LABEL."
         )
 
     def _expand_class_weight(self, targets: Targets | None) -> np.ndarray:

@@ -68,7 +68,10 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def unweighted(*args: Any, **kwargs: Any) -> Any:
-        bound = shown.bind(*args, **kwargs)
+        try:
+            bound = shown.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(args[0]).__name__}.{method.__name__}(): {error}") from None
         return method(*bound.args, **bound.kwargs)
 
     unweighted.__signature__ = shown  # type: ignore[attr-defined]

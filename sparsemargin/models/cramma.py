@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from math import sqrt
-from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import NONE, Hypothesis, declared, parameter, real
+from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import NONE, declared, parameter, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
 HARD_RATE = 0.001
@@ -20,7 +18,7 @@ _TABLE_4_FACTOR = 1.7
 
 
 @declared
-class CRAMMA(FirstOrderLearner):
+class CRAMMA(MarginSeeker):
     r"""Constant rate approximate maximum margin algorithm CRAMMA^epsilon [1]_.
 
     The weights u have norm 1 and start as the first row's direction. With t the corrections so
@@ -73,13 +71,6 @@ class CRAMMA(FirstOrderLearner):
 
     classifier = "CRAMMAClassifier"
 
-    _seeks_margin = True
-
-    p: float = field(default=2.0, init=False)
-    normalize: bool = field(default=False, init=False)
-    class_weight: Any = field(default=None, init=False)
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
-
     beta: float = parameter(
         1.0,
         real(0),
@@ -100,9 +91,6 @@ class CRAMMA(FirstOrderLearner):
         "holds for no smaller one. None: that of the data; a stream, and `partial_fit` where no "
         "`fit` came before, take the largest among the start and the corrections so far.",
     )
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         radius = self._find_radius(sample)

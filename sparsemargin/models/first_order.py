@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
@@ -418,3 +418,19 @@ class FirstOrderLearner(Learner):
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
         }
+
+
+@declared
+class MarginSeeker(FirstOrderLearner):
+    """Base of the learners whose last vector tends to the largest margin for p = 2, one class
+    against the rest, rows as they are; not for use by itself."""
+
+    _seeks_margin = True
+
+    p: float = field(default=2.0, init=False)
+    normalize: bool = field(default=False, init=False)
+    class_weight: Any = field(default=None, init=False)
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
+    hypothesis: Hypothesis = "last"
+    max_iter: float | None = 1000
+    shuffle: bool = False

@@ -81,7 +81,7 @@ class HigherOrder(MatrixLearner):
     sparse_updates: bool = parameter(
         False,
         FLAG,
-        r"Whether only some mistakes change B. It stays where "
+        r"Whether only some mistakes change the matrix. It stays where "
         r":math:`y\, g(\hat{x}) \cdot v_{k-1} < 0`. Half of the mistakes then change it in the "
         "paper's kernel experiments, a tenth on text. "
         r"The paper has it for p = 2 (section 4), with :math:`\hat{x} \cdot v`.",

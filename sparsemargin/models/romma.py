@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any, Literal
-
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import FLAG, Hypothesis, declared, parameter
+from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import FLAG, declared, parameter
 
 
 @declared
-class ROMMA(FirstOrderLearner):
+class ROMMA(MarginSeeker):
     r"""Relaxed online maximum margin algorithm [1]_.
 
     On a mistake the weights become the shortest vector that gives the row a margin of 1,
@@ -62,22 +59,12 @@ class ROMMA(FirstOrderLearner):
 
     classifier = "ROMMAClassifier"
 
-    _seeks_margin = True
-
-    p: float = field(default=2.0, init=False)
-    normalize: bool = field(default=False, init=False)
-    class_weight: Any = field(default=None, init=False)
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
-
     aggressive: bool = parameter(
         False,
         FLAG,
         "Whether margins below 1 are mistakes too. It then tends to the largest margin, which a "
         "fit seldom reaches exactly: pass `tol`.",
     )
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.romma(bool(self.aggressive))
