@@ -56,6 +56,13 @@ def test_every_parameter_of_every_algorithm_is_an_option_or_said_otherwise():
             assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
 
 
+def test_the_help_of_parameters_names_options_that_there_are():
+    text = run("train", "--help").stdout.split("Examples:")[0]
+    offered = re.findall(r"^ {2}(-.*?)(?:  |$)", text, re.MULTILINE)
+    offered = set(re.findall(r"--[a-z][\w-]*", " ".join(offered).lower()))
+    assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.lower())) <= offered
+
+
 def test_defaults_in_the_help_are_the_constructors():
     text = re.sub(r"\s+", " ", run("train", "--help").stdout)
     assert re.search(r"--alpha X [^\[]*\[alma\] \[default: 0\.9\]", text)

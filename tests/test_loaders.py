@@ -10,6 +10,7 @@ from published_files import data_folder
 from scipy.optimize import linprog
 from synthetic_files import CONTENTS, MINES, ROCKS, hide_copies, write_files
 
+import sparsemargin
 from papers.data import load_sonar, load_wbc
 from sparsemargin.datasets.files import cache_folder
 
@@ -227,5 +228,8 @@ def test_bad_arguments_are_named(home, load, argument, value):
 
 
 def test_loaders_that_have_moved_are_answered_with_their_place():
-    with pytest.raises(ImportError, match=r"from papers\.data import load_sonar"):
+    told = r"from papers\.data import load_sonar"
+    with pytest.warns(FutureWarning, match=told), pytest.raises(ImportError):
         from sparsemargin.datasets import load_sonar  # noqa: F401
+    with pytest.warns(FutureWarning, match=told), pytest.raises(AttributeError, match=told):
+        _ = sparsemargin.datasets.load_sonar

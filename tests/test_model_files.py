@@ -30,6 +30,7 @@ from sparsemargin import (
     PNormPerceptron,
     SecondOrderPerceptron,
     fit_svmlight,
+    write_readable,
 )
 from sparsemargin.io import files
 from sparsemargin.io._values import OWN_TYPES
@@ -530,3 +531,14 @@ def test_files_of_format_1_are_refused_with_what_to_do(path):
     rewritten(path, document | {"version": 1}, arrays)
     with pytest.raises(ValueError, match=f"^{path}: This model file has format 1.*Train it again"):
         load_model(path)
+
+
+def test_a_model_takes_the_place_of_no_pipe(tmp_path):
+    X, y = make_problem()
+    model, pipe = PNormPerceptron(random_state=0).fit(X, y), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for write in (save_model, lambda fitted, path: write_readable(path, fitted)):
+        with pytest.raises(OSError, match="pipe is no regular file"):
+            write(model, pipe)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -4,6 +4,7 @@ Loaders read local copies only; ``python -m sparsemargin.datasets download`` fet
 tells how to get those that no address serves.
 """
 
+import warnings
 from typing import Any
 
 from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma
@@ -28,8 +29,11 @@ _MOVED = ("load_letter", "load_mnist", "load_sonar", "load_usps", "load_wbc")
 
 def __getattr__(name: str) -> Any:
     if name in _MOVED:
-        raise AttributeError(
+        told = (
             f"{name} is in papers.data now, which stands beside the package in a checkout of the "
             f"project: from papers.data import {name}"
         )
+        # Python's own error of ``from sparsemargin.datasets import`` does not tell it.
+        warnings.warn(told, FutureWarning, stacklevel=2)
+        raise AttributeError(told)
     raise AttributeError(f"module 'sparsemargin.datasets' has no attribute {name!r}")
