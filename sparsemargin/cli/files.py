@@ -14,7 +14,7 @@ import click
 
 from sparsemargin.io.files import check_replaceable, is_one_file, replacing
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.io.readable import _entries, read_dictionary
+from sparsemargin.io.readable import dictionary_entries, read_dictionary
 from sparsemargin.io.reading import columns_of
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
@@ -104,7 +104,7 @@ def check_dictionary(path: str) -> None:
     """Find out before the work whether a dictionary can be read, and has the form of one."""
     # A pipe can be read only once.
     if not Path(path).is_fifo():
-        deque(_entries(path), maxlen=0)
+        deque(dictionary_entries(path), maxlen=0)
 
 
 def feature_names(learner: Learner, dictionary: str | None) -> Sequence[str]:

@@ -151,7 +151,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
     """
     names: dict[int, str] = {}
     lines: dict[str, int] = {}
-    for number, (name, feature) in enumerate(_entries(path), 1):
+    for number, (name, feature) in enumerate(dictionary_entries(path), 1):
         problem = None
         if not name:
             problem = "has no name"
@@ -173,7 +173,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
     return [names[feature] for feature in range(n_features)]
 
 
-def _entries(path: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+def dictionary_entries(path: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
     """The name on each line, and the feature it belongs to."""
     numbered = False
     with open(path, "rb") as file:

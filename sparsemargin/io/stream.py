@@ -343,7 +343,7 @@ class _Stream:
 
     def _find_classes(self) -> None:
         table = self.passes.table
-        weighted = getattr(self.learner, "class_weight", None)
+        weighted = self.learner.class_weight
         named = weighted if isinstance(weighted, dict) else {}
         least = 1 if self.reading.multilabel else 2
         if len(table.texts) < least or any(table.find(label) < 0 for label in named):

@@ -284,6 +284,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 validate_data(self, X, skip_check_array=True)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
+            return X
         return given.as_csr(X, partial(validate_data, self), reset=reset)
 
     def _check_classes(

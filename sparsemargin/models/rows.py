@@ -29,9 +29,7 @@ def open_rows(X: Any) -> Rows:
     indices, indptr = X.indices, X.indptr
     if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
-    # As compiled code reads them, ndarrays contiguous and aligned; copies where they are not.
-    arrays = X.data, indices, indptr
-    data, indices, indptr = (np.require(array, requirements=["C", "A", "E"]) for array in arrays)
+    data, indices, indptr = map(_laid_out, (X.data, indices, indptr))
     rows = Rows(data, indices, indptr, X.shape[1])
     if len(indptr) != X.shape[0] + 1:
         raise ValueError(
@@ -45,6 +43,12 @@ def open_rows(X: Any) -> Rows:
             "Rebuild the matrix from its source."
         )
     return rows
+
+
+def _laid_out(array: np.ndarray) -> np.ndarray:
+    """As compiled code reads it, contiguous and aligned. `np.require` takes as long as a trial."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.aligned else array.copy()
 
 
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
