@@ -1,30 +1,30 @@
 # make demo   sets everything up and shows the library learning from real text
-# make test   sets everything up and runs the tests
+# make test   sets everything up and runs the tests; make test-all, everything that those try a sample of
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
-test: $(VENV)/equipped
-	$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
+test test-all: $(VENV)/equipped
+	$(if $(filter test-all,$@),SPARSEMARGIN_TESTS=all )$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
 
 # The distributions, built in isolation and tried in clean environments; all tests against the installed
-# wheel by .venv/bin/python tests/distributions.py --whole-suite.
+# wheel with --whole-suite.
 test-dist: $(VENV)/equipped
 	$(RUN) -m pip install -q build twine
-	$(RUN) tests/distributions.py
+	PYTHONPATH=tests $(RUN) -m long.distributions
 
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
-	$(RUN) tests/kill_workers.py
+	PYTHONPATH=tests $(RUN) -m long.kill_workers
 
 scanner-equality: $(VENV)/equipped
-	$(RUN) tests/scanner_equality.py
+	PYTHONPATH=tests $(RUN) -m long.scanner_equality
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped

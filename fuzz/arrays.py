@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from corruptions import Arrays, change
 from harness import Given, main
-from models import JOINT, MODELS, make_problem, widened
 
+from problems.models import JOINT, MODELS, make_problem, widened
 from sparsemargin import fit_csr
 from sparsemargin.evaluation import (
     certificate_over_passes,

@@ -18,9 +18,9 @@ from archives import MEMBER_CHANGES, archive_of, members_of, other_size
 from audit import Watch
 from broken_bytes import cut, flipped, moved
 from harness import Given, main
-from hostile import opened, rewritten, spoil_document, spoiled_array, use
-from models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
 
+from problems.hostile import opened, rewritten, spoil_document, spoiled_array, use
+from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,

@@ -1,7 +1,14 @@
-"""What several test modules set up and have to undo."""
+"""What several test modules set up and have to undo, and how hypothesis runs."""
 
+import hypothesis
 import pytest
-from synthetic_files import CONTENTS, forget_registry, use_registry
+
+from problems.synthetic_files import CONTENTS, forget_registry, use_registry
+
+# For runs that ask only whether a fault is noticed: nobody looks at its smallest example.
+hypothesis.settings.register_profile(
+    "noticing", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], derandomize=True
+)
 
 
 @pytest.fixture

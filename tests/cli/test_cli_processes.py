@@ -1,0 +1,295 @@
+"""The command as a process: pipes, signals, terminals, what it imports."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from problems.command_line import process, run, two_classes
+from sparsemargin import fit_svmlight, load_model, load_svmlight
+
+
+def finish(started, text=None, code=0):
+    """Output of a process, once it has ended as it should."""
+    out, error = started.communicate(text, timeout=60)
+    assert started.returncode == code, error.decode()
+    return out.decode(), error.decode()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files to learn from and to test on, some MB long, and a model."""
+    folder = tmp_path_factory.mktemp("files")
+    train, _ = two_classes(folder)
+    (folder / "long.svm").write_bytes(train.read_bytes() * 80)
+    run("train", train, "-o", folder / "a.model", "-q")
+    return folder
+
+
+def test_neither_scikit_learn_nor_scipy_is_imported(folder):
+    code = """
+import sys
+from sparsemargin.cli.app import main
+for line in sys.stdin.read().splitlines():
+    try:
+        main(line.split())
+    except SystemExit as end:
+        assert end.code == 0, line
+print(sorted({"sklearn", "scipy", "joblib"} & set(sys.modules)))
+"""
+    lines = [
+        "train long.svm -o b.model -q --class-weight 1=2",
+        "train train.svm -o b.model -q --epochs 2 --readable b.txt",
+        "train train.svm -o c.model -q --init b.model",
+        "predict b.model test.svm -o labels.txt",
+        "evaluate b.model test.svm -q",
+        "inspect b.model",
+        "info train.svm",
+        "train train.svm -o d.model -q --algo ho --max-updates 10",
+        "evaluate d.model test.svm",
+        "train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500",
+        "predict e.model test.svm -o labels.txt",
+        "evaluate e.model test.svm -q",
+        "inspect e.model",
+        "convert train.svm tidy.svm",
+    ]
+    started = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    out, _ = finish(started, "\n".join(lines).encode())
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_python_m_and_standard_input(folder, tmp_path):
+    text = (folder / "long.svm").read_bytes()
+    command = process("train", "-", "-o", tmp_path / "b.model", "--json", stdin=subprocess.PIPE)
+    out, error = finish(command, text)
+    assert json.loads(out)["rows"] == 400 * 80
+    assert "epoch" in error
+    expected = fit_svmlight(folder / "long.svm", random_state=0)
+    np.testing.assert_array_equal(load_model(tmp_path / "b.model").coef_, expected.coef_)
+    command = process("predict", folder / "a.model", "-", stdin=subprocess.PIPE)
+    out, _ = finish(command, (folder / "test.svm").read_bytes())
+    assert out == run("predict", folder / "a.model", folder / "test.svm").stdout
+
+
+def test_a_pipe_that_nobody_reads_ends_it_quietly(folder):
+    started = process("predict", folder / "a.model", folder / "long.svm", "--scores")
+    assert started.stdout.readline() == b"label\t1\n"
+    started.stdout.close()
+    error = started.stderr.read()
+    assert started.wait(60) == 141
+    assert error == b""
+
+
+def test_a_full_disk_is_told(folder):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full does not exist here: a full disk is not tried")
+    with open("/dev/full", "wb") as full:
+        started = process("predict", folder / "a.model", folder / "long.svm", stdout=full)
+        _, error = started.communicate(timeout=60)
+    assert started.returncode == 1
+    assert error.decode().startswith("Error: No space left on device.")
+    assert error.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["train", "--help"]])
+def test_a_full_disk_is_told_by_what_prints_before_a_command_runs_too(args):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full does not exist here: a full disk is not tried")
+    with open("/dev/full", "wb") as full:
+        started = process(*args, stdout=full)
+        _, error = started.communicate(timeout=60)
+    assert started.returncode == 1
+    assert error.decode().startswith("Error: No space left on device.")
+    assert error.count(b"\n") == 1
+
+
+def test_ctrl_c_while_modules_are_imported_ends_it_quietly():
+    code = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "sparsemargin.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from sparsemargin.cli import main
+main()
+"""
+    started = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert finish(started, code=130) == ("", "")
+
+
+def test_bytes_that_are_not_utf_8_come_back_as_labels(tmp_path):
+    path = tmp_path / "latin.svm"
+    path.write_bytes(b"\xe9t\xe9 1:1\nhiver 2:1\n" * 30)
+    finish(process("train", path, "-o", tmp_path / "a.model", "-q"))
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    for command, times in (
+        (["predict", tmp_path / "a.model", path], 30),
+        (["evaluate", tmp_path / "a.model", path], 3),
+        (["info", path], 1),
+        (["inspect", tmp_path / "a.model"], 3),
+    ):
+        started = process(*command, env=environment)
+        out, error = started.communicate(timeout=60)
+        assert started.returncode == 0, error
+        assert out.count(b"\xe9t\xe9") == times
+
+
+def test_standard_output_may_be_closed(folder, tmp_path):
+    command = f"{sys.executable} -m sparsemargin train train.svm -o {tmp_path / 'b.model'} >&- 2>&-"
+    path = os.pathsep.join(sys.path)
+    subprocess.run(
+        ["sh", "-c", command], cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
+    )
+    load_model(tmp_path / "b.model")
+
+
+# ------------------------------------------------------------------------------------------ Ctrl-C
+
+
+def wait_for(stream, words):
+    """Read lines until one has the words."""
+    for line in iter(stream.readline, b""):
+        if words in line:
+            return
+    raise AssertionError(f"the process ended without {words!r}")
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"]
+)
+def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
+    text = (folder / "long.svm").read_bytes()
+    output = tmp_path / "b.model"
+    started = process("train", "-", "-o", output, *options.split(), stdin=subprocess.PIPE)
+    # More than a block; the pipe stays open, so that only a signal ends it.
+    started.stdin.write(text)
+    started.stdin.flush()
+    wait_for(started.stderr, b"rows  epoch")
+    wait_for(started.stderr, b" 1 ")
+    time.sleep(0.2)
+    started.send_signal(signal.SIGINT)
+    error = started.stderr.read().decode()
+    assert started.wait(60) == 130
+    assert "Warning: Interrupted after " in error
+    assert "model" in error.splitlines()[-1]
+    started.stdin.close()
+    X, _ = load_svmlight(folder / "test.svm")
+    model = load_model(output)
+    assert len(model.predict(X[:, : model.n_features_in_])) == 200
+
+
+def test_ctrl_c_before_anything_was_learned(tmp_path):
+    started = process("train", "-", "-o", tmp_path / "b.model", stdin=subprocess.PIPE)
+    # By then it waits for rows: it looks for a place for the model first.
+    deadline = time.monotonic() + 30
+    while not os.path.exists(f"/proc/{started.pid}/wchan") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    started.send_signal(signal.SIGINT)
+    error = started.stderr.read().decode()
+    assert started.wait(60) == 130
+    assert error == "Interrupted.\n"
+    assert not list(tmp_path.iterdir())
+    started.stdin.close()
+
+
+# ---------------------------------------------------------------------------------------- terminal
+
+
+def on_terminal(*args, typed=b"", code=0, **settings):
+    """What a process shows on a terminal of 100 columns."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100",
+                   "PYTHONPATH": os.pathsep.join(sys.path)}  # fmt: skip
+    started = process(
+        *args, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, **settings
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # how the end looks on Linux
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert started.wait(60) == code, shown.decode()
+    return shown.decode()
+
+
+def test_a_terminal_shows_a_live_display(folder, tmp_path):
+    shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
+    assert "MB/s, error" in shown
+    assert "%" in shown
+    assert "\x1b[" in shown
+    assert "one-step-ahead error" in shown
+    # No lines as elsewhere.
+    assert "rows  epoch" not in shown
+    quiet = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model", "-q")
+    assert quiet == ""
+
+
+def test_a_terminal_shows_drawn_tables(folder):
+    shown = on_terminal("evaluate", folder / "a.model", folder / "test.svm")
+    assert "───" in shown
+    assert "precision" in shown
+
+
+def test_labels_on_a_terminal_have_it_for_themselves(folder):
+    shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
+    expected = run("predict", folder / "a.model", folder / "test.svm").stdout
+    assert shown.replace("\r\n", "\n") == expected
+
+
+FULL_BUT_FOR_SPARE = """
+import os, sys, tempfile
+from sparsemargin.cli.app import main
+replace, tempfile.tempdir = os.replace, os.path.join(os.getcwd(), "spare")
+def full_but_for_spare(fresh, target):
+    if os.path.dirname(target) != tempfile.tempdir:
+        raise OSError(28, "No space left on device")
+    replace(fresh, target)
+os.replace = full_but_for_spare
+main()
+"""
+
+
+def test_on_a_full_disk_a_terminal_is_asked_for_another_file(folder, tmp_path):
+    (tmp_path / "spare").mkdir()
+    args = "train", folder / "train.svm", "-o", "b.model"
+    full = {"start": ("-c", FULL_BUT_FOR_SPARE), "cwd": tmp_path}
+    shown = on_terminal(*args, typed=b"c.model\nspare/b.model\n", **full)
+    for name in "b.model", "c.model":
+        assert f"Error: {name}: No space left on device. Make room, or write elsewhere" in shown
+    assert shown.count("Another file for the model: ") == 2
+    expected = (folder / "a.model").read_bytes()
+    assert (tmp_path / "spare" / "b.model").read_bytes() == expected
+    # Who ends the input names none.
+    shown = on_terminal(*args, "-q", typed=b"\x04", code=1, **full)
+    (aside,) = (tmp_path / "spare").glob("*-b.model")
+    assert f"What has been learned is in {aside}." in shown.replace("\r\n", "")
+    assert aside.read_bytes() == expected
+
+
+def test_without_click_the_command_says_what_to_install():
+    script = "import sys; sys.modules['click'] = None\nfrom sparsemargin.cli import main\nmain()"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == 1
+    assert "pip install 'sparsemargin[cli]'" in process.stderr
+    assert "Traceback" not in process.stderr

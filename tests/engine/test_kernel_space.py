@@ -1,0 +1,477 @@
+"""The kernel space against the dense references, one by one over a Gram matrix.
+
+Corrections and the rows that made them must agree exactly, coefficients and outputs to a small part
+of the largest one. A decision of the reference that lies within rounding of its threshold may
+rightly go either way: such examples are skipped, never allowed for in the tolerance.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from problems.first_order import (
+    Problem,
+    assert_per_machine,
+    assert_same_corrections,
+    check_random_slices,
+    check_votes,
+    cramma_rules,
+    examples,
+    index_types,
+    make_problem,
+    margin_rules,
+    partial_epochs,
+    problems,
+    romma_rules,
+    vectors,
+)
+from problems.kernels import (
+    FORMS,
+    PLAIN,
+    KernelExtras,
+    KernelMachine,
+    assert_agrees,
+    augmentations,
+    check_vectors,
+    epochs,
+    few_classes,
+    is_sure,
+    machines,
+    weighted_rules,
+)
+from references.first_order import (
+    ALMA,
+    CRAMMA,
+    ROMMA,
+    MarginPerceptron,
+    Perceptron,
+    run_reference,
+    soft_margin_objective,
+)
+from references.kernels import Kernel, feature_vectors
+from sparsemargin import CRAMMAClassifier, ROMMAClassifier
+from sparsemargin._engine.first_order.trials import shuffle
+from sparsemargin.models.base import LARGEST_SEED
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+RULES = [
+    Perceptron(), Perceptron(normalize=False),
+    *(ALMA(normalize=normalize) for normalize in (True, False, "running", "max")),
+    MarginPerceptron(1.0), MarginPerceptron(0.2, normalize=True), CRAMMA(0.5, 0.05),
+    ROMMA(), ROMMA(aggressive=True),
+]  # fmt: skip
+KERNELS = [Kernel("poly", 4, 0.5, 1.0), Kernel("rbf", gamma=0.5), Kernel("polyrbf", 5, 0.5)]
+plain_extras = st.builds(KernelExtras, n_epochs=epochs)
+extras = st.builds(KernelExtras, **augmentations)
+all_rules = pytest.mark.parametrize("rule", RULES, ids=repr)
+
+
+# -- against the references -----------------------------------------------------------------------
+
+
+@examples(180)
+@given(machines(), few_classes, plain_extras, vectors, st.booleans())
+def test_vectors(machine, problem, extras, hypothesis, normalized):
+    check_vectors(machine, problem, extras, hypothesis, normalized)
+
+
+@examples(180)
+@given(machines(), few_classes, extras, vectors, st.booleans())
+def test_intercept_and_soft_margin(machine, problem, extras, hypothesis, normalized):
+    check_vectors(machine, problem, extras, hypothesis, normalized)
+
+
+@examples(90)
+@given(
+    machines(weighted_rules),
+    problems(),
+    st.builds(
+        KernelExtras,
+        n_epochs=partial_epochs,
+        weighted=st.booleans(),
+        class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}]),
+        rho=st.sampled_from([None, 0.5]),
+        max_corrections=st.sampled_from([None, 6]),
+    ),
+    vectors,
+)
+def test_weights_and_bounded_corrections(machine, problem, extras, hypothesis):
+    check_vectors(machine, problem, extras, hypothesis)
+
+
+@examples(90)
+@given(machines(), few_classes, extras)
+def test_votes(machine, problem, extras):
+    check_votes(machine, problem, extras)
+
+
+@examples(100)
+@given(machines(), few_classes, extras, st.booleans(), st.integers(0, 1000))
+def test_random_time_slices_are_shared_by_all_classes(
+    machine, problem, extras, normalized, random_state
+):
+    check_random_slices(machine, problem, extras, normalized, random_state)
+
+
+@examples(60)
+@given(machines(), problems(index_dtype=index_types), extras, vectors)
+def test_64_bit_indices(machine, problem, extras, hypothesis):
+    check_vectors(machine, problem, extras, hypothesis)
+
+
+def shuffled_trials(n_rows, n_epochs, random_state):
+    """Return the rows of all trials, as a fit with this seed takes them in the linear space."""
+    seed = int(np.random.RandomState(random_state).randint(LARGEST_SEED))
+    order, trials = np.arange(n_rows), []
+    for epoch in range(n_epochs):
+        shuffle(order, seed + epoch)
+        trials.append(order.copy())
+    return np.concatenate(trials)
+
+
+@examples(60)
+@given(machines(), few_classes, st.integers(1, 3), vectors, st.integers(0, 1000))
+def test_shuffled_rows(machine, problem, n_epochs, hypothesis, random_state):
+    extras = KernelExtras(n_epochs)
+    trials = shuffled_trials(len(problem.y), n_epochs, random_state)
+    runs = extras.runs(machine, problem, trials=trials)
+    assume(is_sure(runs))
+    estimator = extras.estimator(machine, hypothesis=hypothesis, random_state=random_state)
+    estimator.set_params(shuffle=True).fit(machine.given(problem.X, problem), problem.y)
+    assert_agrees(estimator, machine, problem, runs)
+
+
+def hard_problem(m, n_classes=2, seed=0, noise=0.3):
+    """Return rows of which many are corrected, whatever the kernel."""
+    return make_problem(seed, m, n=10, density=0.6, noise=noise, n_classes=n_classes)
+
+
+@all_rules
+def test_across_the_borders_of_blocks(rule):
+    # The kernels in turn: three of them, and eleven rules.
+    machine = KernelMachine(rule, kernel=KERNELS[RULES.index(rule) % len(KERNELS)])
+    problem, extras = hard_problem(600), KernelExtras(1.5, rho=0.5)
+    runs = extras.runs(machine, problem)
+    assert is_sure(runs)
+    assert runs[0].n_corrections > 100
+    for hypothesis in "last", "average":
+        estimator = extras.fit(machine, problem, hypothesis=hypothesis)
+        assert_agrees(estimator, machine, problem, runs)
+
+
+@pytest.mark.parametrize(("rule", "m", "n_epochs"), [(Perceptron(), 3100, 0.6), (ALMA(), 1000, 3)])
+def test_more_rows_than_are_learned_through_a_gram_matrix(rule, m, n_epochs):
+    problem, extras = hard_problem(m, noise=0.02), KernelExtras(n_epochs, delta=0.5)
+    machine = KernelMachine(rule, kernel=KERNELS[0])
+    runs = extras.runs(machine, problem, dtype=np.float64)
+    assert is_sure(runs)
+    assert runs[0].n_corrections > 100
+    estimator = extras.fit(machine, problem, hypothesis="last")
+    assert_agrees(estimator, machine, problem, runs)
+
+
+@examples(40)
+@given(
+    machines(margin_rules | cramma_rules | romma_rules),
+    problems(m=st.integers(5, 20)),
+    st.builds(KernelExtras, n_epochs=st.just(10), delta=st.sampled_from([0.0, 0.5])),
+)
+def test_many_epochs(machine, problem, extras):
+    check_vectors(machine, problem, extras, "last")
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@pytest.mark.parametrize("rule", [MarginPerceptron(0.5), CRAMMA(0.5, 0.02), ROMMA()])
+def test_to_the_end(rule, delta):
+    # A narrow Gaussian separates whatever rows differ.
+    machine = KernelMachine(rule, kernel=Kernel("rbf", gamma=2.0))
+    extras, problem = KernelExtras(None, delta=delta), hard_problem(100)
+    runs = extras.runs(machine, problem)
+    assert is_sure(runs, least_gap=1e-10)
+    estimator = extras.fit(machine, problem, hypothesis="last")
+    assert_agrees(estimator, machine, problem, runs)
+    assert estimator.n_iter_ == runs[0].n_trials / 100 > 1
+    # What it would go on to, it has come to.
+    again = extras.estimator(machine, hypothesis="last").set_params(max_iter=1000)
+    assert again.fit(problem.X, problem.y).n_corrections_ == runs[0].n_corrections
+
+
+# -- the certificate ------------------------------------------------------------------------------
+
+
+def assert_margins(estimator, runs, tolerance=1e-8):
+    within = {"rtol": 0, "atol": tolerance * float(max(run.largest_size for run in runs))}
+    for name in "margin", "margin_upper_bound":
+        expected = np.array([getattr(run, name) for run in runs]).astype(float)
+        assert_per_machine(getattr(estimator, f"{name}_"), expected, **within)
+    assert np.all(estimator.margin_ <= np.multiply(1 + 1e-12, estimator.margin_upper_bound_))
+
+
+@examples(90)
+@given(machines(margin_rules | cramma_rules | romma_rules), few_classes, extras, st.booleans())
+def test_certificate(machine, problem, extras, normalized):
+    runs = extras.runs(machine, problem)
+    assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
+    assert_same_corrections(estimator, runs)
+    assert_margins(estimator, runs)
+
+
+@examples(100)
+@given(
+    machines(), few_classes,
+    st.builds(
+        KernelExtras, n_epochs=st.integers(1, 20), tol=st.sampled_from([0.2, 0.5, 0.9]),
+        delta=st.sampled_from([0.0, 0.5]),
+    ),
+)  # fmt: skip
+def test_certificate_with_a_tolerance(machine, problem, extras):
+    runs = extras.runs(machine, problem)
+    assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
+    estimator = extras.fit(machine, problem, hypothesis="last")
+    assert_same_corrections(estimator, runs)
+    assert_margins(estimator, runs)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("rule", [ALMA(), MarginPerceptron(0.2, normalize=True)])
+def test_soft_margin_objective(rule, kernel):
+    problem = hard_problem(60)
+    rows = problem.X.toarray()
+    V, y = feature_vectors(kernel.matrix(rows, rows)), np.where(problem.y == 1, 1, -1)
+    run = run_reference(V, y, rule, n_epochs=20, rho=0.5, delta=0.5)
+    assert min(run.margin, run.smallest_gap) > 1e-9
+    machine, extras = KernelMachine(rule, kernel=kernel), KernelExtras(20, rho=0.5, delta=0.5)
+    estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
+    objective, deviation = soft_margin_objective(run)
+    assert estimator.objective_ == pytest.approx(float(objective), rel=1e-8)
+    assert estimator.relative_deviation_ == pytest.approx(float(deviation), rel=1e-6)
+    assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
+    assert estimator.history_["margin"][-1] == estimator.margin_
+
+
+# -- where decisions are exact --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("rule", [Perceptron(normalize=False), MarginPerceptron(16.0)], ids=repr)
+@pytest.mark.parametrize("form", FORMS)
+def test_exact_ties_are_mistakes(form, rule, degree):
+    # Lengths are powers of two, so that nothing is rounded when rows are divided by them.
+    problem = hard_problem(60)
+    problem.X = sp.csr_matrix(np.random.RandomState(0).choice([-1.0, 1.0], (60, 4)))
+    machine, extras = KernelMachine(rule, kernel=Kernel("poly", degree), form=form), KernelExtras(2)
+    (run,) = extras.runs(machine, problem)
+    assert run.smallest_gap == 0
+    estimator = extras.fit(machine, problem, hypothesis="last")
+    assert_same_corrections(estimator, [run])
+
+
+@all_rules
+@pytest.mark.parametrize("form", FORMS)
+def test_zero_rows_are_trials_that_never_correct(rule, form):
+    rows = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [-1.0, 2.0], [0.0, 0.0]])
+    problem = Problem(sp.csr_matrix(rows), np.array([1, 0, 0, 1, 1]), sp.csr_matrix(rows + 1.0))
+    machine, extras = KernelMachine(rule, kernel=Kernel("poly", 2), form=form), KernelExtras(1)
+    runs = extras.runs(machine, problem)
+    for hypothesis in "last", "average":
+        estimator = extras.fit(machine, problem, hypothesis=hypothesis)
+        assert_agrees(estimator, machine, problem, runs)
+        assert set(estimator.support_) <= {1, 3}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@all_rules
+def test_repeated_rows_are_rows_of_their_own(rule, kernel, delta):
+    once = hard_problem(40)
+    X, y = sp.vstack([once.X] * 3, format="csr"), np.concatenate([once.y, once.y, 1 - once.y])
+    problem, machine = Problem(X, y, once.X_test), KernelMachine(rule, kernel=kernel)
+    extras = KernelExtras(2, delta=delta)
+    runs = extras.runs(machine, problem)
+    assert is_sure(runs)
+    estimator = extras.fit(machine, problem, hypothesis="average")
+    assert_agrees(estimator, machine, problem, runs)
+
+
+# -- against the linear space ---------------------------------------------------------------------
+
+
+def fit_both(rule, problem, extras, **params):
+    """Return the estimator of the linear space, and that of the same kernel in the kernel space."""
+    machine = KernelMachine(rule, kernel=PLAIN)
+    plain = extras.estimator(machine, **params).set_params(shuffle=True, random_state=5)
+    linear = clone(plain).set_params(kernel="linear")
+    return linear.fit(problem.X, problem.y), plain.fit(problem.X, problem.y)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_epochs", [0.3, 2])
+@all_rules
+def test_the_linear_kernel_is_the_linear_space(rule, n_epochs, n_classes, hypothesis):
+    problem = hard_problem(400, n_classes)
+    extras = KernelExtras(n_epochs, rho=0.5, delta=0.5)
+    linear, plain = fit_both(rule, problem, extras, hypothesis=hypothesis)
+    assert_array_equal(linear.n_corrections_, plain.n_corrections_)
+    expected = linear.decision_function(problem.X_test)
+    within = {"rtol": 0, "atol": 1e-9 * np.abs(expected).max()}
+    assert_allclose(plain.decision_function(problem.X_test), expected, **within)
+    assert_allclose(plain.theta_norm_, linear.theta_norm_, rtol=1e-9)
+    if hypothesis != "vote":
+        within["atol"] = 1e-9 * np.abs(linear.coef_).max()
+        assert_allclose(plain.dual_coef_ @ problem.X[plain.support_], linear.coef_, **within)
+        assert_allclose(plain.intercept_, linear.intercept_, **within)
+
+
+# Not aggressive ROMMA, whose rounding errors soon decide which row it corrects.
+@pytest.mark.parametrize("rule", RULES[:-1], ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_linear_kernel_has_the_certificate_of_the_linear_space(rule, n_classes):
+    problem = hard_problem(60, n_classes, noise=0.0)
+    extras = KernelExtras(4, rho=0.5, delta=0.5, tol=1e-9)
+    linear, plain = fit_both(rule, problem, extras, hypothesis="last")
+    assert_array_equal(linear.n_corrections_, plain.n_corrections_)
+    assert linear.n_iter_ == plain.n_iter_
+    for name in "margin_", "margin_upper_bound_", "objective_":
+        assert_allclose(getattr(plain, name), getattr(linear, name), rtol=1e-9)
+
+
+# -- the same another way -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("form", FORMS[1:])
+@all_rules
+def test_one_kernel_in_every_form(rule, form, kernel):
+    problem, extras = hard_problem(300, n_classes=3), KernelExtras(2, rho=0.5)
+    named, other = (KernelMachine(rule, kernel=kernel, form=f) for f in ("named", form))
+    expected, model = (extras.fit(machine, problem) for machine in (named, other))
+    assert_array_equal(model.n_corrections_, expected.n_corrections_)
+    assert_array_equal(model.support_, expected.support_)
+    outputs = expected.decision_function(problem.X_test)
+    within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}
+    assert_allclose(
+        model.decision_function(other.given(problem.X_test, problem)), outputs, **within
+    )
+
+
+def test_rows_with_few_of_many_features():
+    # Too many features to be kept with their zeros.
+    problem = make_problem(0, 100, n=600, density=0.03, noise=0.2)
+    for kernel in KERNELS:
+        for form in "named", "callable", "dense":
+            machine = KernelMachine(ALMA(), kernel=kernel, form=form)
+            extras = KernelExtras(1, rho=0.5)
+            runs = extras.runs(machine, problem, dtype=np.float64)
+            assert is_sure(runs)
+            estimator = extras.fit(machine, problem, hypothesis="last")
+            assert_agrees(estimator, machine, problem, runs)
+
+
+@pytest.mark.parametrize("rule", [*RULES[:5], *RULES[6:8], *RULES[9:], CRAMMA(0.5, 0.05, radius=9)])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+def test_partial_fit_in_batches_is_an_epoch_of_fit(rule, kernel, delta, hypothesis):
+    problem, extras = hard_problem(300, n_classes=3), KernelExtras(1, rho=0.5, delta=delta)
+    machine = KernelMachine(rule, kernel=kernel)
+    fitted = extras.fit(machine, problem, hypothesis=hypothesis)
+    streamed = extras.estimator(machine, hypothesis=hypothesis)
+    for rows in np.split(np.arange(300), [1, 7, 100, 140]):
+        streamed.partial_fit(problem.X[rows], problem.y[rows], classes=[0, 1, 2])
+    assert_array_equal(streamed.n_corrections_, fitted.n_corrections_)
+    assert_array_equal(streamed.support_, fitted.support_)
+    expected = fitted.decision_function(problem.X_test)
+    within = {"rtol": 0, "atol": 1e-9 * np.abs(expected).max()}
+    assert_allclose(streamed.decision_function(problem.X_test), expected, **within)
+    if hypothesis == "last" and not isinstance(rule, Perceptron | ALMA):
+        assert_allclose(streamed.margin_upper_bound_, fitted.margin_upper_bound_, rtol=1e-9)
+
+
+def separable_problem(value_dtype, seed=0):
+    """Return rows of norm 1 in two classes, none of them near the other."""
+    rng = np.random.RandomState(seed)
+    rows = rng.uniform(-1, 1, (400, 10))
+    target = rng.choice([-1, 1], 10)
+    rows += 0.3 * np.sign(rows @ target)[:, np.newaxis] * target
+    X = sp.csr_matrix((rows / np.linalg.norm(rows, axis=1)[:, np.newaxis]).astype(value_dtype))
+    return Problem(X[:300], (rows[:300] @ target > 0).astype(int), X[300:])
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("form", ["named", "dense"])
+@pytest.mark.parametrize("rule", [RULES[0], RULES[1], RULES[2], RULES[4], RULES[7], RULES[8]])
+def test_float32_rows(rule, form, hypothesis, kernel):
+    narrow = separable_problem("f4")
+    # Of the very same numbers, but for their type.
+    wide = Problem(narrow.X.astype(float), narrow.y, narrow.X_test.astype(float))
+    machine, extras = KernelMachine(rule, kernel=kernel, form=form), KernelExtras(1)
+    expected, model = (extras.fit(machine, p, hypothesis=hypothesis) for p in (wide, narrow))
+    assert_array_equal(model.n_corrections_, expected.n_corrections_)
+    outputs = expected.decision_function(machine.given(wide.X_test, wide))
+    within = {"rtol": 0, "atol": 1e-4 * np.abs(outputs).max()}
+    assert_allclose(model.decision_function(machine.given(narrow.X_test, wide)), outputs, **within)
+
+
+@pytest.mark.parametrize("degree", [6, 40])
+def test_large_degrees_stay_within_float32(degree):
+    # Products of raw rows reach 1e46 and 1e200.
+    problem = hard_problem(200)
+    problem.X, problem.X_test = (100 * X for X in (problem.X, problem.X_test))
+    machine = KernelMachine(ALMA(), kernel=Kernel("poly", degree))
+    extras = KernelExtras(1)
+    wide = extras.fit(machine, problem)
+    narrow = Problem(problem.X.astype("f4"), problem.y, problem.X_test.astype("f4"))
+    model = extras.fit(machine, narrow)
+    assert_array_equal(model.n_corrections_, wide.n_corrections_)
+    outputs = wide.decision_function(problem.X_test)
+    assert np.isfinite(outputs).all()
+    within = {"rtol": 0, "atol": 1e-3 * np.abs(outputs).max()}
+    assert_allclose(model.decision_function(narrow.X_test), outputs, **within)
+
+
+def test_a_warm_start_goes_on():
+    problem = hard_problem(300, n_classes=3)
+    for rule in RULES:
+        machine = KernelMachine(rule, kernel=KERNELS[0])
+        warm = KernelExtras(1).estimator(machine, warm_start=True)
+        for _ in range(2):
+            warm.fit(problem.X, problem.y)
+        expected = KernelExtras(2).fit(machine, problem)
+        assert_array_equal(warm.n_corrections_, expected.n_corrections_)
+        outputs = expected.decision_function(problem.X_test)
+        within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}
+        assert_allclose(warm.decision_function(problem.X_test), outputs, **within)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote", "random"])
+def test_threads_change_no_bit(form, hypothesis):
+    problem = hard_problem(300, n_classes=3)
+    machine = KernelMachine(ALMA(), kernel=KERNELS[0], form=form)
+    alone, shared = (
+        KernelExtras(2).fit(machine, problem, hypothesis=hypothesis, n_jobs=n_jobs, random_state=0)
+        for n_jobs in (1, 2)
+    )
+    assert_array_equal(alone.n_corrections_, shared.n_corrections_)
+    X_test = machine.given(problem.X_test, problem)
+    assert_array_equal(alone.decision_function(X_test), shared.decision_function(X_test))
+
+
+@pytest.mark.parametrize("classifier", [CRAMMAClassifier, ROMMAClassifier])
+def test_rules_without_weights_have_kernels_too(classifier):
+    problem = hard_problem(100)
+    model = classifier(kernel="rbf", gamma="scale", max_iter=3).fit(problem.X, problem.y)
+    variance = problem.X.toarray().var()
+    assert model.gamma_ == pytest.approx(1 / (10 * variance), rel=1e-12)
+    named = classifier(kernel="rbf", gamma=model.gamma_, max_iter=3).fit(problem.X, problem.y)
+    assert_array_equal(named.dual_coef_, model.dual_coef_)
+    auto = classifier(kernel="rbf", gamma="auto", max_iter=3).fit(problem.X.toarray(), problem.y)
+    assert auto.gamma_ == 0.1

@@ -1,0 +1,189 @@
+"""Dual coordinate ascent against its definition, and what it is for: the largest margin, proven."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+from sklearn.svm import LinearSVC
+
+from references.first_order import augment, link, p_norm
+from sparsemargin import MaxMarginClassifier
+from sparsemargin._engine.fitting import certificate
+from sparsemargin._engine.kernel import gram_loop as gram
+
+
+def separable_problem(m=40, n=15, density=0.5, n_classes=2, seed=0):
+    """Return CSR rows and labels 0..n_classes-1 that hyperplanes through the origin separate."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(4 * m, n, density=density, random_state=rng, format="csr")
+    X.data -= 0.3
+    outputs = X @ rng.standard_normal((n, n_classes))
+    y = outputs.argmax(axis=1)
+    lead = np.sort(outputs, axis=1)[:, -1] - np.sort(outputs, axis=1)[:, -2]
+    kept = np.argsort(-lead)[:m]
+    return X[kept], y[kept]
+
+
+def ascend(X, signs, p, n_epochs, *, normalize=False, rho=None, delta=0.0):
+    """Run the ascent row by row; return theta, the multipliers, the steps and the least bound.
+
+    Hsieh et al. (2008), Algorithm 1, without an upper limit on the multipliers; for p > 2 the
+    second derivative along a row is replaced by the bound (p - 1) ||x||_p^2.
+    """
+    rows = signs[:, np.newaxis] * augment(X, rho=rho, delta=delta)
+    if normalize:
+        rows = np.array([row / p_norm(row, p) for row in rows])
+    theta, multipliers = np.zeros(rows.shape[1], np.longdouble), np.zeros(len(rows), np.longdouble)
+    n_steps, bound = 0, np.inf
+    for _ in range(n_epochs):
+        for i, row in enumerate(rows):
+            output = link(theta, p) @ row
+            step = max(-multipliers[i], (1 - output) / ((p - 1) * p_norm(row, p) ** 2))
+            if step != 0:
+                multipliers[i] += step
+                theta = theta + step * row
+                n_steps += 1
+                bound = min(bound, p_norm(theta, p) / multipliers.sum())
+    return theta, multipliers, n_steps, bound
+
+
+@pytest.fixture(params=["plain loop", "dot products"])
+def loop(request, monkeypatch):
+    """Either of the two loops that p = 2 may run through."""
+    if request.param == "plain loop":
+        monkeypatch.setattr(gram, "MEMORY", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("p", [2.0, 2.5, 4.0, 10.0])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(("rho", "delta"), [(None, 0.0), (0.7, 0.0), (None, 0.4), (0.7, 0.4)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_against_the_definition(p, normalize, rho, delta, seed, loop):
+    X, y = separable_problem(seed=seed)
+    y[:4] = 1 - y[:4] if delta else y[:4]  # not separable but for the soft margin
+    n_epochs = 60
+    expected, multipliers, n_steps, bound = ascend(
+        X.toarray(), np.where(y == 1, 1, -1), p, n_epochs, normalize=normalize, rho=rho, delta=delta
+    )
+    model = MaxMarginClassifier(
+        p=p, normalize=normalize, tol=None, max_iter=n_epochs, shuffle=False, soft_margin=delta,
+        fit_intercept=rho is not None, intercept_scaling=rho or 1.0,
+    )  # fmt: skip
+    with pytest.warns(match="Stopped after 60 epochs"):
+        model.fit(X, y)
+    visible = expected[: model.theta_.shape[1]].astype(float)
+    np.testing.assert_allclose(model.theta_[0], visible, atol=1e-10 * abs(visible).max())
+    assert model.n_corrections_ == n_steps
+    assert (multipliers >= 0).all()
+    assert model.margin_upper_bound_ == pytest.approx(float(bound), rel=1e-10)
+
+
+def test_multipliers_fall():
+    """The first row is as good as useless once the second is there."""
+    X, signs = np.array([[10.0, 1.0], [0.1, 1.0]]), np.array([1, 1])
+    _, multipliers, *_ = ascend(X, signs, 2.0, 100)
+    assert multipliers[0] == 0
+    model = MaxMarginClassifier(tol=1e-9).fit(np.vstack([X, -X]), [1, 1, 0, 0])
+    np.testing.assert_allclose(
+        model.coef_[0] / np.linalg.norm(model.coef_), X[1] / np.linalg.norm(X[1]), rtol=1e-6
+    )
+    assert model.margin_ == pytest.approx(np.linalg.norm(X[1]))
+
+
+@pytest.mark.parametrize("p", [2.0, 4.0, 10.0])
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@pytest.mark.parametrize("tol", [0.1, 0.01, 0.001])
+def test_tol_is_met(p, delta, tol, loop):
+    X, y = separable_problem(m=60, n=20, seed=3)
+    model = MaxMarginClassifier(p=p, tol=tol, soft_margin=delta, max_iter=None, random_state=0)
+    model.fit(X, y)
+    assert (1 - tol) * model.margin_upper_bound_ <= model.margin_ <= model.margin_upper_bound_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_both_loops_come_to_the_same(n_classes, monkeypatch):
+    X, y = separable_problem(m=60, n=20, n_classes=n_classes, seed=1)
+    fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3, keep_history=True)
+    monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
+    by_dot_products = MaxMarginClassifier(**fit).fit(X, y)
+    monkeypatch.setattr(gram, "MEMORY", 0)
+    plain = MaxMarginClassifier(**fit).fit(X, y)
+    np.testing.assert_allclose(by_dot_products.theta_, plain.theta_, rtol=1e-10)
+    for name, values in by_dot_products.history_.items():
+        np.testing.assert_allclose(values, plain.history_[name], rtol=1e-10)
+
+
+def test_rows_left_out_are_not_forgotten(monkeypatch):
+    """Many rows, few of which matter: passes leave most out, and all are within the margin."""
+    monkeypatch.setattr(gram, "MEMORY", 0)
+    X, y = make_blobs(3000, centers=[[3, 3], [-3, -3]], random_state=0)
+    X, y = X[abs(X.sum(axis=1)) > 1], y[abs(X.sum(axis=1)) > 1]
+    model = MaxMarginClassifier(
+        tol=1e-4, max_iter=None, random_state=0, fit_intercept=False
+    ).fit(X, y)  # fmt: skip
+    signs = np.where(y == model.classes_[1], 1, -1)
+    margins = signs * model.decision_function(X) / np.linalg.norm(model.coef_)
+    assert model.margin_ == pytest.approx(margins.min(), rel=1e-9)
+    assert model.margin_ >= (1 - 1e-4) * model.margin_upper_bound_
+    # Epochs are those of all rows: the passes were many more.
+    assert model.n_corrections_ > 10 * model.n_iter_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_each_label_stops_by_itself(n_jobs, loop):
+    X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)
+    model = MaxMarginClassifier(tol=0.01, soft_margin=0.2, max_iter=None, random_state=0)
+    model.set_params(n_jobs=n_jobs).fit(X, y)
+    assert model.margin_.shape == model.margin_upper_bound_.shape == (4,)
+    assert (model.margin_ >= 0.99 * model.margin_upper_bound_).all()
+    single = [
+        MaxMarginClassifier(tol=0.01, soft_margin=0.2, max_iter=None, random_state=0).fit(X, y == c)
+        for c in range(4)
+    ]
+    # Both brackets hold the same largest margin.
+    for label, alone in enumerate(single):
+        assert model.margin_[label] <= alone.margin_upper_bound_
+        assert alone.margin_ <= model.margin_upper_bound_[label]
+
+
+def test_same_model_on_any_number_of_threads():
+    X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)
+    fit = dict(tol=0.001, soft_margin=0.2, max_iter=None, random_state=0)
+    one, two = (MaxMarginClassifier(n_jobs=n, **fit).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.theta_, two.theta_)
+    np.testing.assert_array_equal(one.margin_, two.margin_)
+
+
+def test_same_problem_as_linear_svc():
+    X, y = make_blobs(200, centers=[[1, 1], [-1, -1]], random_state=0)
+    delta = 0.5
+    model = MaxMarginClassifier(
+        soft_margin=delta, tol=1e-7, max_iter=None, random_state=0, fit_intercept=False
+    )  # fmt: skip
+    w = model.fit(X, y).coef_[0]
+    theirs = LinearSVC(C=1 / (2 * delta**2), fit_intercept=False, tol=1e-10, max_iter=10**6)
+    v = theirs.fit(X, y).coef_[0]
+    np.testing.assert_allclose(w / np.linalg.norm(w), v / np.linalg.norm(v), atol=1e-4)
+    assert abs(model.relative_deviation_) < 1e-3
+
+
+def test_float32_rows_are_learned_in_float64():
+    X, y = separable_problem()
+    fit = dict(tol=1e-6, max_iter=None, random_state=0)
+    narrow = MaxMarginClassifier(**fit).fit(X.astype(np.float32), y)
+    wide = MaxMarginClassifier(**fit).fit(X.astype(np.float32).astype(np.float64), y)
+    np.testing.assert_array_equal(narrow.coef_, wide.coef_)
+
+
+def test_batches_are_one_epoch():
+    X, y = separable_problem()
+    whole = MaxMarginClassifier(tol=None, max_iter=1, shuffle=False, fit_intercept=False)
+    with pytest.warns(match="Stopped after 1 epochs"):
+        whole.fit(X, y)
+    parts = MaxMarginClassifier(fit_intercept=False)
+    for rows in (slice(0, 7), slice(7, 40)):
+        parts.partial_fit(X[rows], y[rows], classes=[0, 1])
+    np.testing.assert_array_equal(whole.coef_, parts.coef_)
+    with pytest.raises(AttributeError, match="margin was not taken"):
+        _ = parts.margin_

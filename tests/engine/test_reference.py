@@ -1,0 +1,581 @@
+"""The dense references themselves, against hand calculations and the papers' identities."""
+
+import numpy as np
+import pytest
+
+from references.first_order import (
+    ALMA,
+    CRAMMA,
+    ROMMA,
+    MarginPerceptron,
+    Perceptron,
+    augment,
+    link,
+    p_norm,
+    resolve_p,
+    run_one_versus_rest,
+    run_reference,
+    soft_margin_objective,
+)
+
+POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5]
+
+
+@pytest.fixture
+def theta():
+    return np.random.RandomState(0).standard_normal(20).astype(np.longdouble)
+
+
+def noisy_problem(m=60, n=12, seed=0):
+    rng = np.random.RandomState(seed)
+    X = rng.uniform(-1, 1, (m, n)) * (rng.uniform(size=(m, n)) < 0.4)
+    y = np.where(X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(m) > 0, 1, -1)
+    return X, y
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_link_maps_p_norm_to_q_norm_and_is_inverted_by_its_dual(p, theta):
+    q = np.longdouble(p) / (np.longdouble(p) - 1)
+    w = link(theta, p)
+    np.testing.assert_allclose(p_norm(w, q), p_norm(theta, p), rtol=1e-14)
+    np.testing.assert_allclose(link(w, q), theta, rtol=1e-13)
+    np.testing.assert_allclose(link(-3 * theta, p), -3 * w, rtol=1e-13)
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_link_is_the_gradient_of_half_the_squared_p_norm(p, theta):
+    h = np.longdouble(1e-6)
+    for i in range(len(theta)):
+        e = h * (np.arange(len(theta)) == i)
+        slope = (p_norm(theta + e, p) ** 2 - p_norm(theta - e, p) ** 2) / (4 * h)
+        assert abs(slope - link(theta, p)[i]) < 1e-9
+
+
+def test_link_by_hand():
+    np.testing.assert_allclose(link(np.array([3.0, -4.0]), 2), [3, -4], rtol=1e-15)
+    # p = 3: theta_i |theta_i| / ||theta||_3, with ||(1, -2)||_3 = 9^(1/3)
+    np.testing.assert_allclose(
+        link(np.array([1.0, -2.0]), 3), np.array([1, -4]) / 9 ** (1 / 3), rtol=1e-15
+    )
+
+
+def test_norm_and_link_neither_overflow_nor_underflow():
+    for scale in (1e300, 1e-300):
+        v = scale * np.array([3.0, 4.0])
+        assert p_norm(v, 2) == pytest.approx(5 * scale, rel=1e-15, abs=0)
+        np.testing.assert_allclose(link(v, 21.5) / scale, link(v / scale, 21.5), rtol=1e-13)
+
+
+def test_log_power():
+    assert resolve_p("log", 2) == 2
+    assert resolve_p("log", 1000) == pytest.approx(13.815510557964274)
+    assert resolve_p(6.0, 1000) == 6.0
+
+
+def test_augment_orders_features_intercept_soft_margin():
+    expected = [[1, 2, 0.5, 3, 0], [4, 5, 0.5, 0, 3]]
+    np.testing.assert_array_equal(augment([[1, 2], [4, 5]], rho=0.5, delta=3.0), expected)
+
+
+# Two features; w: 0 -> (1,0) on trial 0, kept on 1, wrong on 2 -> (1,1), 3 right, 4 a zero row,
+# 5 a tie (1 - 1 = 0) and so a mistake -> (0,2).
+HAND_X = np.array([[1, 0], [2, 0], [0, 1], [1, 1], [0, 0], [-1, 1]])
+HAND_Y = np.array([1, 1, 1, 1, -1, 1])
+
+
+def test_perceptron_by_hand():
+    run = run_reference(HAND_X, HAND_Y, Perceptron(normalize=False))
+    np.testing.assert_array_equal(run.weights, [[0, 0], [1, 0], [1, 1], [0, 2]])
+    assert run.survivals == [0, 2, 3, 1]
+    assert run.correcting_trials == [0, 2, 5]
+    assert run.smallest_gap == 0
+    np.testing.assert_array_equal(run.last(), [0, 2])
+    np.testing.assert_allclose(run.average(), np.array([5, 5]) / 6, rtol=1e-15)
+    root = np.sqrt(0.5)
+    np.testing.assert_allclose(
+        run.average(normalized=True), np.array([2 + 3 * root, 3 * root + 1]) / 6, rtol=1e-15
+    )
+
+
+def test_votes_by_hand():
+    run = run_reference(HAND_X, HAND_Y, Perceptron(normalize=False))
+    # Signs of (1,0).x, (1,1).x, (0,2).x with weights 2, 3, 1; w_1 = 0 and ties count 0.
+    X = [[1, 0], [1, -1], [-1, 3], [0, 0]]
+    np.testing.assert_array_equal(run.votes(X), [2 + 3 + 0, 2 + 0 - 1, -2 + 3 + 1, 0])
+    assert run.vote_gap(X) == 0
+    # A score is left out when no coordinate of it was ever touched, as (1,0).(0,3) here.
+    assert run.vote_gap([[0, 3]]) == 1
+    # The 0 of (0,2) has been 1, and its error may be a part of that.
+    assert run.vote_gap([[1, 3]]) == pytest.approx(6 / 7, rel=1e-15)
+    assert run.vote_gap([[-1, 3]]) == 0.5
+
+
+def test_time_slices_by_hand():
+    run = run_reference(HAND_X, HAND_Y, Perceptron(normalize=False))
+    # c = 0, 2, 3, 1: the sums below l are 0, 0, 2, 5, so w_2 exists from slice 0 on.
+    assert [run.slice_index(r) for r in range(7)] == [1, 1, 2, 2, 2, 3, 3]
+    np.testing.assert_array_equal(run.slice_scores([[1, 3]], 1), [1])
+    np.testing.assert_allclose(run.slice_scores([[1, 3]], 2, normalized=True), [4 / np.sqrt(2)])
+
+
+def test_first_slices_are_the_zero_vector_when_the_first_rows_are_zero():
+    run = run_reference([[0, 0], [0, 0], [1, 0]], [1, 1, 1], Perceptron())
+    assert run.survivals == [2, 1]
+    assert [run.slice_index(r) for r in range(4)] == [0, 0, 1, 1]
+
+
+def test_a_normalized_trial_sees_unit_rows():
+    run = run_reference([[3, 4], [0, -2]], [1, 1], Perceptron(normalize=True))
+    np.testing.assert_allclose(run.weights, [[0, 0], [0.6, 0.8], [0.6, -0.2]], atol=1e-15)
+
+
+def test_p_norm_perceptron_by_hand():
+    run = run_reference([[1, 0], [2, -1]], [1, -1], Perceptron(normalize=False), p=3)
+    np.testing.assert_allclose(run.theta, [-1, 1])
+    np.testing.assert_allclose(run.last(), np.array([-1, 1]) / 2 ** (1 / 3), rtol=1e-15)
+
+
+def test_alma_by_hand():
+    # alpha = 1/2, B = 2, C = 1/2, p = 2: thresholds 1/sqrt(k), steps 1/(2 sqrt(k)).
+    X = [[2, 0], [5, 0], [0, 3], [1, 0], [1, 0]]
+    run = run_reference(X, [1, 1, 1, 1, 1], ALMA(alpha=0.5, B=2.0, C=0.5))
+    first = [0.5, 0]
+    second = [0.5 + 0.5 / np.sqrt(2), 0]
+    third = [second[0], 0.5 / np.sqrt(3)]
+    np.testing.assert_allclose(run.weights[:3], [[0, 0], first, second], rtol=1e-15)
+    np.testing.assert_allclose(run.weights[3], third, rtol=1e-15)
+    # 0.854 exceeds 1/sqrt(4): both remaining rows are left alone.
+    assert run.correcting_trials == [0, 1, 2]
+    assert run.survivals == [0, 1, 1, 3]
+    assert run.theta_norm < 1
+    # The nearest decision is the second trial's: 1/sqrt(2) - 1/2, of terms 1/2 and 1/sqrt(2).
+    assert run.smallest_gap == pytest.approx((np.sqrt(2) - 1) / (np.sqrt(2) + 1), rel=1e-15)
+
+
+def test_alma_projects_onto_the_unit_ball():
+    run = run_reference([[1, 0], [0, 1]], [1, 1], ALMA(alpha=1.0, C=1.5))
+    np.testing.assert_allclose(run.weights[1], [1, 0], rtol=1e-15)
+    assert run.theta_norm == pytest.approx(1, rel=1e-15)
+    np.testing.assert_allclose(run.last()[1] / run.last()[0], 1.5 / np.sqrt(2), rtol=1e-15)
+
+
+def test_alma_constants_default_to_theorem_3():
+    rule = ALMA(alpha=0.5)
+    assert rule.threshold(4, 10) == pytest.approx(0.5 * np.sqrt(8) / 0.5 * 3 / 2, rel=1e-15)
+    assert rule.step(4, 10) == pytest.approx(np.sqrt(2) / (3 * 2), rel=1e-15)
+
+
+def test_alma_norms_by_hand():
+    # Norms 1, 2, 4; alpha = 1 makes every threshold zero, whatever the scale of the test.
+    X, y = [[1, 0], [-2, 0], [0, 4]], [1, 1, 1]
+    step = np.array([1, 1 / np.sqrt(2), 1 / np.sqrt(3)]) / 2
+    scales = {True: (1, 2, 4), False: (1, 1, 1), "max": (4, 4, 4), "running": (1, 2, 4)}
+    for normalize, scale in scales.items():
+        run = run_reference(X, y, ALMA(alpha=1.0, C=0.5, normalize=normalize))
+        theta = [0, 0]
+        for row, eta, s in zip(X, step, scale, strict=True):
+            theta = theta + eta * np.array(row) / s
+            theta = theta / max(1, np.hypot(*theta))
+        np.testing.assert_allclose(run.theta, theta, rtol=1e-14)
+
+
+def test_running_norm_grows_only_at_corrections():
+    # alpha = 1/2, B = 2, C = 1: w_2 = (1,0). The long second row scores 10 > 1/sqrt(2) * 1 and is
+    # passed over, so the third is still measured in units of 1: the threshold 0.71 lies above 0.5.
+    X, y = [[1, 0], [10, 0], [0.5, 0], [0, -3]], [1, 1, 1, 1]
+    run = run_reference(X, y, ALMA(alpha=0.5, B=2.0, C=1.0, normalize="running"))
+    assert run.correcting_trials == [0, 2, 3]
+    with_long_unit = run_reference(X, y, ALMA(alpha=0.5, B=2.0, C=1.0, normalize="max"))
+    assert with_long_unit.correcting_trials == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_alma_of_alpha_1_sums_decaying_steps_when_nothing_is_projected(p):
+    # A C so small keeps the dual vector inside the unit ball.
+    X, y = noisy_problem()
+    alma = run_reference(X, y, ALMA(alpha=1.0, C=1e-3), p)
+    theta = np.zeros(X.shape[1])
+    for trial, k in zip(alma.correcting_trials, range(1, 10**6), strict=False):
+        theta += y[trial] * X[trial] / p_norm(X[trial], p) / np.sqrt(k)
+    np.testing.assert_allclose(alma.theta, theta * 1e-3 / np.sqrt(p - 1), rtol=1e-9)
+    assert alma.n_corrections > 10
+
+
+@pytest.mark.parametrize("p", [2.0, 6.0])
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_alma_respects_the_bound_of_theorem_3(p, alpha):
+    # q-norm 1 and margin at least 0.2 by construction: the rows nearer to u are dropped.
+    rng = np.random.RandomState(1)
+    X = rng.uniform(-1, 1, (2000, 6))
+    u = np.array([1, -1, 0, 0, 0, 0]) / 2 ** ((p - 1) / p)
+    margins = np.array([x @ u / p_norm(x, p) for x in X])
+    X, y = X[np.abs(margins) >= 0.2], np.sign(margins[np.abs(margins) >= 0.2])
+    bound = 2 * (p - 1) / 0.2**2 * (2 / alpha - 1) ** 2 + 8 / alpha - 4
+    run = run_reference(X, y, ALMA(alpha=alpha), p, n_epochs=20)
+    assert 0 < run.n_corrections <= bound
+    reached = np.min([yi * (run.last() @ x) / p_norm(x, p) for x, yi in zip(X, y, strict=True)])
+    assert run.correcting_trials[-1] < 19 * len(X)
+    assert reached / p_norm(run.last(), p / (p - 1)) >= (1 - alpha) * 0.2
+
+
+def test_soft_margin_is_the_kernel_perceptron_with_a_raised_diagonal():
+    X, y = noisy_problem()
+    K = X @ X.T + 0.5**2 * np.eye(len(X))
+    coefficient = np.zeros(len(X))
+    for _ in range(3):
+        for i in range(len(X)):
+            if y[i] * (K[i] @ coefficient) <= 0:
+                coefficient[i] += y[i]
+    run = run_reference(X, y, Perceptron(normalize=False), delta=0.5, n_epochs=3)
+    np.testing.assert_allclose(run.last(), coefficient @ X, rtol=1e-13, atol=1e-13)
+    assert run.n_corrections == np.abs(coefficient).sum()
+    assert run.last().shape == (X.shape[1],)
+
+
+def test_intercept_is_a_constant_column():
+    X, y = noisy_problem()
+    with_rho = run_reference(X, y, ALMA(), 6.0, rho=0.7)
+    with_column = run_reference(np.c_[X, np.full(len(X), 0.7)], y, ALMA(), 6.0)
+    np.testing.assert_array_equal(with_rho.last(), with_column.last())
+    np.testing.assert_array_equal(with_rho.votes(X), with_column.votes(np.c_[X, [0.7] * len(X)]))
+
+
+def test_weights_scale_the_step_and_zero_removes_the_row():
+    X, y = noisy_problem()
+    weight = np.random.RandomState(3).choice([0, 1], len(X))
+    kept = weight > 0
+    for rule in (Perceptron(), ALMA(normalize="max"), ALMA(normalize="running")):
+        weighted = run_reference(X, y, rule, 3.0, sample_weight=weight, n_epochs=2)
+        without = run_reference(X[kept], y[kept], rule, 3.0, n_epochs=2)
+        np.testing.assert_array_equal(weighted.average(), without.average())
+        assert weighted.n_trials == without.n_trials == 2 * kept.sum()
+    doubled = run_reference(X, y, Perceptron(), 3.0, sample_weight=2 * np.ones(len(X)))
+    np.testing.assert_allclose(doubled.last(), 2 * run_reference(X, y, Perceptron(), 3.0).last())
+
+
+def test_epochs_follow_the_given_order():
+    X, y = noisy_problem()
+    order = np.random.RandomState(4).permutation(len(X))
+    run = run_reference(X, y, ALMA(), n_epochs=2, order=order)
+    twice = np.tile(order, 2)
+    np.testing.assert_array_equal(
+        run.average(), run_reference(X[twice], y[twice], ALMA()).average()
+    )
+
+
+def test_one_versus_rest():
+    X, y = noisy_problem()
+    labels = np.where(y > 0, 2, np.where(X[:, 2] > 0, 0, 1))
+    runs = run_one_versus_rest(X, labels, ALMA(), 3.0)
+    assert len(runs) == 3
+    np.testing.assert_array_equal(runs[2].last(), run_reference(X, y, ALMA(), 3.0).last())
+    (binary,) = run_one_versus_rest(X, y, ALMA(), 3.0)
+    np.testing.assert_array_equal(binary.last(), runs[2].last())
+
+
+def test_class_weights():
+    X, y = noisy_problem()
+    (binary,) = run_one_versus_rest(X, y, Perceptron(), class_weight={-1: 0.5, 1: 3.0})
+    by_row = run_reference(X, y, Perceptron(), sample_weight=np.where(y > 0, 3, 0.5))
+    np.testing.assert_array_equal(binary.last(), by_row.last())
+    labels = np.where(y > 0, 2, np.where(X[:, 2] > 0, 0, 1))
+    runs = run_one_versus_rest(X, labels, Perceptron(), class_weight={0: 0.5, 2: 3.0})
+    by_row = run_reference(X, y, Perceptron(), sample_weight=np.where(y > 0, 3, 1))
+    np.testing.assert_array_equal(runs[2].last(), by_row.last())
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_float64_and_longdouble_agree_on_short_runs(p):
+    X, y = noisy_problem()
+    short = run_reference(X, y, ALMA(), p, dtype=np.float64)
+    long = run_reference(X, y, ALMA(), p)
+    assert short.last().dtype == np.float64
+    assert long.last().dtype == np.longdouble
+    assert short.correcting_trials == long.correcting_trials
+    np.testing.assert_allclose(short.last(), long.last(), atol=1e-13 * np.abs(long.last()).max())
+
+
+def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():
+    # The steps C/sqrt(k) are sqrt(2), cut to 1, and 1: mathematically theta returns to zero.
+    for p in (2.0, 6.0):
+        run = run_reference(np.ones((3, 1)), [1, -1, 1], ALMA(alpha=1.0, C=np.sqrt(2 * (p - 1))), p)
+        assert run.smallest_gap < 1e-15
+        assert run.smallest_norm < 1e-15
+    run = run_reference(HAND_X, HAND_Y, Perceptron(normalize=False))
+    # The last of (1,0), (1,1), (0,2) was made of numbers up to 1 and 2.
+    assert run.smallest_norm == pytest.approx(2 / np.sqrt(5), rel=1e-15)
+
+
+def test_margin_perceptron_by_hand():
+    # b = 2. Passes: (1,0), a tie and so (3,0), (3,1) | (3,2) | another tie, (3,3) | nothing.
+    X, y = [[1, 0], [2, 0], [0, -1]], [1, 1, -1]
+    run = run_reference(X, y, MarginPerceptron(2), n_epochs=None)
+    np.testing.assert_array_equal(run.weights, [[0, 0], [1, 0], [3, 0], [3, 1], [3, 2], [3, 3]])
+    assert run.correcting_trials == [0, 1, 2, 5, 8]
+    assert run.n_trials == 12
+    np.testing.assert_array_equal(run.multipliers, [1, 1, 3])
+    bounds = [1, 3 / 2, np.sqrt(10) / 3, np.sqrt(13) / 4, np.sqrt(18) / 5]
+    np.testing.assert_allclose(run.bounds, bounds, rtol=1e-15)
+    assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
+    # The second vector's bound is no news.
+    cut = run_reference(X, y, MarginPerceptron(2), n_epochs=None, max_corrections=2)
+    assert cut.margin_upper_bound == 1
+    with_half_steps = run_reference(X, y, MarginPerceptron(1, eta=0.5), n_epochs=None)
+    np.testing.assert_array_equal(with_half_steps.theta, run.theta / 2)
+    assert with_half_steps.bounds == run.bounds
+
+
+def test_margin_perceptron_at_p_3_by_hand():
+    # w_2 = (1,0), scoring 2 on (2,1): a tie at b = 2. Then theta = (3,1), ||theta||_3^3 = 28.
+    run = run_reference([[1, 0], [2, 1]], [1, 1], MarginPerceptron(2), p=3)
+    np.testing.assert_allclose(run.last(), np.array([9, 1]) / 28 ** (1 / 3), rtol=1e-15)
+    np.testing.assert_allclose(run.bounds, [1, 28 ** (1 / 3) / 2], rtol=1e-15)
+    # ||w||_q = ||theta||_p.
+    assert run.margin == pytest.approx(9 / 28 ** (2 / 3), rel=1e-15)
+
+
+def test_margin_perceptron_on_unit_rows():
+    X, y = noisy_problem()
+    X = X[np.abs(X).sum(axis=1) > 0]
+    for p in (2.0, 6.0):
+        unit = np.array([x / p_norm(x, p) for x in X])
+        on_unit = run_reference(unit, y[: len(X)], MarginPerceptron(0.5), p, n_epochs=3)
+        run = run_reference(X, y[: len(X)], MarginPerceptron(0.5, normalize=True), p, n_epochs=3)
+        np.testing.assert_allclose(run.theta, on_unit.theta, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(run.multipliers, on_unit.multipliers)
+
+
+def test_cramma_by_hand():
+    # R = 5, thresholds 2.5/t. u_1 = (3,4)/5 scores 5, then 0; u_2 is along (0.6,0.8) + (0.4,-0.3).
+    X, y = [[3, 4], [-4, 3]], [1, -1]
+    run = run_reference(X, y, CRAMMA(0.5, 0.5, epsilon=1.0), n_epochs=None)
+    length = np.sqrt(1.25)
+    np.testing.assert_allclose(run.weights[1:], [[0.6, 0.8], [1 / length, 0.5 / length]])
+    assert run.correcting_trials == [1]
+    assert run.survivals == [0, 1, 3]
+    np.testing.assert_allclose(run.multipliers, [0.2 / length, 0.1 / length], rtol=1e-15)
+    np.testing.assert_allclose(run.bounds, [5, length / 0.3], rtol=1e-15)
+    assert run.margin == pytest.approx(2.5 / length, rel=1e-15)
+    # In units of 20 the first threshold is 10 instead of 2.5, and the steps are a quarter.
+    coarse = run_reference(X, y, CRAMMA(0.5, 0.5, epsilon=1.0, radius=20))
+    assert coarse.correcting_trials == [0, 1]
+    second = np.array([0.6, 0.8]) + 0.125 * np.array([0.8, -0.6])
+    np.testing.assert_allclose(coarse.last(), second / np.hypot(*second), rtol=1e-15)
+
+
+def test_cramma_relaxes_its_threshold_with_the_power_epsilon():
+    assert CRAMMA(3.0, 0.1).threshold(4, 2) == 1.5
+    assert CRAMMA(3.0, 0.1, epsilon=2.0).threshold(4, 2) == 3 / 16
+
+
+def test_cramma_starts_at_the_first_row_that_has_a_direction():
+    run = run_reference([[0, 0], [0, 2], [1, 0]], [1, -1, 1], CRAMMA(0.1, 0.5))
+    np.testing.assert_allclose(run.weights[:2], [[0, 0], [0, -1]])
+    assert run.correcting_trials == [2]
+    assert run.survivals == [1, 1, 1]
+    # The start is there from slice 1 on.
+    assert [run.slice_index(r) for r in range(4)] == [0, 1, 2, 2]
+
+
+def test_romma_by_hand():
+    # From (1/2,0), with s = -1/2, Q = 2, W = 1/4: a = 4, b = 3/2. (2,0) still scores 1.
+    run = run_reference([[2, 0], [1, -1]], [1, -1], ROMMA(), n_epochs=None)
+    np.testing.assert_allclose(run.weights, [[0, 0], [0.5, 0], [0.5, 1.5]], rtol=1e-15)
+    assert run.correcting_trials == [0, 1]
+    assert run.n_trials == 4
+    np.testing.assert_allclose(run.multipliers, [1, 1.5], rtol=1e-15)
+    # For two rows ROMMA finds the largest margin: the bracket closes.
+    np.testing.assert_allclose(run.bounds, [2, np.sqrt(0.4)], rtol=1e-15)
+    assert run.margin == pytest.approx(np.sqrt(0.4), rel=1e-15)
+
+
+def test_aggressive_romma_by_hand():
+    # All three later rows are right. (1,3) scores 1/2, less than 1: a = 8/9, b = 1/18.
+    # (4,0) then scores 2. (2,0) scores exactly 1, and is left alone.
+    X, y = [[2, 0], [1, 3], [4, 0], [2, 0]], [1, 1, 1, 1]
+    run = run_reference(X, y, ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.weights, [[0, 0], [0.5, 0], [0.5, 1 / 6]], rtol=1e-15)
+    assert run.correcting_trials == [0, 1]
+    assert run_reference(X, y, ROMMA()).correcting_trials == [0]
+    tied = run_reference([[2, 0], [2, 0]], [1, 1], ROMMA(aggressive=True))
+    assert tied.correcting_trials == [0]
+    assert tied.smallest_gap == 0
+
+
+def test_aggressive_romma_restarts_where_the_row_alone_decides():
+    # (1,1) scores 1/2 = Q W, and (1,1)/2 meets both constraints: the first row is forgotten.
+    run = run_reference([[2, 0], [1, 1]], [1, 1], ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.last(), [0.5, 0.5], rtol=1e-15)
+    np.testing.assert_allclose(run.multipliers, [0, 0.5], rtol=1e-15)
+    # The same of a shorter row in the same direction, where the determinant is zero.
+    run = run_reference([[2, 0], [1, 0]], [1, 1], ROMMA(aggressive=True))
+    np.testing.assert_allclose(run.last(), [1, 0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_romma_passes_over_opposite_half_spaces(aggressive):
+    run = run_reference([[2, 0], [-2, 1e-7], [-1, 0]], [1, 1, 1], ROMMA(aggressive))
+    assert run.correcting_trials == [0]
+    assert run.survivals == [0, 3]
+    parted = run_reference([[2, 0], [-2, 1e-4]], [1, 1], ROMMA(aggressive))
+    assert parted.correcting_trials == [0, 1]
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_romma_solves_its_quadratic_program(aggressive):
+    # Of the shortest w' with yx.w' >= 1, w.w' >= W: it is a combination of w and yx, not negative,
+    # in which neither takes part unless its constraint is tight.
+    rng = np.random.RandomState(0)
+    n_restarts = 0
+    for _ in range(300):
+        w, yx = rng.standard_normal((2, 3)).astype(np.longdouble) * rng.choice([0.3, 1, 3], (2, 1))
+        if w @ yx >= aggressive:
+            continue
+        a, b, _ = ROMMA(aggressive).update(w, yx, 1, 2, 2.0)
+        new = a * w + b * yx
+        slack = np.array([new @ w - w @ w, new @ yx - 1])
+        assert min(a, b) >= 0
+        assert slack.min() > -1e-13
+        assert np.abs(slack * [a, b]).max() < 1e-13
+        n_restarts += a == 0
+    assert (n_restarts > 10) == aggressive
+
+
+def test_romma_restarts_where_no_margin_is_left():
+    # From (1,1e13) the third row, of length 1, could not tell a margin from none.
+    run = run_reference([[1, 0], [0, 1e-13], [-1, 0]], [1, 1, 1], ROMMA())
+    np.testing.assert_allclose(run.weights[2:], [[1, 1e13], [-1, 0]], rtol=1e-15)
+    run = run_reference([[1, 0], [0, 1e-11], [-1, 0]], [1, 1, 1], ROMMA())
+    np.testing.assert_allclose(run.last(), [-1, 1e11], rtol=1e-15)
+
+
+RULES_AND_POWERS = [
+    *[(rule, p) for rule in (Perceptron(), Perceptron(False)) for p in POWERS],
+    *[(ALMA(0.5, normalize=n), p) for n in (True, False, "running", "max") for p in POWERS],
+    *[(MarginPerceptron(0.5, 0.3, n), p) for n in (True, False) for p in POWERS],
+    (CRAMMA(0.5, 0.1), 2.0),
+    (CRAMMA(0.5, 0.1, radius=30), 2.0),
+    (ROMMA(), 2.0),
+    (ROMMA(aggressive=True), 2.0),
+]
+
+
+@pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
+def test_the_dual_vector_is_a_nonnegative_combination_of_the_rows(rule, p):
+    X, y = noisy_problem()
+    weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
+    run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)
+    assert run.n_corrections > 10
+    assert run.multipliers.min() >= 0
+    size = np.abs(run.rows).T @ run.multipliers
+    np.testing.assert_array_less(np.abs(run.multipliers @ run.rows - run.theta), 1e-15 * size)
+
+
+def lifted_problem(p):
+    """Return rows that a hyperplane separates by a margin of at least 0.2 in the dual norm."""
+    X, _ = noisy_problem()
+    margins = (X[:, 0] - X[:, 1]) / p_norm(np.array([1.0, -1.0]), p / (p - 1))
+    wide = np.abs(margins) > 0.2
+    return X[wide], np.sign(margins[wide])
+
+
+@pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
+def test_every_bound_lies_above_a_margin_that_exists(rule, p):
+    X, y = lifted_problem(p)
+    run = run_reference(X, y, rule, p, n_epochs=None, max_corrections=100)
+    if rule.normalize is True:
+        X = np.array([x / p_norm(x, p) for x in X])
+    exists = (y * (X[:, 0] - X[:, 1])).min() / p_norm(np.array([1.0, -1.0]), p / (p - 1))
+    assert run.margin_upper_bound >= max(exists, run.margin)
+    assert len(run.bounds) == run.n_corrections + rule.starts_at_first_row
+
+
+@pytest.mark.parametrize(
+    ("rule", "p", "share"),
+    [
+        (ALMA(0.3), 4.0, 0.95),
+        (ALMA(0.3, normalize="max"), 2.0, 0.95),
+        # In theory the Perceptron is sure of one half only.
+        (MarginPerceptron(20.0), 4.0, 0.7),
+        (CRAMMA(6.0, 0.03), 2.0, 0.95),
+        (ROMMA(aggressive=True), 2.0, 0.95),
+    ],
+)
+def test_the_bracket_closes(rule, p, share):
+    X, y = lifted_problem(p)
+    run = run_reference(X, y, rule, p, n_epochs=None, max_corrections=2000)
+    assert share * run.margin_upper_bound < run.margin <= run.margin_upper_bound
+
+
+def test_runs_end_at_a_pass_without_corrections_or_at_their_limit():
+    X, y = lifted_problem(2)
+    full = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None)
+    n_passes, rest = divmod(full.n_trials, len(X))
+    assert rest == 0
+    assert (n_passes - 2) * len(X) <= full.correcting_trials[-1] < (n_passes - 1) * len(X)
+    assert full.margin > 0
+    going_on = run_reference(X, y, MarginPerceptron(1.0), n_epochs=n_passes + 3)
+    assert going_on.n_trials == full.n_trials + 3 * len(X)
+    cut = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None, max_corrections=7)
+    assert cut.correcting_trials == full.correcting_trials[:7]
+    assert cut.n_trials == full.correcting_trials[6] + 1
+
+
+def test_runs_end_at_the_epoch_that_certifies_the_tolerance():
+    X, y = lifted_problem(2)
+
+    def reached(n_epochs):
+        run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=n_epochs)
+        return run.margin / run.margin_upper_bound
+
+    run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=None, tol=0.1)
+    n_epochs, rest = divmod(run.n_trials, len(X))
+    assert rest == 0
+    assert n_epochs > 2
+    assert reached(n_epochs - 1) < 0.9 <= reached(n_epochs)
+    assert 0 < run.smallest_gap <= reached(n_epochs) - 0.9
+
+
+def test_the_margin_leaves_out_zero_rows_and_weightless_ones():
+    X, y = [[0, 0], [3, 0], [-9, 0]], [1, 1, 1]
+    run = run_reference(X, y, Perceptron(normalize=False), sample_weight=[1, 1, 0])
+    assert run.margin == run.margin_upper_bound == 3
+
+
+def test_soft_margin_objective_by_hand():
+    # The rows (2|2,0) and (-1|0,2) in the extended space, w = their sum = (1|2,2) of length 3:
+    # Gamma = 3/3, gamma = 3, D^2 = (3-2)^2 + (3+1)^2, D'^2 = 4 (9-1).
+    run = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=2.0)
+    assert run.margin == 1
+    objective, deviation = soft_margin_objective(run)
+    assert objective == pytest.approx(1 / 9 + 17 / (4 * 9), rel=1e-15)
+    assert deviation == pytest.approx(np.sqrt(32 / 17) - 1, rel=1e-14)
+    wrong = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=0.5)
+    assert wrong.margin < 0
+    assert soft_margin_objective(wrong) == (np.inf, np.inf)
+
+
+def test_soft_margin_objective_of_unit_rows_by_hand():
+    # The rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared length 2: the outputs
+    # are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5 and 1 the rows fall
+    # short by (5/3 - 3/5) 5/4 = 4/3 and 5/3, which is what w has there: (4/5)/|a| and 1/|a|.
+    run = run_reference([[3], [0]], [1, 1], Perceptron(), delta=4.0)
+    assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
+    objective, deviation = soft_margin_objective(run)
+    assert objective == pytest.approx((1 + 16 / 9 + 25 / 9) * 9 / 25, rel=1e-15)
+    assert objective == pytest.approx(run.margin**-2, rel=1e-15)
+    assert abs(deviation) < 1e-15
+
+
+def test_soft_margin_objective_lies_between_the_margins():
+    X, y = noisy_problem()
+    deviations = []
+    for beta in (0.5, 1.0, 2.0, 4.0):
+        rule = CRAMMA(beta, 0.1 / beta)
+        run = run_reference(X, y, rule, rho=1.0, delta=1.0, n_epochs=None)
+        objective, deviation = soft_margin_objective(run)
+        assert run.margin_upper_bound**-2 <= objective <= run.margin**-2
+        deviations.append(deviation)
+    # Towards the largest margin the two deviations become one.
+    assert deviations == sorted(deviations, reverse=True)
+    assert 0 < deviations[-1] < 0.1

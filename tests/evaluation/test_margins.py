@@ -1,0 +1,230 @@
+"""Margins against their dense definition, for models of this library and of others."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+
+from references.first_order import p_norm
+from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.evaluation import margin_distribution, margins
+
+PEERS = [
+    LinearSVC(intercept_scaling=2.5),
+    LinearSVC(fit_intercept=False),
+    SGDClassifier(random_state=0),
+    LogisticRegression(),
+    RidgeClassifier(),
+]
+
+
+def make_problem(n_classes=2, m=60, n=12, seed=0):
+    """Return dense rows with many zeros, the last row all zeros, and labels out of order."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((m, n)) * (rng.uniform(size=(m, n)) < 0.4)
+    X[-1] = 0
+    y = (X @ rng.standard_normal((n, n_classes))).argmax(axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return X, np.array(["cow", "ant", "bee"])[y]
+
+
+def dense_margins(coef, intercept, X, codes, *, p=2.0, rho=None, normalize=True):
+    """The definition, row by row and class by class."""
+    W, rows = np.atleast_2d(coef).astype(float), np.array(X, dtype=float)
+    if rho is not None:
+        W = np.column_stack([W, np.array(intercept) / rho])
+        rows = np.column_stack([rows, np.full(len(rows), rho)])
+    found = []
+    for x, code in zip(rows, codes, strict=True):
+        size = p_norm(x, p) if normalize else 1.0
+        outputs = [w @ x / (p_norm(w, p / (p - 1)) * size) if x.any() else 0.0 for w in W]
+        if len(W) == 1:
+            found.append(outputs[0] if code else -outputs[0])
+        else:
+            found.append(outputs[code] - max(o for c, o in enumerate(outputs) if c != code))
+    return np.array(found)
+
+
+def assert_margins_are_dense(model, X, y, *, p=2.0, rho=None, rows=None, rtol=1e-12):
+    codes = np.searchsorted(model.classes_, y)
+    for normalize in (True, False):
+        expected = dense_margins(
+            model.coef_, model.intercept_, X, codes, p=p, rho=rho, normalize=normalize
+        )
+        found = margins(model, X if rows is None else rows, y, normalize=normalize)
+        assert found.dtype == np.float64
+        assert_allclose(found, expected, rtol=rtol, atol=rtol)
+    return margins(model, X, y)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("rho", [None, 2.5])
+@pytest.mark.parametrize("p", [2.0, 3.0, 7.5])
+def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis):
+    X, y = make_problem(n_classes)
+    model = PNormPerceptron(
+        p=p, hypothesis=hypothesis, fit_intercept=rho is not None, intercept_scaling=rho or 1.0
+    ).fit(X, y)
+    found = assert_margins_are_dense(model, X, y, p=p, rho=rho, rows=sp.csr_matrix(X))
+    assert np.abs(found).max() <= n_classes - 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("peer", PEERS, ids=str)
+def test_peers_are_measured_in_the_same_way(peer, n_classes):
+    X, y = make_problem(n_classes)
+    model = peer.fit(X, y)
+    rho = getattr(peer, "intercept_scaling", 1.0) if peer.fit_intercept else None
+    assert_margins_are_dense(model, X, y, rho=rho)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix, sp.coo_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_sparse_matrix_gives_the_same_margins(make, dtype):
+    X, y = make_problem(3)
+    X = X.astype(dtype)
+    model = PNormPerceptron(p=4, hypothesis="last", intercept_scaling=1.0).fit(X, y)
+    assert_margins_are_dense(model, X, y, p=4, rho=1.0, rows=make(X), rtol=1e-6)
+
+
+def test_repeated_columns_count_as_their_sum():
+    X = sp.csr_matrix((np.array([2.0, 1.0, -2.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    y = np.array([1, 0])
+    model = PNormPerceptron(hypothesis="last", fit_intercept=False).fit(X, y)
+    assert_margins_are_dense(model, np.array([[3.0, 0.0], [0.0, -2.0]]), y, rows=X)
+
+
+def test_sparse_coefficients_give_the_same_margins():
+    X, y = make_problem(3)
+    model = ALMAClassifier(p=4, fit_intercept=True).fit(X, y)
+    before = margins(model, X, y)
+    assert sp.issparse(model.sparsify().coef_)
+    assert_array_equal(margins(model, X, y), before)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_sparse_rows_are_never_made_dense(kind, monkeypatch):
+    X, y = make_problem(3)
+    model = PNormPerceptron(p=4).fit(X, y)
+    expected, rows = margins(model, X, y), kind(X)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a sparse matrix was made dense")
+
+    for name in ("toarray", "todense"):
+        monkeypatch.setattr(kind, name, refuse)
+    assert_array_equal(margins(model, rows, y), expected)
+
+
+def test_margins_agree_with_the_certified_one():
+    rng = np.random.RandomState(1)
+    X = rng.standard_normal((30, 60))
+    y = rng.randint(2, size=30)
+    options = {"fit_intercept": True, "hypothesis": "last", "max_iter": None}
+    model = ALMAClassifier(p=5, alpha=0.5, **options).fit(X, y)
+    assert_allclose(margins(model, X, y).min(), model.margin_, rtol=1e-12)
+    model = PNormPerceptron(p=5, normalize=False, **options).fit(X, y)
+    assert_allclose(margins(model, X, y, normalize=False).min(), model.margin_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_vote_is_measured_by_its_shares(n_classes):
+    X, y = make_problem(n_classes)
+    model = PNormPerceptron(p=4, hypothesis="vote").fit(X, y)
+    shares, codes = model.decision_function(X), np.searchsorted(model.classes_, y)
+    if n_classes == 2:
+        expected = shares * np.where(codes == 1, 1, -1)
+    else:
+        expected = [
+            row[code] - np.delete(row, code).max() for row, code in zip(shares, codes, strict=True)
+        ]
+    for normalize in (True, False):
+        assert_array_equal(margins(model, X, y, normalize=normalize), expected)
+
+
+def test_what_is_zero_has_margin_zero():
+    X, y = make_problem()
+    assert margins(PNormPerceptron(p=4, fit_intercept=False).fit(X, y), X, y)[-1] == 0
+    assert margins(PNormPerceptron(p=4).fit(X, y), X, y)[-1] != 0
+    nothing = np.zeros((3, 2))
+    for labels in ([0, 1, 0], [0, 1, 2]):
+        model = PNormPerceptron(fit_intercept=False).fit(nothing, labels)
+        assert_array_equal(margins(model, nothing, labels), np.zeros(3))
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
+    X, y = make_problem()
+    model = PNormPerceptron(p=20, hypothesis="last", fit_intercept=False).fit(X, y)
+    assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2.0**-400, 2.0**400])
+def test_margins_do_not_depend_on_the_scale_of_the_weights(size):
+    X, y = make_problem()
+    one, other = (
+        PNormPerceptron(normalize=False, shuffle=False, hypothesis="last", fit_intercept=False).fit(
+            rows, y
+        )
+        for rows in (X, X * size)
+    )
+    assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["ant", "dog"], r"y\[1\] = 'dog' is not among the model's classes \['ant', 'cow'\]"),
+        ([0, 1], r"y\[0\] = 0 is not among"),
+        (["ant"], "inconsistent numbers of samples"),
+    ],
+)
+def test_unusable_labels_are_refused(labels, message):
+    X, y = make_problem()
+    model = PNormPerceptron().fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        margins(model, X[:2], labels)
+
+
+def test_models_without_one_vector_for_each_class_are_refused():
+    X, y = make_problem(3)
+    for model in (SVC(kernel="linear"), SVC(), GaussianNB()):
+        with pytest.raises(ValueError, match=rf"{type(model).__name__} has no weight vector"):
+            margins(model.fit(X, y), X, y)
+    two = y != "bee"
+    model = SVC(kernel="linear").fit(X[two], y[two])
+    assert_margins_are_dense(model, X[two], y[two], rho=1.0)
+
+
+def test_the_random_hypothesis_is_refused():
+    X, y = make_problem()
+    model = PNormPerceptron(hypothesis="random").fit(X, y)
+    with pytest.raises(ValueError, match=r"another weight vector.*hypothesis='last'"):
+        margins(model, X, y)
+
+
+# -- distribution ---------------------------------------------------------------------------------
+
+
+def test_the_distribution_counts_margins_at_most_the_threshold():
+    drawn = np.random.RandomState(0).randint(-5, 6, 40) / 5
+    thresholds, share = margin_distribution(drawn)
+    assert_array_equal(thresholds, np.unique(drawn))
+    assert_array_equal(share, [(drawn <= s).mean() for s in thresholds])
+    grid = np.linspace(-1.1, 1.1, 23)
+    thresholds, share = margin_distribution(drawn, grid)
+    assert_array_equal(thresholds, grid)
+    assert_array_equal(share, [(drawn <= s).mean() for s in grid])
+    assert (share[0], share[-1]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"), [([], "shape"), ([[0.5]], "shape"), ([0.1, np.nan], "NaN")]
+)
+def test_unusable_margins_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        margin_distribution(values)

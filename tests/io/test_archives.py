@@ -1,0 +1,194 @@
+"""Compressed files that are damaged, padded and joined are read as gzip, bzip2, xz and zstd do.
+
+What a tool refuses is refused, and what it reads is read whole. A warning counts as refusal, as
+something was left out: where bzip2 can't read a later header, it gives the rows before, and ends
+with a message and exit code 0. So it does for zeros and anything else at the end.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import shutil
+import struct
+import subprocess
+import tracemalloc
+
+import pytest
+
+from problems.command_line import run
+from sparsemargin import fit_svmlight, load_svmlight
+from sparsemargin.io.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
+from tests.io.test_sources import pack_zst, source_of, text_of
+
+TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "lzma": "xz", "zst": "zstd"}
+PACK = {
+    "gz": lambda content, level: gzip.compress(content, level, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lambda content, level: lzma.compress(content, preset=level),
+    "lzma": lambda content, level: lzma.compress(content, lzma.FORMAT_ALONE, preset=level),
+    "zst": lambda content, level: pack_zst(content, level=level, write_checksum=level > 1),
+}
+
+
+# -- against the tools -----------------------------------------------------------------------------
+
+
+def some_text(rng, least):
+    """Rows that take from no bytes to more than are unpacked at once."""
+    n_rows = rng.choice([least, 1, 50, rng.randrange(1, 2000)])
+    return b"".join(b"%d %d:1\n" % (i % 2, rng.getrandbits(30) + 1) for i in range(n_rows))
+
+
+def some_archive(rng, kind):
+    """Members, perhaps with zeros between or after them, perhaps damaged or cut off."""
+    content, begins, ends = bytearray(), [], []
+    # libzstd tests the size that a frame tells of, but not where its content is nothing.
+    padded, least = rng.random() < 0.4, int(kind == "zst")
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        begins.append(len(content))
+        content += PACK[kind](some_text(rng, least), rng.randint(1, 4))
+        ends.append(len(content))
+        content += bytes(rng.randint(1, 9) if padded and rng.random() < 0.5 else 0)
+    damage = rng.choice(["none", "none", "bit", "header", "header", "cut", "tail", "garbage"])
+    if damage == "bit":
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    elif damage == "header":
+        content[rng.choice(begins) + rng.randrange(9)] ^= 1 << rng.randrange(8)
+    elif damage == "cut":
+        del content[rng.randrange(len(content)) :]
+    elif damage == "tail":
+        del content[-rng.randint(1, 12) :]
+    elif damage == "garbage":
+        at = rng.choice(ends)
+        content[at:at] = rng.randbytes(rng.randint(1, 20))
+    return bytes(content)
+
+
+def told_by_tool(kind, path):
+    """What the tool reads; None where it refuses."""
+    quiet = ["-q"] if kind == "zst" else []
+    tested = subprocess.run([TOOLS[kind], "-t", *quiet, path], capture_output=True)
+    if tested.returncode or tested.stderr:
+        return None
+    return subprocess.run([TOOLS[kind], "-dc", path], check=True, capture_output=True).stdout
+
+
+def told_by_us(source):
+    """What we read; None where we refuse. With a damaged head it is text, and none of svmlight."""
+    try:
+        if source.plain:
+            load_svmlight(source.path)
+        return text_of(source)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("kind", TOOLS)
+def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_path, kind):
+    if shutil.which(TOOLS[kind]) is None:
+        pytest.skip(f"there is no {TOOLS[kind]} to compare with")
+    rng, n_read, n_refused = random.Random(kind), 0, 0
+    while n_read + n_refused < 250:
+        content = some_archive(rng, kind)
+        if len(content) < HEAD_BYTES:
+            # What has lost the bytes that it is known by may well be text.
+            continue
+        source = source_of(tmp_path, content, f"text.{kind}")
+        expected, ours = told_by_tool(kind, source.path), told_by_us(source)
+        assert ours == expected, (content[:20], len(content))
+        n_refused += expected is None
+        n_read += expected is not None
+    assert min(n_read, n_refused) > 20
+
+
+# -- by hand ---------------------------------------------------------------------------------------
+
+ROWS = [b"%d %d:1\n" % (i % 2, i % 7 + 1) for i in range(6000)]
+PARTS = [b"".join(ROWS[i::4]) for i in range(4)]
+WHOLE = b"".join(PARTS)
+
+
+def joined(kind, between=b"", after=b""):
+    """Members, and where the last one begins."""
+    members = [PACK[kind](part, 3) for part in PARTS]
+    content = between.join(members) + after
+    return content, len(content) - len(after) - len(members[-1])
+
+
+def assert_refused(source, begin, read=text_of):
+    with pytest.raises(ValueError, match="archive is damaged or cut off") as caught:
+        read(source)
+    assert source.name in str(caught.value)
+    assert f"begins at byte {begin:,} " in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_no_row_is_lost_where_a_later_header_is_damaged(tmp_path, kind):
+    content, begin = joined(kind)
+    source = source_of(tmp_path, content)
+    assert load_svmlight(source.path)[0].shape[0] == len(ROWS)
+    damaged = bytearray(content)
+    damaged[begin + 1] ^= 4
+    source = source_of(tmp_path, damaged)
+    assert_refused(source, begin, lambda source: load_svmlight(source.path))
+    assert_refused(source, begin, lambda source: fit_svmlight(source.path, n_features=7))
+    result = run("train", source.path, "-o", tmp_path / "a.model", "-q", code=1)
+    assert f"{kind} archive is damaged or cut off" in result.stderr
+    assert not (tmp_path / "a.model").exists()
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.parametrize("n_zeros", [1, 4, 6, 20_000])
+def test_zeros_after_a_member(tmp_path, kind, n_zeros):
+    """In xz archives, by fours; at the end of those of gzip; otherwise they are damage."""
+    zeros, by_fours = bytes(n_zeros), kind == "xz" and n_zeros % 4 == 0
+    (between, _), (after, _) = joined(kind, between=zeros), joined(kind, after=zeros)
+    for content, begin, legal in (
+        (between, len(PACK[kind](PARTS[0], 3)), by_fours),
+        (after, len(after) - n_zeros, by_fours or kind == "gz"),
+    ):
+        source = source_of(tmp_path, content)
+        if legal:
+            assert text_of(source) == WHOLE
+        else:
+            assert_refused(source, begin)
+
+
+def test_nothing_follows_an_lzma_archive(tmp_path):
+    first = PACK["lzma"](WHOLE, 3)
+    for rest in first, b"\0", PACK["xz"](WHOLE, 3):
+        source = source_of(tmp_path, first + rest)
+        assert_refused(source, len(first))
+
+
+def test_lzma_archives_of_other_parameters_are_known(tmp_path):
+    how = [{"id": lzma.FILTER_LZMA1, "lc": 1, "lp": 2, "pb": 0, "dict_size": 3 << 16}]
+    packed = lzma.compress(WHOLE, lzma.FORMAT_ALONE, filters=how)
+    assert text_of(source_of(tmp_path, packed)) == WHOLE
+
+
+def test_frames_of_zst_that_hold_no_content_are_skipped(tmp_path):
+    """pzstd begins with one."""
+    skipped = b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
+    content = skipped + PACK["zst"](PARTS[0], 3) + skipped + PACK["zst"](PARTS[1], 3) + skipped
+    assert text_of(source_of(tmp_path, content)) == PARTS[0] + PARTS[1]
+    assert_refused(source_of(tmp_path, content[:-1]), len(content) - len(skipped))
+
+
+@pytest.mark.parametrize("kind", ["bz2", "xz", "lzma"])
+def test_much_that_is_packed_into_little_is_unpacked_bit_by_bit(tmp_path, kind):
+    (tmp_path / "text.svm").write_bytes(PACK[kind](b"1 1:1\n" * (1 << 20), 3))
+    room = memoryview(bytearray(1 << 16))
+    with io.FileIO(tmp_path / "text.svm") as file:
+        reader = CountingReader(file, "text.svm")
+        unpacked = DecompressedReader(reader, codec_of(reader.head), "text.svm")
+        n_bytes = unpacked.readinto(room)
+        tracemalloc.start()
+        while n := unpacked.readinto(room):
+            n_bytes += n
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert n_bytes == 6 << 20
+    assert peak < 1 << 19

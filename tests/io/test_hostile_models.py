@@ -1,0 +1,538 @@
+"""Model files whose checksums are right and whose contents are not: refused, and never a crash."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems.first_order import examples
+from problems.hostile import at, loaded_or_refused, opened, rewritten, spoiled, use
+from problems.models import JOINT, MODELS, fit, make_problem, widened
+from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin.io.model_files import load_model, read_summary, save_model
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.model"
+
+
+X, Y = make_problem(n_classes=3)
+
+
+def learned(model):
+    return fit(model, X[:50], Y[:50])
+
+
+# -- the archive ----------------------------------------------------------------------------------
+
+
+def assert_refused(path, message):
+    for load in load_model, read_summary:
+        with pytest.raises(ValueError, match=f"^{path}: .*{message}"):
+            load(path)
+
+
+def archive_of(members, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, contents in members:
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return [(name, archive.read(name)) for name in archive.namelist()]
+
+
+def test_contents_that_are_rewritten_are_the_model(path):
+    save_model(learned(ALMAClassifier()), path)
+    before = path.read_bytes()
+    rewritten(path, *opened(path))
+    assert path.read_bytes() == before
+    path.write_bytes(archive_of(members_of(path)))
+    assert load_model(path).classes_.tolist() == [0, 1, 2]
+
+
+def test_a_newer_format_is_refused(path):
+    save_model(learned(ALMAClassifier()), path)
+    document, arrays = opened(path)
+    rewritten(path, {**document, "version": 4, "library": "3.1", "state": "in another way"}, arrays)
+    assert_refused(
+        path, "format 4, of sparsemargin 3.1; this version reads formats 2 and 3. Update"
+    )
+
+
+@pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("n_jobs", np.nan)])
+def test_parameters_that_the_model_does_not_take_are_told_of(name, value, path):
+    save_model(learned(ALMAClassifier()), path)
+    document, arrays = opened(path)
+    document["parameters"][name] = value
+    rewritten(path, {**document, "library": "0.9"}, arrays)
+    with pytest.raises(ValueError, match=rf"was written by sparsemargin 0\.9, .* '{name}'"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", ["n_jobs", "predict", "coef_", "__class__", "_declared"])
+def test_no_attribute_of_the_class_is_taken_for_learned(name, path):
+    save_model(learned(ALMAClassifier()), path)
+    document, arrays = opened(path)
+    document["parameters"].pop(name, None)
+    document["state"][name] = 3
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=f"^{path}: '{name}' is nothing that a model learns"):
+        load_model(path)
+
+
+def test_members_are_stored_once_and_as_they_are(path):
+    save_model(learned(ALMAClassifier()), path)
+    members = members_of(path)
+    path.write_bytes(archive_of(members, zipfile.ZIP_DEFLATED))
+    assert_refused(path, "members are compressed")
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        doubled = archive_of([*members, members[-1]])
+    path.write_bytes(doubled)
+    assert_refused(path, "lie over each other")
+    path.write_bytes(archive_of([members[0], *members[2:]]))
+    assert_refused(path, "has no array")
+
+
+def test_members_that_lie_over_each_other_are_refused(path):
+    """Of two entries of the directory, both lead to the same contents."""
+    save_model(learned(ALMAClassifier()), path)
+    long = members_of(path)[1][1] * 100
+    archive = archive_of([*members_of(path), ("aaa", long), ("bbb", b"")])
+    directory = archive.rindex(b"PK\x01\x02")
+    first = archive.rindex(b"PK\x01\x02", 0, directory)
+    fields = bytearray(archive[first : first + 46])
+    path.write_bytes(archive[:directory] + bytes(fields) + b"bbb" + archive[directory + 49 :])
+    assert_refused(path, "lie over each other")
+
+
+DOCUMENTS = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "not UTF-8": b'{"format": "\xff"}',
+    "a list": b"[1, 2]",
+    "another format": b'{"format": "a tale", "version": 1}',
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+    "deep in its contents": json.dumps({"format": "sparsemargin model", "version": 1}).encode()[:-1]
+    + b', "class": "ALMAClassifier", "parameters": {}, "state": {"n_features_in_": 1, "classes_": '
+    + b'{"tuple": [' * 900 + b"1" + b"]}" * 900 + b"}}",
+    "infinite": b'{"format": Infinity}',
+    "a long number": b'{"format": "sparsemargin model", "version": 1' + b"0" * 5000 + b"}",
+    "too long": b" " * (1 << 24) + b"1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_documents_that_tell_of_no_model_are_refused(document, path):
+    path.write_bytes(archive_of([("model.json", document)]))
+    assert_refused(path, "")
+
+
+def header(text, version=b"\x01\x00"):
+    return b"\x93NUMPY" + version + len(text).to_bytes(2, "little") + text
+
+
+ARRAYS = {
+    "empty": b"",
+    "not an array": b"no array at all",
+    "another version": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': ()}\n", b"\2\0"),
+    "objects": header(b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }\n") + b"x" * 24,
+    "a huge one": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,), }\n"),
+    "huger": header(
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 9999999999999), }\n"
+    ),
+    "a long number": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"1" * 50_000),
+    "of no width": header(b"{'descr': '<U0', 'fortran_order': False, 'shape': (9999999,), }\n"),
+    "less than none": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-3,), }\n"),
+    "a program": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (print(),), }\n"),
+    "no type": header(b"{'descr': '<f7', 'fortran_order': False, 'shape': (3,), }\n") + b"x" * 21,
+    "by columns": header(b"{'descr': '<f8', 'fortran_order': True, 'shape': (3,), }\n") + b"x" * 24,
+    "short": header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n") + b"x" * 23,
+    "no bools": header(b"{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n") + b"xyz",
+    "no text": header(b"{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }\n") + b"\xff" * 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("contents", ARRAYS.values(), ids=ARRAYS)
+@pytest.mark.parametrize("name", ["classes_", "_space.t"])
+def test_arrays_that_are_none_are_refused(contents, name, path):
+    save_model(learned(ALMAClassifier()), path)
+    members = {**dict(members_of(path)), f"{name}.npy": contents}
+    path.write_bytes(archive_of(members.items()))
+    assert_refused(path, name)
+
+
+# -- the contents ---------------------------------------------------------------------------------
+
+# What is changed: the model, the place in the document or the name of an array, and the new value.
+LINEAR = ("state", "_space", "LinearSpace")
+TOGETHER = ("state", "_space", "JointSpace")
+SPACE = ("state", "_space", "LabelSpaces", "spaces", 0, "dict")
+SETTINGS = (*SPACE, "settings", "dict")
+# As many coordinates as features.
+PLAIN = {"fit_intercept": False, "random_state": 0}
+average = ALMAClassifier(**PLAIN)
+vote = ALMAClassifier(hypothesis="vote", **PLAIN)
+joint = ALMAClassifier(multi_class="joint", **PLAIN)
+ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", **PLAIN)
+so = SecondOrderPerceptron(solver="implicit", **PLAIN)
+primal = SecondOrderPerceptron(solver="primal", **PLAIN)
+
+
+def put(*place_and_value):
+    """An array with one entry changed."""
+    *place, value = place_and_value
+
+    def change(array):
+        array = array.copy()
+        array[tuple(place)] = value
+        return array
+
+    return change
+
+
+CHANGES = [
+    (average, (*LINEAR, "n_labels"), 4, "is not an array of float32|is not an array of float64"),
+    (average, (*LINEAR, "n_labels"), 2**62, "'n_labels' is not a whole number"),
+    (average, (*LINEAR, "n_coordinates"), 26, "'t' is not an array"),
+    (average, (*LINEAR, "n_coordinates"), 2**62, "'n_coordinates' is not a whole number"),
+    (average, (*LINEAR, "p"), 3.0, "it has no 'g'|'g' is not an array"),
+    (average, (*LINEAR, "p"), 1.0, "'p' is not a number from 2 to 64"),
+    (average, (*LINEAR, "p"), np.nan, "'p' is not a number"),
+    (average, (*LINEAR, "bias"), 1.0, "is not a whole number from 24 to 24"),
+    (average, (*LINEAR, "trials"), -1, "'trials' is not a whole number"),
+    (average, (*LINEAR, "trials"), 2**63, "'trials' is not a whole number"),
+    (average, (*LINEAR, "averaged"), False, "'acc' is not of a model like this"),
+    (average, (*LINEAR, "averaged"), 1, "'averaged' is not True or False"),
+    (average, (*LINEAR, "log"), {"dict": {}}, "it has no 'columns'"),
+    (average, "_space.t", lambda t: t[1:], "'t' is not an array"),
+    (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
+    (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
+    (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
+    (average, "classes_", lambda classes: classes[:2], "'_space' is not of 1 labels"),
+    (average, "classes_", put(0, 2), "'classes_' do not rise"),
+    (average, ("state", "n_features_in_"), 26, "'n_features_in_' is not a whole number"),
+    (average, ("state", "_rule"), None, "'_rule' is no rule"),
+    (average, ("state", "_rule", "FirstOrderRule", "kind"), 5, "'kind' is not a whole number"),
+    (average, ("state", "_rule", "FirstOrderRule", "scaling"), -1, "'scaling' is not a whole"),
+    (average, ("state", "_space"), {"SoftMargin": {}}, "has no 'objective'"),
+    (average, ("state", "_space"), {"os.system": "echo"}, "there is no type 'os.system'"),
+    (average, ("state", "_slice_seed"), -1, "'_slice_seed' is not a whole number"),
+    (average, ("state", "_structure", "dict", "hypothesis"), "vote", "has another hypothesis"),
+    (average, ("class",), "SecondOrderPerceptron", "'_space' is none of SecondOrderPerceptron"),
+    (average, ("class",), "OneClassSVM", "there is no classifier 'OneClassSVM'"),
+    (vote, "_space.log.row", put(0, 50), "'row' holds 50"),
+    (vote, "_space.log.row", put(0, -1), "'row' holds -1"),
+    (vote, "_space.log.label", put(0, 3), "'label' holds 3"),
+    (vote, "_space.log.label", put(0, -1), "'label' holds -1"),
+    (vote, "_space.log.columns", put(0, 25), "'columns' holds 25"),
+    (vote, "_space.log.columns", put(0, -1), "'columns' holds -1"),
+    (vote, "_space.log.start", put(0, -1), "'start' holds -1"),
+    (vote, "_space.log.values", lambda values: values[1:], "'values' is not an array"),
+    (vote, "_space.log.unit", lambda unit: unit[1:], "'unit' is not an array"),
+    (vote, "_space.log.row_start", put(1, 2**40), "'row_start' falls"),
+    (vote, "_space.log.row_start", put(-1, 7), "'row_start' does not lead from 0"),
+    (vote, "_space.log.row_start", put(0, 1), "'row_start' does not lead from 0"),
+    (vote, "_space.log.row_start", lambda start: start[:0], "'row_start' does not lead from 0"),
+    (joint, (*TOGETHER, "n_classes"), 2, "'n_classes' is not a whole number from 3"),
+    (joint, (*TOGETHER, "n_classes"), 4, "'n_coordinates' are not as many for each class"),
+    (joint, (*TOGETHER, "n_classes"), 5, "'_space' is not of 3 labels"),
+    (joint, (*TOGETHER, "n_classes"), 2**40, "'n_classes' is not a whole number"),
+    (joint, (*TOGETHER, "n_labels"), 3, "is not an array of float32|is not an array of float64"),
+    (joint, (*TOGETHER, "bias"), 1.0, "it is not of a joint machine"),
+    (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
+    (joint, (*TOGETHER, "rho"), 1.0, "is not a whole number from 24 to 24"),
+    (joint, (*TOGETHER, "rho"), -1.0, "'rho' is not a number"),
+    (joint, "_space.t", lambda t: t[1:], "'t' is not an array"),
+    (joint, ("class",), "MarginPerceptron", "'_space' is none of MarginPerceptron"),
+    (ho, (*SETTINGS, "n_features"), 26, "'n_features' is not a whole number"),
+    (ho, (*SETTINGS, "bias"), 1.0, "its spaces are not alike|'place_of' is not an array"),
+    (ho, (*SETTINGS, "p"), 1e300, "its settings are out of range|not alike"),
+    (ho, (*SETTINGS, "room"), 2**62, "'room' is not a whole number"),
+    (ho, (*SETTINGS, "primal_room"), 2**31, "'primal_room' is not a whole number"),
+    (ho, (*SETTINGS, "c"), "x", "its settings are no settings|not alike"),
+    (ho, (*SPACE, "n_seen"), 27, "'n_seen' is not a whole number"),
+    (ho, (*SPACE, "n_seen"), 25, "has not 24 places"),
+    (ho, (*SPACE, "begin"), 2**40, "'begin' is not a whole number"),
+    (ho, (*SPACE, "corrections"), 1, "'updates' is not a whole number from 0 to 1"),
+    (ho, (*SPACE, "corrections"), 100, "'logged_rows' are not those of the corrections"),
+    (ho, (*SPACE, "primal"), True, "'primal' is not what 'solver' says"),
+    (ho, (*SPACE, "laid_out"), -1, "'laid_out' is not a whole number"),
+    (ho, (*SPACE, "unit"), "x", "'unit' is not a number"),
+    (ho, "_space.spaces.0.place_of", put(3, 26), "'place_of' holds 26"),
+    (ho, "_space.spaces.0.place_of", put(3, -1), "'place_of' holds -1"),
+    (ho, "_space.spaces.0.place_of", put([3, 4], 5), "'place_of' holds [0-9]* twice"),
+    (ho, "_space.spaces.0.rows.places", put(0, 26), "'places' holds 26"),
+    (ho, "_space.spaces.0.rows.places", put(0, -(2**31)), "'places' holds -2147483648"),
+    (ho, "_space.spaces.0.rows.start", put(1, 10**6), "'start' falls"),
+    (ho, "_space.spaces.0.rows.values", lambda values: values[1:], "'values' is not an array"),
+    (ho, "_space.spaces.0.links", lambda links: links[1:], "'links' is not an array"),
+    (ho, "_space.spaces.0.rates", lambda rates: rates[1:], "'rates' is not an array"),
+    (ho, "_space.spaces.0.u", lambda u: np.concatenate([u, u]), "'u' is too long"),
+    (ho, "_space.spaces.0.w", lambda w: w[1:], "'w' is not an array"),
+    (ho, "_space.spaces.0.v", lambda v: v.astype("f4"), "'v' is not an array"),
+    (ho, "_space.spaces.0.matrix", lambda _: np.zeros((2, 2)), "'matrix' is not an array"),
+    (ho, "_space.spaces.0.logged_rows.places", put(0, 26), "'places' holds 26"),
+    (ho, "_space.spaces.0.logged_begins", put(0, -1), "'logged_begins' holds -1"),
+    (ho, "_space.spaces.0.logged_steps", lambda steps: steps[1:], "'logged_steps' is not an array"),
+    (ho, "_space.spaces.0.mistakes", lambda mistakes: mistakes[1:], "'mistakes' is not an array"),
+    (ho, ("state", "_space", "LabelSpaces", "kind"), "SecondOrderSpace", "are no settings"),
+    (ho, ("state", "_space", "LabelSpaces", "kind"), "os", "there is no space 'os'"),
+    (ho, ("state", "_space", "LabelSpaces", "spaces"), [], "it has no spaces"),
+    (so, "_space.spaces.0.factor", lambda factor: factor[1:], "'factor' is not an array"),
+    (so, "_space.spaces.0.forward", lambda forward: forward[1:], "'forward' is not an array"),
+    (so, "_space.spaces.0.total", lambda total: total[1:], "'total' is not an array"),
+    (primal, (*SPACE, "primal"), False, "'primal' is not what 'solver' says"),
+    (primal, (*SPACE, "laid_out"), 27, "'laid_out' is not a whole number"),
+    (primal, "_space.spaces.0.matrix", lambda m: m[1:], "'matrix' is not an array"),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "message"),
+    [
+        (average, "rows", "'_label_form' is no form of labels"),
+        (average, ["lists"], "'_label_form' is no form of labels"),
+        (average, {"array": "_class_weight"}, "uses it twice"),
+        (ho, "lists", "'_space' is of rows with one class each"),
+    ],
+)
+def test_forms_of_labels_that_no_model_has(model, form, message, path):
+    save_model(learned(model), path)
+    document, arrays = opened(path)
+    document["state"]["_label_form"] = form
+    rewritten(path, document, arrays)
+    assert_refused(path, message)
+
+
+def test_a_model_of_two_labels_has_a_form_of_labels(path):
+    save_model(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]), path)
+    document, arrays = opened(path)
+    del document["state"]["_label_form"]
+    rewritten(path, document, arrays)
+    assert_refused(path, "'_space' is not of 1 labels")
+
+
+@pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
+def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
+    save_model(learned(model), path)
+    document, arrays = opened(path)
+    if isinstance(place, str):
+        arrays[place] = change(arrays[place])
+    else:
+        assert place[-1] in at(document, place[:-1])
+        at(document, place[:-1])[place[-1]] = change
+    rewritten(path, document, arrays)
+    # Arrays that nothing refers to any more are no harm; the first thing found is told.
+    assert_refused(path, f"(.*{message})" if "|" in message else message)
+
+
+def test_a_sparse_array_is_no_longer_than_the_model(path):
+    wide = make_problem(n=3000)[0]
+    save_model(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]), path)
+    document, arrays = opened(path)
+    sparse = at(document, (*LINEAR, "t", "sparse"))
+    for length, message in [
+        (30010, "are of 30010 entries, where the model has 3001"), (3001, "'t' is not an array"),
+        (10**18, "are of 10{18} entries"), (-1, "are of -1 entries"), (2.5, "are of 2.5 entries"),
+    ]:  # fmt: skip
+        sparse[2] = length
+        rewritten(path, document, arrays)
+        assert_refused(path, message)
+    sparse[2] = 3000
+    for place in -1, 3000, 2**31 - 1:
+        rewritten(
+            path, document, {**arrays, "_space.t.places": put(0, place)(arrays["_space.t.places"])}
+        )
+        assert_refused(path, f"'_space.t.places' holds {place}")
+
+
+# -- small files of large models ------------------------------------------------------------------
+
+LOADING = """
+import sys
+from sparsemargin.io.model_files import load_learner
+def peak():
+    # What getrusage tells begins with the parent's.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+before = peak()
+try:
+    load_learner(sys.argv[1])
+except ValueError as error:
+    print(error, file=sys.stderr)
+print((peak() - before) << 10)
+"""
+
+
+def loading(path):
+    """Bytes of memory that loading the file takes, and what it says."""
+    if sys.platform != "linux":
+        pytest.skip("What memory a process takes is told in another way here.")
+    if "ASAN_OPTIONS" in os.environ:
+        pytest.skip("What the sanitizers take for themselves would be counted, too.")
+    run = subprocess.run([sys.executable, "-c", LOADING, str(path)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout), run.stderr
+
+
+def far_apart(n_rows, n_features):
+    """Rows with a feature each."""
+    columns = np.arange(n_rows) * (n_features // n_rows)
+    return sp.csr_matrix((np.ones(n_rows), columns, np.arange(n_rows + 1)), (n_rows, n_features))
+
+
+# Pages may be as large as 2 MB, of which each feature takes one in each array.
+LITTLE = 100 << 20
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_features", "in_blocks"), [(2, 3 * 10**8, False), (17, 5 * 10**7, True)]
+)
+def test_a_small_file_of_a_wide_model_takes_little_memory(n_labels, n_features, in_blocks, path):
+    X = far_apart(n_labels, n_features)
+    try:
+        model = fit_csr(X, np.arange(n_labels), "perceptron", hypothesis="average")
+    except MemoryError:
+        pytest.skip("This system lends no memory before it is written to.")
+    assert isinstance(model._space, LabelBlocks) is in_blocks
+    save_model(model, path)
+    assert path.stat().st_size < 30_000
+    taken, error = loading(path)
+    assert error == ""
+    assert taken < LITTLE
+
+
+def test_a_small_file_of_padded_labels_takes_little_memory(path, monkeypatch):
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 40)
+    n_labels = 65
+    X = far_apart(8, 10**6)
+    model = ALMAClassifier(hypothesis="last")
+    model.partial_fit(X, np.arange(8), classes=np.arange(n_labels))
+    save_model(model, path)
+    taken, error = loading(path)
+    assert error == ""
+    assert taken < LITTLE
+
+
+def test_only_what_is_saved_by_coordinate_may_be_sparse(path):
+    """The log would be copied with all its zeros."""
+    n_features = 10**8
+    model = fit_csr(far_apart(2, n_features), [0, 1], "perceptron", hypothesis="vote")
+    save_model(model, path)
+    document, arrays = opened(path)
+    log = at(document, (*LINEAR, "log", "dict"))
+    for name, kind in ("columns", np.int64), ("values", np.float64):
+        arrays |= {f"{name} at": np.zeros(0, np.int64), f"{name} there": np.zeros(0, kind)}
+        log[name] = {"sparse": [f"{name} at", f"{name} there", n_features]}
+    arrays["_space.log.row_start"][-1] = n_features
+    rewritten(path, document, arrays)
+    taken, error = loading(path)
+    assert "there is no type 'sparse'" in error
+    assert taken < LITTLE
+
+
+RANDOM = ("parameters", "random_state", "RandomState")
+
+
+@pytest.mark.parametrize("pos", [-1, 625, 10**6])
+def test_a_random_state_reads_nothing_beyond_its_end(pos, path):
+    model = ALMAClassifier(random_state=np.random.RandomState(0))
+    save_model(learned(model), path)
+    document, arrays = opened(path)
+    at(document, RANDOM)["pos"] = pos
+    rewritten(path, document, arrays)
+    assert_refused(path, "'pos' is not a whole number from 0 to 624")
+
+
+@pytest.mark.parametrize("estimator", ["largest margin", "ALMA"])
+def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
+    model = MODELS[estimator](
+        hypothesis="last", soft_margin=1.0, warm_start=True, max_iter=2, random_state=0
+    )
+    save_model(learned(model), path)
+    document, arrays = opened(path)
+    name = "_learned.1.0"
+    rewritten(path, document, {**arrays, name: arrays[name][:1]})
+    with pytest.raises(ValueError, match="'kept' is not an array of float64 of shape"):
+        learned(load_model(path))
+
+
+# -- anything at all ------------------------------------------------------------------------------
+
+VICTIMS = [
+    (name, hypothesis, n_classes)
+    for name in ("p-norm, p = 6", "ALMA", "largest margin", "ALMA, poly", "ROMMA, rbf",
+                 "Higher-order", "Higher-order, p = 3", "Higher-order, n x n", "Second-order",
+                 "Second-order, n x n")
+    for hypothesis in ("average", "vote", "random", "last")
+    for n_classes in (2, 3)
+] + [(name, hypothesis, 3) for name in JOINT for hypothesis in ("average", "last")]  # fmt: skip
+SAVED = {}
+
+
+def rows_for(victim):
+    name, _, n_classes = victim
+    rows, labels = make_problem(40, n_classes=n_classes)
+    return (widened(rows) if name == "ROMMA, rbf" else rows), labels
+
+
+def contents_of(victim, path):
+    if victim not in SAVED:
+        name, hypothesis, _ = victim
+        rows, labels = rows_for(victim)
+        model = {**MODELS, **JOINT}[name](
+            hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
+            **({"soft_margin": 1.0} if name == "ALMA" else {}),
+        )  # fmt: skip
+        save_model(fit(model, rows, labels), path)
+        SAVED[victim] = opened(path)
+    return SAVED[victim]
+
+
+@examples(300)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_archive_makes_reading_fail_in_another_way(seed, tmp_path_factory):
+    """Bytes of the headers and of the directory are changed."""
+    path = tmp_path_factory.getbasetemp() / "spoiled.model"
+    save_model(learned(ALMAClassifier(random_state=0)), path)
+    archive = bytearray(path.read_bytes())
+    directory = archive.index(b"PK\x01\x02")
+    random = np.random.RandomState(seed)
+    for _ in range(random.randint(1, 4)):
+        at = random.randint(0, 200) if random.randint(3) == 0 else -random.randint(1, 1000)
+        archive[at] = random.randint(256)
+    if random.randint(4) == 0:
+        start = random.randint(directory, len(archive))
+        del archive[start : start + random.randint(50)]
+    path.write_bytes(bytes(archive))
+    _, refusal = loaded_or_refused(path)
+    assert refusal is None or refusal.startswith(f"{path}: ")
+
+
+@examples(600)
+@given(victim=st.sampled_from(VICTIMS), seed=st.integers(0, 2**32 - 1))
+def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "spoiled.model"
+    rewritten(path, *spoiled(np.random.RandomState(seed), *contents_of(victim, path)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, refusal = loaded_or_refused(path)
+        assert model is not None or refusal.startswith(f"{path}")
+        if model is not None:
+            use(model, *rows_for(victim))

@@ -1,0 +1,381 @@
+"""Row caches give back what was written, and appear as a whole or not at all."""
+
+import gc
+import os
+import re
+import tempfile
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems.cached_rows import (
+    IDENTITY,
+    NUMBERS,
+    TEXTS,
+    assert_holds,
+    assert_same_rows,
+    random_block,
+    write_cache,
+    writing,
+)
+from problems.first_order import examples
+from sparsemargin.io.row_cache import (
+    RowCache,
+    block_order,
+    default_cache_path,
+    find_cache,
+    shuffled,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "train.svm.smcache"
+
+
+def some_blocks(n_blocks=5, seed=0, **kinds):
+    rng = np.random.RandomState(seed)
+    return [random_block(rng, 8, 6, **kinds) for _ in range(n_blocks)]
+
+
+# -- round trip -----------------------------------------------------------------------------------
+
+
+@examples(150)
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    shapes=st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 40), st.sampled_from(["i4", "i8"])),
+        max_size=6,
+    ),
+    dtype=st.sampled_from(["f4", "f8"]),
+    multilabel=st.booleans(),
+)
+def test_what_is_written_comes_back_to_the_bit(seed, shapes, dtype, multilabel):
+    """Empty blocks and rows, and blocks with indices of different widths, are among them."""
+    rng = np.random.RandomState(seed)
+    blocks = [random_block(rng, m, n, dtype, index, multilabel) for m, n, index in shapes]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "cache")
+        write_cache(path, blocks, dtype, multilabel)
+        assert_holds(path, blocks)
+        with RowCache.open(path) as cache:
+            assert (cache.dtype, cache.multilabel) == (np.dtype(dtype), multilabel)
+            assert cache.n_rows == sum(len(block[2]) - 1 for block in blocks)
+            assert cache.n_entries == sum(len(block[0]) for block in blocks)
+            columns = [block[1].max() + 1 for block in blocks if len(block[1])]
+            assert cache.n_columns == max(columns, default=0)
+
+
+def test_a_cache_knows_its_source_and_labels(path):
+    write_cache(path, some_blocks())
+    cache = RowCache.open(path)
+    assert cache.path == str(path)
+    assert cache.identity == IDENTITY
+    assert cache.label_texts == TEXTS
+    np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
+    assert (cache.lowest, cache.highest) == (1, 2**40)
+
+
+def test_arrays_are_read_only_aligned_and_no_copies(path):
+    write_cache(path, some_blocks())
+    with RowCache.open(path) as cache:
+        first, again = cache.block(0), cache.block(0)
+    for array, same in zip(first.arrays[:4], again.arrays[:4], strict=True):
+        assert not array.flags.writeable
+        assert not array.flags.owndata
+        assert array.ctypes.data % 64 == 0
+        assert array.ctypes.data == same.ctypes.data
+
+
+def test_arrays_are_free_once_written(path):
+    """A scanner fills the same buffers again."""
+    blocks = some_blocks(2)
+    buffers = [[array.copy() for array in block] for block in blocks]
+    for rows in writing(path, buffers):
+        for array in rows.arrays:
+            array[:] = 0
+    assert_holds(path, blocks)
+
+
+def test_blocks_come_in_the_order_asked_for(path):
+    blocks = some_blocks(7)
+    write_cache(path, blocks)
+    order = np.array([3, 0, 6, 3, 1])
+    with RowCache.open(path) as cache:
+        for _ in range(2):
+            taken = list(cache.blocks(order))
+            for rows, i in zip(taken, order, strict=True):
+                assert_same_rows(rows, blocks[i])
+        for i in -1, 7:
+            with pytest.raises(IndexError, match=f"no block {i}"):
+                cache.block(i)
+
+
+def test_labels_without_a_number_are_nan_again(path):
+    write_cache(path, [], "f4")
+    with RowCache.open(path) as cache:
+        np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
+        assert (cache.n_blocks, cache.n_rows, cache.n_columns) == (0, 0, 0)
+        assert (cache.lowest, cache.highest) == (2**63 - 1, -1)
+        assert list(cache.blocks()) == []
+
+
+# -- whole or not at all --------------------------------------------------------------------------
+
+
+def abandoned(path, error):
+    """Write a part of a cache, and take no more, or end by an error, if there is one."""
+
+    def blocks():
+        yield from some_blocks()
+        if error is not None:
+            raise error
+
+    for i, _ in enumerate(writing(path, blocks())):
+        if error is None and i == 3:
+            break
+
+
+@pytest.mark.parametrize(
+    "error",
+    [None, ZeroDivisionError("of the text"), OSError(5, "reading", "text"), KeyboardInterrupt()],
+)
+@pytest.mark.parametrize("there_before", [False, True])
+def test_an_unfinished_cache_leaves_what_was_there(path, error, there_before):
+    old = some_blocks(3, seed=1)
+    if there_before:
+        write_cache(path, old)
+    if error is None:
+        abandoned(path, None)
+    else:
+        with pytest.raises(type(error)) as caught:
+            abandoned(path, error)
+        assert caught.value is error
+    assert os.listdir(path.parent) == ([path.name] if there_before else [])
+    if there_before:
+        assert_holds(path, old)
+
+
+def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
+    old, new = some_blocks(6, seed=1), some_blocks(6, seed=2)
+    write_cache(path, old)
+    with RowCache.open(path) as cache:
+        for i, rows in enumerate(cache.blocks()):
+            assert_same_rows(rows, old[i])
+            if i == 2:
+                write_cache(path, new)
+    assert_holds(path, new)
+
+
+@contextmanager
+def read_only_folder():
+    """A folder that may be read only, by root's leave too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_cache(folder / "old", some_blocks())
+        folder.chmod(0o555)
+        (folder / "old").chmod(0o444)
+        was_root = os.geteuid() == 0
+        try:
+            if was_root:
+                os.seteuid(65534)
+            yield folder
+        finally:
+            if was_root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+
+def test_in_a_read_only_folder_caches_are_read_and_not_written():
+    with read_only_folder() as folder:
+        assert_holds(folder / "old", some_blocks())
+        for name in "old", "new":
+            with pytest.raises(PermissionError) as caught:
+                write_cache(folder / name, some_blocks())
+            assert caught.value.filename == str(folder / name)
+        assert os.listdir(folder) == ["old"]
+        assert_holds(folder / "old", some_blocks())
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    path = tmp_path / "absent" / "cache"
+    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
+        write_cache(path, [])
+
+
+# -- resources ------------------------------------------------------------------------------------
+
+
+def peak_of(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_file(path):
+    block = random_block(np.random.RandomState(0), 500, 60)
+    n_bytes = sum(array.nbytes for array in block)
+
+    def read():
+        with RowCache.open(path) as cache:
+            for rows in cache.blocks():
+                assert len(rows.data) == len(block[0])
+
+    write_cache(path, [block])
+    read()
+    peaks = []
+    for n_blocks in 20, 300:
+        peaks.append([peak_of(lambda n=n_blocks: write_cache(path, [block] * n)), peak_of(read)])
+        assert path.stat().st_size > n_blocks * n_bytes
+    for few, many in zip(*peaks, strict=True):
+        assert many - few < 280 * n_bytes / 20
+        assert many < 20 * n_bytes
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read from")
+def test_the_map_lets_go_of_blocks_that_were_used(path):
+    def resident():
+        status = Path("/proc/self/status").read_text()
+        return int(re.search(r"RssFile:\s+(\d+) kB", status)[1]) * 1024
+
+    block = random_block(np.random.RandomState(0), 2000, 60)
+    write_cache(path, [block] * 60)
+    with RowCache.open(path) as cache:
+        sums = {rows.data.tobytes() for rows in cache.blocks()}
+        before = resident()
+        for _ in shuffled(cache, 0, 0):
+            assert resident() - before < path.stat().st_size / 4
+        everything = [cache.block(i) for i in range(cache.n_blocks)]
+        assert {rows.data.tobytes() for rows in everything} == sums
+        assert resident() - before > path.stat().st_size / 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc to count files in")
+def test_files_are_closed_and_views_outlive_them(path):
+    def n_open():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    blocks = some_blocks()
+    write_cache(path, blocks)
+    before = n_open()
+    cache = RowCache.open(path)
+    kept = cache.block(1)
+    passing = cache.blocks()
+    next(passing)
+    cache.close()
+    cache.close()
+    with pytest.raises(ValueError, match="closed"):
+        cache.block(0)
+    with pytest.raises(ValueError, match="closed"):
+        next(passing)
+    path.unlink()
+    assert_same_rows(kept, blocks[1])
+    del kept, cache, passing
+    assert n_open() == before
+    path.write_bytes(b"no cache")
+    with pytest.raises(ValueError, match="not a row cache"):
+        RowCache.open(path)
+    assert n_open() == before
+
+
+def test_threads_read_side_by_side(path):
+    blocks = some_blocks(30)
+    write_cache(path, blocks)
+
+    def read(seed):
+        order = block_order(30, seed)
+        for i, rows in zip(order, cache.blocks(order), strict=True):
+            assert_same_rows(rows, blocks[i])
+        return True
+
+    with RowCache.open(path) as cache, ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(24)))
+
+
+# -- finding and naming ---------------------------------------------------------------------------
+
+
+def test_a_cache_is_found_only_for_its_own_source(path):
+    assert find_cache(path, IDENTITY) is None
+    write_cache(path, some_blocks(), identity={"source": ("a.svm", 7), "base": 1})
+    for identity in {"source": ["a.svm", 7], "base": 1}, {"base": 1, "source": ("a.svm", 7)}:
+        with find_cache(path, identity) as cache:
+            assert cache.n_blocks == 5
+    for identity in {"source": ["a.svm", 8], "base": 1}, {"source": ["a.svm", 7]}, {}:
+        assert find_cache(path, identity) is None
+
+
+def test_a_damaged_cache_counts_as_none_with_a_warning(path):
+    write_cache(path, some_blocks())
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(RuntimeWarning, match=rf"{re.escape(str(path))} is damaged.*written anew"):
+        assert find_cache(path, IDENTITY) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"1 3:0.5\n", b"+1 1:1\n" * 100])
+def test_a_file_that_is_no_cache_is_not_given_up_to_be_replaced(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is not a row cache.*Name another file"):
+        find_cache(path, IDENTITY)
+
+
+def test_a_folder_is_no_cache(tmp_path):
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        find_cache(tmp_path, IDENTITY)
+
+
+def test_names_of_caches(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert default_cache_path(["data/train.svm"]) == Path("data/train.svm.smcache")
+    assert default_cache_path([Path("/a/b.svm.gz")]) == Path("/a/b.svm.gz.smcache")
+    several = default_cache_path(["a/x.svm", "b/y.svm"])
+    assert re.fullmatch(r"x\.svm\.[0-9a-f]{12}\.smcache", several.name)
+    assert several.parent == Path("a")
+    assert default_cache_path([tmp_path / "a/x.svm", "b/y.svm"]) == tmp_path / several
+    others = [["b/y.svm", "a/x.svm"], ["a/x.svm", "b/y.svm", "c"], ["a/x.svm", "c"], ["a/x.svm"]]
+    assert len({several, *map(default_cache_path, others)}) == 5
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def test_orders_are_permutations_that_the_seed_decides():
+    assert block_order(8, 1).tolist() == [0, 3, 7, 1, 2, 6, 5, 4]
+    for n in 0, 1, 2, 100:
+        order = block_order(n, 2**64 - 1)
+        assert order.dtype == np.int64
+        assert sorted(order) == list(range(n))
+    assert len({tuple(block_order(20, seed)) for seed in range(50)}) == 50
+
+
+def test_epochs_are_shuffled_by_blocks_and_rows_alike_for_the_same_seed(path):
+    blocks = some_blocks(12)
+    write_cache(path, blocks)
+    with RowCache.open(path) as cache:
+
+        def epoch(seed, epoch):
+            passed = list(shuffled(cache, seed, epoch))
+            for i, rows, order in passed:
+                assert rows.data.tobytes() == blocks[i][0].tobytes()
+                assert cache.first_rows[i] == sum(len(block[2]) - 1 for block in blocks[:i])
+                assert sorted(order) == list(range(rows.n_rows))
+            assert len({tuple(order) for _, _, order in passed}) > 6
+            return [(rows.data.tobytes(), order.tolist()) for _, rows, order in passed]
+
+        first = epoch(5, 0)
+        assert sorted(data for data, _ in first) == sorted(block[0].tobytes() for block in blocks)
+        assert epoch(np.int64(5), np.int32(0)) == first
+        others = [epoch(seed, i) for seed in (4, 5, 6) for i in range(4)]
+        for part in 0, 1:
+            assert len({str([block[part] for block in passed]) for passed in others}) == 12

@@ -1,0 +1,483 @@
+"""svmlight text and npz files: what goes from one to the other comes back, or is refused."""
+
+import json
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from scipy import sparse as sp
+
+from problems.command_line import run
+from problems.first_order import examples
+from references.svmlight import Options, Refused, label_number, read_text
+from sparsemargin import (
+    PNormPerceptron,
+    fit_csr,
+    fit_svmlight,
+    load_model,
+    load_svmlight,
+    save_model,
+)
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
+from sparsemargin.cli import convert
+from sparsemargin.io.readable import write_readable
+from sparsemargin.io.reading import Reading
+from sparsemargin.io.row_cache import RowCache
+from sparsemargin.io.shown import shown
+from sparsemargin.io.sources import open_sources
+from sparsemargin.models.labels import number_of
+
+# What looks like a number, a mark, or another kind of file, and all that stands between tokens.
+TRICKY = [
+    "", "01", "1", "1.0", "1e0", "+1", "-1", " 1", "1 ", "-", "+", ".", "nan", "NaN", "inf", "-Inf",
+    "1_000", "1e400", "1e-400", "-0", "0", "0x1", "\uff11", "\u0661", "1\x1c", "9007199254740993",
+    "a b", "a\tb", "c\nd", "a\rb", "a\x0bb", "#x", "x#", "1:2", "qid:1", "qid", "a,b", ",", ",a",
+    "a,", "a\0b", "\x85", "\u2028", "\u3000", "\x1b[31m", "\x7f", "\ufeff", "\ufeffa", "\ufffea",
+    "\udcff\udcfex", "\udcfe\udcffx", "\udcc3\udca9", "\xe9", "e\u0301", "\ud800", "\udfff",
+    "\x1f\udc8b", "BZh91AY&SY", "(\udcb5/\udcfd", "PK\x03\x04", "\udc93smrows", "x" * 4301,
+]  # fmt: skip
+WORDS = st.one_of(
+    st.sampled_from(TRICKY),
+    st.text(max_size=4),
+    st.text(st.characters(categories=["Cs", "Cc", "Nd", "Zs", "Zl"]), max_size=3),
+    st.binary(max_size=4).map(lambda raw: raw.decode("utf-8", "surrogateescape")),
+)
+NUMBERS = {
+    "f8": st.floats() | st.sampled_from([-0.0, 1e16, 2.0**63, 1.7976931348623157e308]),
+    "f4": st.floats(width=32), "f2": st.floats(width=16), "?": st.booleans(),
+    "i8": st.integers(-(2**63), 2**63 - 1) | st.integers(2**53 - 3, 2**53 + 3),
+    "u8": st.integers(0, 2**64 - 1), "i1": st.integers(-128, 127), "S3": st.binary(max_size=3),
+}  # fmt: skip
+
+
+@st.composite
+def label_arrays(draw, n):
+    """An array of n labels of any type, of few different ones."""
+    dtype = draw(st.sampled_from(["U", "U", "U", *NUMBERS]))
+    pool = draw(st.lists(WORDS if dtype == "U" else NUMBERS[dtype], min_size=1, max_size=4))
+    chosen = draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
+    return np.array(chosen, dtype=dtype) if chosen else np.zeros(0, "U1" if dtype == "U" else dtype)
+
+
+def shared_out(n_rows):
+    """How many labels each row has."""
+    return st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows)
+
+
+VALUES = {
+    "f8": st.floats(allow_nan=False, allow_infinity=False),
+    "f4": st.floats(width=32, allow_nan=False, allow_infinity=False),
+    "i8": st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9),
+    "u1": st.integers(0, 255),
+}
+
+
+@st.composite
+def npz_files(draw):
+    """The arrays of a file; columns of a row may repeat."""
+    n_rows, dtype = draw(st.integers(1, 4)), draw(st.sampled_from(list(VALUES)))
+    entries = st.lists(st.tuples(st.integers(0, 3), VALUES[dtype]), max_size=4)
+    rows = draw(st.lists(entries, min_size=n_rows, max_size=n_rows))
+    arrays = {
+        "data": np.array([value for row in rows for _, value in row], dtype=dtype),
+        "indices": np.array([column for row in rows for column, _ in row], dtype="i4"),
+        "indptr": np.cumsum([0, *map(len, rows)], dtype="i4"),
+        "shape": np.array([n_rows, 4]), "format": np.array(b"csr"),
+    }  # fmt: skip
+    counts = draw(st.none() | shared_out(n_rows))
+    if counts is not None:
+        arrays["label_start"] = np.cumsum([0, *counts], dtype="i8")
+    arrays["labels"] = draw(label_arrays(n_rows if counts is None else sum(counts)))
+    if draw(st.booleans()):
+        queries = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n_rows, max_size=n_rows)
+        arrays["query_ids"] = np.array(draw(queries), dtype="i8")
+    return arrays
+
+
+# ---------------------------------------------------------------------------- what text can hold
+
+
+def reference_labels(labels, many):
+    """The labels as text has them and as they are read back; None: that can't be."""
+    if labels.dtype.kind == "S":
+        return None
+    texts, values = [], []
+    for label in labels.tolist():
+        text = label if isinstance(label, str) else repr(float(label))
+        try:
+            line = text.encode("utf-8", "surrogateescape")
+            read = read_text(line, Options(multilabel=many)).labels
+        except (UnicodeEncodeError, Refused):
+            return None
+        if read != [[line]] or line.decode("utf-8", "surrogateescape") != text:
+            return None
+        if not isinstance(label, str) and float(label) != label:
+            return None
+        texts.append(text)
+        values.append(label_number(line))
+    named = dict(zip(texts, values, strict=True))
+    known = [number for number in named.values() if number is not None]
+    if len(set(known)) < len(known) and labels.dtype.kind == "U":
+        return None
+    return texts if None in values else values
+
+
+def reference_rows(arrays):
+    """Sums of each row by column, in the order of the entries; None: no double holds one."""
+    rows = []
+    for first, last in zip(arrays["indptr"][:-1], arrays["indptr"][1:], strict=True):
+        row = {}
+        for column, value in zip(
+            arrays["indices"][first:last].tolist(), arrays["data"][first:last].tolist(), strict=True
+        ):
+            if float(value) != value:
+                return None
+            row[column] = row[column] + float(value) if column in row else float(value)
+        if not np.isfinite(list(row.values())).all():
+            return None
+        rows.append(sorted(row.items()))
+    return rows
+
+
+def in_rows(labels, start):
+    if start is None:
+        return list(labels)
+    return [tuple(sorted(labels[a:b])) for a, b in pairwise(start)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def to_text(path, target):
+    """Convert an npz file; the error, or None once there is text."""
+    target.unlink(missing_ok=True)
+    try:
+        convert._npz_to_text(str(path), str(target), "auto")
+    except ValueError as refused:
+        error = str(refused)
+    else:
+        return None
+    assert error.startswith(str(path))
+    assert not target.exists()
+    return error
+
+
+@examples(600)
+@given(arrays=npz_files())
+def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
+    np.savez(folder / "rows.npz", **arrays)
+    with np.load(folder / "rows.npz") as stored:
+        arrays = dict(stored)  # text without trailing NULs, which NumPy does not keep
+    start, queries = arrays.get("label_start"), arrays.get("query_ids")
+    labels = reference_labels(arrays["labels"], start is not None)
+    rows = reference_rows(arrays)
+    blank = start is not None and queries is None
+    blank = blank and any((np.diff(start) == 0) & (np.diff(arrays["indptr"]) == 0))
+    error = to_text(folder / "rows.npz", folder / "rows.svm")
+    assert (error is None) == (labels is not None and rows is not None and not blank), error
+    if error is not None:
+        assert "row" in error or "labels of type" in error
+        return
+    settings = {"multilabel": start is not None, "query_id": True, "zero_based": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        convert._text_to_npz(
+            open_sources(folder / "rows.svm"), str(folder / "again.npz"),
+            Reading(n_features=4, **settings), None,
+        )  # fmt: skip
+    with np.load(folder / "again.npz") as stored:
+        again = dict(stored)
+    back = in_rows(again["labels"].tolist(), again.get("label_start"))
+    assert back == in_rows(labels, start)
+    assert np.array_equal(again.get("query_ids", []), [] if queries is None else queries)
+    data = [value for row in rows for _, value in row]
+    assert again["data"].tobytes() == np.array(data).tobytes()
+    assert again["indices"].tolist() == [column for row in rows for column, _ in row]
+    assert again["indptr"].tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+    assert again["shape"].tolist() == arrays["shape"].tolist()
+
+
+@examples(400)
+@given(
+    labels=st.lists(st.lists(WORDS, max_size=3), min_size=1, max_size=5),
+    before=st.sampled_from(["", " ", "#\n", "\ufeff"]),
+    many=st.booleans(),
+)
+@example(labels=[["\ufeffa"], ["b"]], before=" ", many=False)
+@example(labels=[["BZh91AY&SY"]], before=" ", many=False)
+@example(labels=[["\udc93smrows"]], before=" ", many=False)
+@example(labels=[["01"], ["1"], ["a"]], before="", many=False)
+def test_text_comes_back_from_npz_and_from_tidy_text(folder, labels, before, many):
+    first, lines = folder / "first.svm", [",".join(row) for row in labels]
+    text = before + "\n".join(f"{line} 1:0.5" if i else line for i, line in enumerate(lines))
+    try:
+        first.write_bytes(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return
+    assume("qid:" not in text)  # which every row of an npz file has, or none
+    settings = {"multilabel": many, "zero_based": False}
+    options = ["-q", "--zero-based", "no", *["--multilabel"] * many]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            X, y = load_svmlight(first, **settings)
+        except ValueError:
+            return
+        run("convert", first, folder / "it.npz", *options)
+        run("convert", first, folder / "tidy.svm", *options)
+        assert to_text(folder / "it.npz", folder / "second.svm") is None
+        for name in ("second.svm", "tidy.svm"):
+            X_again, y_again = load_svmlight(folder / name, n_features=X.shape[1], **settings)
+            assert X.data.tobytes() == X_again.data.tobytes()
+            assert X.indices.tolist() == X_again.indices.tolist()
+            assert X.indptr.tolist() == X_again.indptr.tolist()
+            # Tidy text has numbers in the fewest digits, among words as well.
+            how = tidied if name == "tidy.svm" else list
+            if many:
+                assert [set(how(row)) for row in y] == [set(how(row)) for row in y_again]
+            else:
+                assert how(y) == how(y_again)
+                assert y.dtype.kind == y_again.dtype.kind
+
+
+def tidied(labels):
+    if not all(isinstance(label, str) for label in labels):
+        return list(labels)
+    raw = [label.encode("utf-8", "surrogateescape") for label in labels]
+    return [word if label_number(word) is None else label_number(word) for word in raw]
+
+
+# ----------------------------------------------------------------------------- what is refused
+
+
+def write_npz(path, **changed):
+    arrays = {
+        "data": np.ones(3), "indices": np.array([0, 1, 2]), "indptr": np.array([0, 1, 2, 3]),
+        "shape": np.array([3, 3]), "format": np.array(b"csr"), "labels": np.arange(3),
+    }  # fmt: skip
+    np.savez(path, **{**arrays, **changed})
+    return path
+
+
+REFUSED = [
+    ({"labels": ["a", "c\nd", "c\nd"]}, r"row 1: label 'c\nd' would not be read back"),
+    ({"labels": ["a", "b", ""]}, "row 2: label '' would not be"),
+    ({"labels": ["#x", "b", "c"]}, "row 0: label '#x'"),
+    ({"labels": ["b", "1:2", "c"]}, "row 1: label '1:2'"),
+    ({"labels": ["b", "\ud800", "c"]}, r"row 1: label '\ud800'"),
+    ({"labels": ["b", "c", "x" * 5000]}, f"row 2: label '{'x' * 40}...'"),
+    ({"labels": ["b", "01", "1"]}, "rows 1 and 2: labels '01' and '1' are one number"),
+    ({"labels": [0.0, 1.0, np.nan]}, "row 2: label 'nan'"),
+    ({"labels": [1, 2, 2**53 + 1]}, "row 2: label 9007199254740993 is no double"),
+    ({"labels": [b"a", b"b", b"c"]}, "labels of type |S1"),
+    ({"labels": [1j, 0, 1]}, "labels of type complex128"),
+    (
+        {"labels": ["a", "b", "a,b"], "label_start": [0, 2, 2, 3]},
+        "row 2: label 'a,b' would not be read back",
+    ),
+    (
+        {"labels": ["a"], "label_start": [0, 1, 1, 1], "indptr": [0, 2, 3, 3]},
+        "row 2 has neither label nor feature",
+    ),
+    ({"data": [1, 1j, 1]}, "values of type complex128; rows have real numbers"),
+    ({"data": [1, 2**53 + 1, 1]}, "row 1, column 1: 9007199254740993 is no double"),
+    ({"data": ["1", "2", "3"]}, "values of type <U1"),
+    (
+        {"data": [1.0, 1e308, 1e308], "indices": [0, 2, 2], "indptr": [0, 1, 3, 3]},
+        "row 1, column 2: the sum of what is stored there exceeds a double",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "words"), REFUSED)
+def test_what_text_can_not_hold_is_refused_by_row(tmp_path, changed, words):
+    arrays = {name: np.array(values) for name, values in changed.items()}
+    path, target = write_npz(tmp_path / "rows.npz", **arrays), tmp_path / "rows.svm"
+    for to in (target, "-"):
+        result = run("convert", path, to, "--to", "svmlight", code=1)
+        assert result.stderr.startswith(f"Error: {path}")
+        assert words in result.stderr
+        assert result.stdout == ""
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.npz"]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is double here")
+@pytest.mark.parametrize("name", ["data", "labels"])
+def test_long_doubles_that_are_no_doubles_are_refused(tmp_path, name):
+    values = np.array([1, 1 + np.finfo(np.longdouble).eps, 2], dtype=np.longdouble)
+    write_npz(tmp_path / "rows.npz", **{name: values})
+    result = run("convert", tmp_path / "rows.npz", tmp_path / "rows.svm", code=1)
+    assert "row 1" in result.stderr
+    assert "is no double" in result.stderr
+
+
+def test_rows_are_counted_through_all_of_a_file(tmp_path):
+    n = convert._ROWS_AT_ONCE + 2
+    starts = np.arange(n + 1)
+    starts[-1] = starts[-2]
+    arrays = {
+        "data": np.ones(n - 1), "indices": np.zeros(n - 1, int), "indptr": starts,
+        "shape": np.array([n, 1]), "labels": np.ones(n - 1), "label_start": starts,
+    }  # fmt: skip
+    write_npz(tmp_path / "rows.npz", **arrays)
+    result = run("convert", tmp_path / "rows.npz", "-", "--to", "svmlight", code=1)
+    assert f"row {n - 1} has neither label nor feature" in result.stderr
+    assert result.stdout == ""
+
+
+# --------------------------------------------------------------------- labels as numbers, or words
+
+
+@examples(800)
+@given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
+def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
+    scanner = Scanner(np.float64, max_index=0)
+    try:
+        line = word.encode("utf-8", "surrogateescape")
+        scanner.scan(bytearray(line) + bytes(PADDING), len(line))
+    except (UnicodeEncodeError, ScanError):
+        return
+    if scanner.label_texts == [word]:
+        np.testing.assert_equal(number_of(word), scanner.label_numbers[0])
+
+
+def test_words_that_only_python_takes_for_numbers_are_classes(tmp_path):
+    path = tmp_path / "digits.svm"
+    path.write_text("\uff11 1:1\n1 2:1\na 3:1\n" * 5, encoding="utf-8")
+    model = fit_svmlight(path)
+    assert model.classes_.tolist() == ["1", "a", "\uff11"]
+    save_model(model, tmp_path / "a.model")
+    assert run("predict", tmp_path / "a.model", path).stdout.split() == ["\uff11", "1", "a"] * 5
+    figures = json.loads(run("evaluate", tmp_path / "a.model", path, "--json").stdout)
+    assert figures["mistakes"] == 0
+
+
+def model_of(classes, **settings):
+    """A model that tells these classes apart, one a feature."""
+    classes = np.array(classes)
+    return fit_csr(sp.csr_matrix(np.eye(len(classes))), classes, "pnorm", **settings)
+
+
+@pytest.mark.parametrize("classes", [["01", "1", "a"], [2**53, 2**53 + 1, 5]])
+def test_classes_that_are_one_label_to_files_are_refused(tmp_path, classes):
+    model = model_of(classes)
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n5 2:1\n")
+    save_model(model, tmp_path / "a.model")
+    with pytest.raises(ValueError, match=f"{classes[0]!r} and {classes[1]!r} are equal as numbers"):
+        fit_svmlight(path, init_model=model)
+    assert "are equal as numbers" in run("evaluate", tmp_path / "a.model", path, code=1).stderr
+
+
+def test_true_and_false_are_1_and_0_as_well(tmp_path):
+    path = write_npz(tmp_path / "rows.npz", labels=np.array([True, False, True]))
+    run("convert", path, tmp_path / "rows.svm", "-q")
+    assert load_svmlight(tmp_path / "rows.svm")[1].tolist() == [1.0, 0.0, 1.0]
+    (tmp_path / "words.svm").write_text("True 1:1\nFalse 2:1\nTrue 3:1\n")
+    model = fit_csr(sp.csr_matrix(np.eye(3)), np.array([True, False, True]), "pnorm", max_iter=9)
+    save_model(model, tmp_path / "a.model")
+    for name in ("rows.svm", "words.svm"):
+        told = run("evaluate", tmp_path / "a.model", tmp_path / name, "--json").stdout
+        figures = json.loads(told)
+        assert (figures["rows"], figures["mistakes"]) == (3, 0)
+
+
+def test_caches_of_labels_that_are_not_utf_8_have_checksums(tmp_path):
+    sums = []
+    for word in (b"\xe9", b"\xe8"):
+        (tmp_path / "rows.svm").write_bytes(word + b" 1:1\na 2:1\n")
+        run("convert", tmp_path / "rows.svm", tmp_path / "rows.smcache", "-q")
+        with RowCache.open(tmp_path / "rows.smcache") as cache:
+            sums.append(cache.checksum)
+    assert sums[0] != sums[1]
+
+
+def test_readable_weights_of_classes_that_are_not_utf_8(tmp_path):
+    (tmp_path / "rows.svm").write_bytes(b"\xe9 1:1\n\xc3\xa9 2:1\na\\b 3:1\n" * 3)
+    run("train", tmp_path / "rows.svm", "-o", tmp_path / "a.model", "-q",
+        "--readable", tmp_path / "weights.txt")  # fmt: skip
+    text = (tmp_path / "weights.txt").read_text(encoding="utf-8")
+    lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    assert {line[0] for line in lines} == {"\\udce9", "\xe9", "a\\\\b"}
+
+
+# ------------------------------------------------------------------------------ what is predicted
+
+CLASSES = ["c\nd", "x\ry", "t\tb", "k,m", "", "\ud800", "\udcc3\udca9", "a b", "\xe9", "z"]
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("word", CLASSES)
+def test_a_line_is_a_prediction(tmp_path, word, many, scores):
+    refused = {"c\nd", "x\ry", "\ud800", "\udcc3\udca9"} | ({"t\tb"} if scores else set())
+    refused |= {"k,m", ""} if many else set()
+    labels = [[label] for label in ("p", "q", word)] if many else np.array(["p", "q", word])
+    model = PNormPerceptron(max_iter=9).fit(sp.csr_matrix(np.eye(3)), labels)
+    save_model(model, tmp_path / "a.model")
+    (tmp_path / "rows.svm").write_text("3:1\n1:1\n")
+    target, options = tmp_path / "out", ["--scores"] * scores
+    how = ["predict", tmp_path / "a.model", tmp_path / "rows.svm", *options]
+    if word in refused:
+        for more in ([], ["-o", target]):
+            result = run(*how, *more, code=1)
+            assert f"class {word!r} can't be told in lines" in result.stderr
+            assert result.stdout == ""
+        assert not target.exists()
+        return
+    run(*how, "-o", target)
+    lines = target.read_bytes().decode().split("\n")
+    assert [line.split("\t")[0] if scores else line for line in lines[scores:-1]] == [word, "p"]
+    assert not scores or {line.count("\t") for line in lines[:-1]} == {3}
+
+
+# -------------------------------------------------------------------------------- what people see
+
+
+@examples(500)
+@given(text=st.text(max_size=6) | WORDS)
+def test_what_is_shown_moves_no_cursor(text):
+    seen = shown(text)
+    assert all(c.isprintable() or "\udca0" <= c <= "\udcff" for c in seen)
+    assert (seen == text) == all(c.isprintable() or "\udca0" <= c <= "\udcff" for c in text)
+
+
+def test_control_characters_of_labels_are_escaped(tmp_path):
+    classes = ["c\nd", "\x1b[31mred", "\u202eabc", "\x9b2J", "\ud800", "plain"]
+    path, model = tmp_path / "rows.svm", model_of(classes, max_iter=9)
+    save_model(model, tmp_path / "a.model")
+    write_npz(
+        tmp_path / "rows.npz", labels=np.array(classes), data=np.ones(6), indices=np.arange(6),
+        indptr=np.arange(7), shape=np.array([6, 6]),
+    )  # fmt: skip
+    path.write_text("plain 6:1\n\x1b[31mred 2:1\n\x9b5n 1:1\n", encoding="utf-8")
+    outputs = [
+        run("info", tmp_path / "a.model"), run("info", tmp_path / "rows.npz"), run("info", path),
+        run("inspect", tmp_path / "a.model"), run("evaluate", tmp_path / "a.model", path),
+    ]  # fmt: skip
+    path.write_text("\x1b[32mgreen 1:1\n", encoding="utf-8")
+    outputs.append(run("evaluate", tmp_path / "a.model", path, code=1))
+    outputs.append(
+        run("train", path, "-o", tmp_path / "b.model", "--init", tmp_path / "a.model", code=1)
+    )
+    for result in outputs:
+        told = result.stdout + result.stderr
+        assert "\\x1b[3" in told
+        assert all(c.isprintable() or c == "\n" for c in told)
+    with pytest.raises(ValueError, match=r"label \\x1b\[32mgreen is none of the classes, \\x1b"):
+        fit_svmlight(path, init_model=load_model(tmp_path / "a.model"))
+
+
+def test_a_header_of_labels_is_a_line(tmp_path):
+    save_model(model_of(["c\nd", "a", "b"]), tmp_path / "a.model")
+    told = json.loads(run("inspect", tmp_path / "a.model", "--json").stdout)
+    assert told["classes"] == ["a", "b", "c\nd"]
+    assert r"for c\nd" in run("inspect", tmp_path / "a.model").stdout
+    with open(tmp_path / "weights.txt", "w") as file:
+        write_readable(file, load_model(tmp_path / "a.model"))
+    assert "c\\nd\t2\t" in (tmp_path / "weights.txt").read_text()

@@ -1,0 +1,92 @@
+"""The encoders of labels, against scikit-learn's."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import LabelEncoder as Reference
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from problems.first_order import examples
+from sparsemargin.models.labels import (
+    LabelEncoder,
+    LabelTable,
+    MultilabelEncoder,
+    UnknownLabelError,
+    multilabel_targets,
+)
+
+LISTS = st.lists(st.lists(st.integers(-3, 4)), min_size=1, max_size=8)
+
+
+def indicator_of(places, n_labels):
+    ones = np.ones(len(places.labels), dtype=int)
+    return sp.csr_matrix((ones, places.labels, places.starts), (len(places.starts) - 1, n_labels))
+
+
+@examples(200)
+@given(st.lists(st.integers(0, 255), min_size=1), st.sampled_from(["u1", "i8", "f4", "f8", "U3"]))
+def test_classes_are_sorted_and_rows_are_their_places(values, kind):
+    y = np.array(values).astype(kind)
+    encoder, reference = LabelEncoder(), Reference()
+    expected = reference.fit_transform(y)
+    np.testing.assert_array_equal(encoder.fit_transform(y), expected)
+    np.testing.assert_array_equal(encoder.classes, reference.classes_)
+    assert encoder.classes.dtype == y.dtype
+    np.testing.assert_array_equal(LabelEncoder(encoder.classes).transform(y), expected)
+
+
+def test_classes_far_apart():
+    y = np.array([2**62, -(2**62), 7, -(2**62)])
+    encoder = LabelEncoder()
+    assert encoder.fit_transform(y).tolist() == [2, 0, 1, 0]
+    assert encoder.classes.tolist() == sorted(set(y.tolist()))
+
+
+@examples(200)
+@given(LISTS)
+def test_lists_are_those_of_an_indicator(lists):
+    reference = MultiLabelBinarizer()
+    expected = reference.fit_transform(lists)
+    targets, encoder = multilabel_targets(lists, 0), MultilabelEncoder()
+    if not any(lists):
+        with pytest.raises(ValueError, match="No row of y has a label"):
+            encoder.fit_transform(targets)
+        return
+    places = encoder.fit_transform(targets)
+    np.testing.assert_array_equal(encoder.classes, reference.classes_)
+    np.testing.assert_array_equal(indicator_of(places, len(encoder.classes)).toarray(), expected)
+    assert encoder.inverse_transform(places) == reference.inverse_transform(expected)
+
+
+@examples(200)
+@given(st.data(), LISTS)
+def test_rows_match_where_they_have_the_very_labels(data, lists):
+    """Whatever else than the classes 0, 1, 2 is in them."""
+    sets = st.lists(st.integers(0, 2), unique=True)
+    told = data.draw(st.lists(sets, min_size=len(lists), max_size=len(lists)))
+    encoder = MultilabelEncoder(np.arange(3))
+    places = encoder.transform(multilabel_targets(told, 0))
+    matches = encoder.matches(multilabel_targets(lists, 0), places)
+    assert matches.tolist() == [set(a) == set(b) for a, b in zip(lists, told, strict=True)]
+
+
+def test_labels_of_text_are_told_apart_as_numbers_and_words():
+    table = LabelTable(["+1", "spam", "-1.0", "1"], [1.0, np.nan, -1.0, 1.0])
+    assert table.texts == ["+1", "spam", "-1.0"]
+    encoder = LabelEncoder.of_text(np.array(["-1", "1", "spam"]))
+    ids = np.array([0, 1, 2, 0])
+    assert encoder.transform_ids(table, ids, None).tolist() == [1, 2, 0, 1]
+    table.take(["eggs", "1e0"], [np.nan, 1.0])
+    with pytest.raises(UnknownLabelError) as caught:
+        encoder.transform_ids(table, np.array([1, 3]), None)
+    assert (caught.value.row, caught.value.label) == (1, "eggs")
+    start = np.array([0, 2, 2, 3, 4])
+    rest = LabelEncoder.of_positive("1.0").transform_ids(table, np.array([3, 0, 1, 2]), start)
+    assert rest.tolist() == [1, 0, 0, 0]
+    several = MultilabelEncoder.of_text(np.array(["-1", "1", "spam"]))
+    places = several.transform_ids(table, np.array([1, 0, 1, 2]), start)
+    assert several.inverse_transform(places) == [("1", "spam"), (), ("spam",), ("-1",)]
+    with pytest.raises(ValueError, match=r"classes '1' and '1\.0' are equal as numbers"):
+        LabelEncoder.of_text(np.array(["1", "1.0"]))

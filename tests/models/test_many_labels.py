@@ -1,0 +1,537 @@
+"""Rows with any number of labels: each label is a problem of its own, learned in the same pass."""
+
+import pickle
+import re
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
+from sklearn.multiclass import OneVsRestClassifier
+
+import sparsemargin
+from problems.first_order import examples
+from problems.models import assert_same
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    ROMMAClassifier,
+    SecondOrderPerceptron,
+)
+from sparsemargin._engine.first_order import linear_space
+from sparsemargin._engine.kernel.loop import KernelSpace
+from sparsemargin.evaluation import hypothesis_errors, margins
+from sparsemargin.models import labels as many_labels
+
+N_ROWS, N_FEATURES = 120, 30
+
+EVERY_RULE = [
+    PNormPerceptron(p=6, random_state=0),
+    PNormPerceptron(normalize=False, fit_intercept=True, soft_margin=0.5, random_state=0),
+    ALMAClassifier(normalize="max", random_state=0),
+    MarginPerceptron(p=3, max_iter=3),
+    CRAMMAClassifier(max_iter=3),
+    ROMMAClassifier(max_iter=3),
+    MaxMarginClassifier(max_iter=3, tol=None, soft_margin=1.0, random_state=0),
+]
+
+
+def make_labels(n_labels, n_rows=N_ROWS, dtype="f8"):
+    """Rows, and an indicator of labels that in part follow from them: every one of the first few
+    has rows of both kinds."""
+    random = np.random.RandomState(n_labels)
+    X = sp.random(n_rows, N_FEATURES, density=0.3, format="csr", random_state=random)
+    X.data -= 0.5
+    scores = X @ random.standard_normal((N_FEATURES, n_labels))
+    Y = (scores + 0.3 * random.standard_normal(scores.shape) > 0.4).astype(int)
+    Y[0], Y[1] = 0, 1
+    return X.astype(dtype), Y
+
+
+def fit(model, X, y, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y, **more)
+
+
+def assert_is_one_versus_rest(model, X, Y, labels=None):
+    """Compare a fit of all labels with fits of each, to the bit."""
+    together = fit(model, X, Y)
+    scores = together.decision_function(X)
+    for label in range(Y.shape[1]) if labels is None else labels:
+        alone = fit(clone(model), X, Y[:, label].toarray().ravel())
+        assert alone.decision_function(X).tobytes() == scores[:, label].tobytes()
+        assert alone.n_corrections_ == together.n_corrections_[label]
+
+
+# -- one pass over all labels ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 16, 17, 65, 104])
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("p", [2, 6])
+def test_all_labels_at_once_are_one_versus_rest_to_the_bit(p, hypothesis, n_labels):
+    n_jobs, dtype = (2, "f4") if n_labels % 2 else (1, "f8")
+    # With fewer rows scores would be kept up to date by dot products, which rounds differently.
+    X, Y = make_labels(n_labels, n_rows=3000, dtype=dtype)
+    model = ALMAClassifier(
+        p=p, hypothesis=hypothesis, max_iter=2, random_state=0, fit_intercept=True, n_jobs=n_jobs
+    )
+    some = {0, n_labels // 2, n_labels - 1}
+    assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), some)
+
+
+@pytest.mark.parametrize("model", EVERY_RULE, ids=repr)
+def test_every_rule_learns_all_labels_at_once(model):
+    X, Y = make_labels(5)
+    assert_is_one_versus_rest(model, X, sp.csc_array(Y))
+
+
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+@pytest.mark.parametrize("p", [2, 6])
+def test_votes_of_all_labels_at_once(p, hypothesis):
+    X, Y = make_labels(7)
+    model = PNormPerceptron(p=p, hypothesis=hypothesis, max_iter=2, random_state=0)
+    assert_is_one_versus_rest(model, X, sp.csr_matrix(Y))
+
+
+def test_classes_at_once_are_one_versus_rest():
+    X, Y = make_labels(20)
+    y = np.where(Y.any(axis=1), Y.argmax(axis=1), 20)
+    model = ALMAClassifier(p=3, max_iter=2, random_state=0)
+    together = fit(model, X, y)
+    for label, name in enumerate(together.classes_):
+        alone = fit(clone(model), X, y == name)
+        scores = together.decision_function(X)[:, label]
+        assert alone.decision_function(X).tobytes() == scores.tobytes()
+
+
+def test_the_same_as_scikit_learns_one_versus_rest():
+    X, Y = make_labels(6)
+    model = ALMAClassifier(p=4, random_state=0)
+    peer = OneVsRestClassifier(model).fit(X, Y)
+    np.testing.assert_array_equal(model.fit(X, Y).predict(X), peer.predict(X))
+    np.testing.assert_array_equal(model.decision_function(X), peer.decision_function(X))
+
+
+def test_balanced_weights_are_those_of_each_label():
+    X, Y = make_labels(4)
+    assert_is_one_versus_rest(
+        ALMAClassifier(class_weight="balanced", random_state=0), X, sp.csr_matrix(Y)
+    )
+    weighted = ALMAClassifier(class_weight={2: 3.0}, random_state=0).fit(X, Y)
+    alone = ALMAClassifier(class_weight={1: 3.0}, random_state=0).fit(X, Y[:, 2])
+    np.testing.assert_array_equal(weighted.decision_function(X)[:, 2], alone.decision_function(X))
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_labels_that_no_row_or_every_row_has(class_weight):
+    X, Y = make_labels(3)
+    Y[:, 1], Y[:, 2] = 0, 1
+    model = ALMAClassifier(class_weight=class_weight, fit_intercept=True, random_state=0)
+    predicted = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(predicted[:, 1:], Y[:, 1:])
+    alone = clone(model).fit(X, Y[:, 0])
+    np.testing.assert_array_equal(predicted[:, 0], alone.predict(X))
+
+
+def test_weights_of_rows():
+    X, Y = make_labels(4)
+    weights = np.random.RandomState(0).randint(0, 3, N_ROWS).astype(float)
+    model = ALMAClassifier(random_state=0).fit(X, Y, sample_weight=weights)
+    alone = ALMAClassifier(random_state=0).fit(X, Y[:, 3], sample_weight=weights)
+    np.testing.assert_array_equal(model.decision_function(X)[:, 3], alone.decision_function(X))
+
+
+def test_certificates_are_those_of_each_label():
+    X, Y = make_labels(3)
+    settings = {"tol": 0.5, "soft_margin": 1.0, "keep_history": True, "random_state": 0}
+    model = MaxMarginClassifier(**settings).fit(X, Y)
+    for label in range(3):
+        alone = MaxMarginClassifier(**settings).fit(X, Y[:, label])
+        assert model.margin_[label] >= 0.5 * model.margin_upper_bound_[label]
+        if alone.n_corrections_ == model.n_corrections_[label]:
+            assert model.margin_[label] == alone.margin_
+    assert model.history_["margin"].shape[1] == 3
+    one = MaxMarginClassifier(**settings).fit(X, sp.csr_matrix(Y[:, :1]))
+    assert one.margin_.shape == one.n_corrections_.shape == (1,)
+    assert one.history_["margin"].ndim == 2
+
+
+def test_nothing_of_the_size_of_rows_by_labels_is_made():
+    n_rows, n_labels = 20_000, 1000
+    random = np.random.RandomState(0)
+    X = sp.random(n_rows, 10, density=0.3, format="csr", random_state=random)
+    Y = sp.random(n_rows, n_labels, density=0.001, format="csr", random_state=random)
+    Y.data[:] = 1
+    model = ALMAClassifier(random_state=0, max_iter=1).fit(X[:10], Y[:10])
+    # Of an array of doubles; one of booleans is 1/8.
+    for work, most in [(lambda: model.fit(X, Y), 0.1), (lambda: model.predict(X), 0.25)]:
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < most * 8 * n_rows * n_labels
+
+
+# -- the forms of labels --------------------------------------------------------------------------
+
+NAMES = np.array(["barley", "coffee", "gold", "zinc"])
+
+
+def lists_of(Y, names=NAMES):
+    return [tuple(names[np.flatnonzero(row)].tolist()) for row in Y]
+
+
+@pytest.mark.parametrize("kind", [bool, int, float, object])
+def test_predictions_come_in_the_form_of_y(kind):
+    X, Y = make_labels(4)
+    dense = ALMAClassifier(random_state=0).fit(X, Y.astype(kind))
+    sparse = ALMAClassifier(random_state=0).fit(X, sp.coo_array(Y.astype(float)))
+    lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y))
+    predicted = dense.predict(X)
+    assert predicted.dtype.kind == "i"
+    assert predicted.shape == Y.shape
+    assert sp.issparse(sparse.predict(X))
+    assert sparse.predict(X).format == "csr"
+    np.testing.assert_array_equal(sparse.predict(X).toarray(), predicted)
+    assert lists.predict(X) == lists_of(predicted)
+    assert lists.classes_.tolist() == NAMES.tolist()
+    assert dense.classes_.tolist() == sparse.classes_.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(lists.decision_function(X), dense.decision_function(X))
+
+
+def test_scores_are_shares_of_rows_with_all_labels_right():
+    X, Y = make_labels(4)
+    weights = np.arange(N_ROWS)
+    dense = ALMAClassifier(random_state=0).fit(X, Y)
+    expected = accuracy_score(Y, dense.predict(X), sample_weight=weights)
+    assert 0 < expected < 1
+    assert dense.score(X, Y, weights) == pytest.approx(expected)
+    sparse = ALMAClassifier(random_state=0).fit(X, sp.csr_matrix(Y))
+    assert sparse.score(X, sp.csr_matrix(Y), weights) == pytest.approx(expected)
+    lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y))
+    assert lists.score(X, lists_of(Y), weights) == pytest.approx(expected)
+    # A label that the model doesn't know is one it gets wrong.
+    assert lists.score(X, [(*row, "tin") for row in lists_of(Y)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("lists", "classes"),
+    [
+        ([[3], [], [17, 3]], [3, 17]),
+        ([{2.5}, {1.0, 2.5}, set()], [1.0, 2.5]),
+        (np.array([["a"], ["b", "a"], []], dtype=object), ["a", "b"]),
+        ([np.array([2, 1]), np.array([5]), np.array([1, 1])], [1, 2, 5]),
+        ([[7], [7], []], [7]),
+    ],
+)
+def test_lists_of_labels(lists, classes):
+    X = make_labels(1)[0][:3]
+    model = PNormPerceptron(max_iter=50, random_state=0).fit(X, lists)
+    assert model.classes_.tolist() == classes
+    assert model.predict(X) == [tuple(sorted({*row})) for row in lists]
+    assert model.decision_function(X).shape == (3, len(classes))
+    assert type(model.predict(X)[0]) is tuple
+
+
+def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
+    X, Y = make_labels(6)
+    model = ALMAClassifier(random_state=0).fit(X, Y)
+    outputs = model.decision_function(X)
+    monkeypatch.setattr(linear_space, "_OUTPUTS_PER_PART", 100)
+    thresholds = np.linspace(-0.3, 0.3, 6)
+    np.testing.assert_array_equal(model.predict(X), outputs >= 0)
+    np.testing.assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)
+    np.testing.assert_array_equal(
+        model.predict_labels(X, threshold=thresholds), outputs >= thresholds
+    )
+    order = np.argsort(-outputs, axis=1, kind="stable")
+    best = np.zeros_like(Y)
+    np.put_along_axis(best, order[:, :2], 1, axis=1)
+    np.testing.assert_array_equal(model.predict_labels(X, top_k=2), best)
+    np.testing.assert_array_equal(
+        model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0)
+    )
+    assert model.predict_labels(X, top_k=9).all()
+
+
+@examples(60)
+@given(st.data(), st.integers(1, 6), st.integers(1, 7))
+def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
+    values = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0])
+    outputs = data.draw(st.lists(values, min_size=n_labels, max_size=n_labels))
+    threshold = data.draw(st.none() | values)
+    best = sorted(range(n_labels), key=lambda label: -outputs[label])[:top_k]
+    least = -np.inf if threshold is None else threshold
+    expected = [label in best and outputs[label] >= least for label in range(n_labels)]
+    choice = many_labels.Choice(n_labels, threshold, top_k)
+    assert choice.of(np.array([outputs])).tolist() == [expected]
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_an_indicator_is_left_as_it_is(kind):
+    X, Y = make_labels(4)
+    # Every entry stored, zeros too, and those of a row backwards.
+    indicator = kind(np.ones_like(Y, dtype="f4"))
+    indicator.indices, indicator.data = (
+        np.tile([3, 2, 1, 0], N_ROWS),
+        Y[:, ::-1].astype("f4").ravel(),
+    )
+    parts = indicator.data, indicator.indices, indicator.indptr
+    before = [part.copy() for part in parts]
+    for part in parts:
+        part.flags.writeable = False
+    predicted = ALMAClassifier(random_state=0).fit(X, indicator).predict(X)
+    for part, was in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part, was)
+    expected = ALMAClassifier(random_state=0).fit(X, Y).predict(X)
+    np.testing.assert_array_equal(predicted.toarray(), expected)
+
+
+def test_of_equal_outputs_the_lowest_labels_are_chosen():
+    X, Y = make_labels(5)
+    model = ALMAClassifier(random_state=0, fit_intercept=False).fit(X, Y)
+    nothing = sp.csr_matrix((1, N_FEATURES))
+    assert model.predict_labels(nothing, top_k=2).tolist() == [[1, 1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"top_k": 0}, "top_k must be"),
+        ({"top_k": 1.5}, "top_k must be"),
+        ({"top_k": True}, "top_k must be .* got True"),
+        ({"threshold": [0, 1]}, "one for each of the 3 labels"),
+        ({"threshold": np.nan}, "threshold must be"),
+        ({"threshold": "a"}, "threshold must be a number, .* got 'a'"),
+        ({"threshold": "0.5"}, "threshold must be a number"),
+        ({"threshold": {0: 0.5}}, "threshold must be a number"),
+        ({"threshold": 1j}, "threshold must be a number"),
+        ({"threshold": np.array([1j, 0, 0])}, "threshold must be a number"),
+        ({"threshold": [[0], [1, 2]]}, "threshold must be a number"),
+    ],
+)
+def test_choices_that_cannot_be_made(arguments, words):
+    X, Y = make_labels(3)
+    with pytest.raises(ValueError, match=words):
+        ALMAClassifier().fit(X, Y).predict_labels(X, **arguments)
+
+
+# -- learning on ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
+def test_streams_of_many_labels(as_given):
+    X, Y = make_labels(4)
+    model = ALMAClassifier(
+        hypothesis="average", shuffle=False, max_iter=1, intercept_scaling=1.0
+    )  # fmt: skip
+    whole = clone(model).fit(X, as_given(Y))
+    named = {"classes": NAMES} if as_given is lists_of else {}
+    model.partial_fit(X[:50], as_given(Y[:50]), **named)
+    assert model.decision_function(X).shape == (N_ROWS, 4)
+    model.partial_fit(X[50:], as_given(Y[50:]))
+    np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
+    assert type(model.predict(X)) is type(whole.predict(X))
+
+
+def test_warm_starts_go_on_with_the_labels():
+    X, Y = make_labels(4)
+    model = ALMAClassifier(hypothesis="last", warm_start=True, shuffle=False, max_iter=1)
+    model.fit(X, Y).fit(X, Y)
+    twice = ALMAClassifier(hypothesis="last", shuffle=False, max_iter=2).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, twice.coef_)
+    with pytest.raises(ValueError, match="indicator of 3 labels, where the model has 4"):
+        model.fit(X, Y[:, :3])
+    with pytest.raises(ValueError, match="learned any number of labels a row, but y has one"):
+        model.fit(X, Y[:, 0])
+    model.set_params(warm_start=False).fit(X, Y[:, 0]).predict(X)
+    assert model.decision_function(X).shape == (N_ROWS,)
+    assert isinstance(model.n_corrections_, int)
+
+
+def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists():
+    X, labels = np.eye(4), [[0], [], [0, 1], [0, 1]]
+    model = PNormPerceptron(hypothesis="last")
+    whole = clone(model).partial_fit(X, labels, classes=[0, 1])
+    halves = clone(model).partial_fit(X[:2], labels[:2], classes=[0, 1])
+    halves.partial_fit(X[2:], labels[2:])
+    np.testing.assert_array_equal(halves.coef_, whole.coef_)
+    assert halves.predict(X[2:]) == [(0, 1), (0, 1)]
+    assert halves.score(X[2:], [[0, 1], [1, 0]]) == 1
+    warm = clone(model).set_params(warm_start=True).fit(X, labels)
+    assert warm.fit(X[2:], labels[2:]).predict(X[2:]) == [(0, 1), (0, 1)]
+
+
+def test_lists_of_the_labels_0_and_1_are_no_indicator_of_three():
+    X, labels = np.eye(3), [[0, 1], [0, 1], [1, 0]]
+    model = PNormPerceptron(hypothesis="last").partial_fit(X, labels, classes=[0, 1, 2])
+    assert model.partial_fit(X, labels).predict(X) == [(0, 1)] * 3
+
+
+def test_lists_go_on_as_the_rows_of_an_indicator():
+    X, Y = np.eye(3), [[0, 1], [1, 1], [0, 0]]
+    for model in (
+        PNormPerceptron(hypothesis="last").partial_fit(X, Y),
+        PNormPerceptron(hypothesis="last").partial_fit(X, Y, classes=[0, 1]),
+        PNormPerceptron(hypothesis="last", warm_start=True).fit(X, sp.csr_matrix(Y)).fit(X, Y),
+    ):
+        model.partial_fit(X, Y)
+        np.testing.assert_array_equal(model.decision_function(X) >= 0, Y)
+        assert model.score(X, Y) == 1
+        with pytest.raises(ValueError, match="indicator of 3 labels, where the model has 2"):
+            model.partial_fit(X, [[0, 1, 1]] * 3)
+
+
+def test_copies_know_the_labels(tmp_path):
+    X, Y = make_labels(2)
+    for y in (Y, sp.csr_matrix(Y), lists_of(Y)):
+        model = ALMAClassifier(random_state=0).fit(X, y)
+        sparsemargin.save_model(model, tmp_path / "a.model")
+        loaded = sparsemargin.load_model(tmp_path / "a.model")
+        pickled = pickle.loads(pickle.dumps(model))
+        assert type(loaded.predict(X)) is type(model.predict(X))
+        model.partial_fit(X, y)
+        assert_same(model, loaded.partial_fit(X, y))
+        assert_same(model, pickled.partial_fit(X, y))
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+def changed(Y, row, label, entry):
+    Y = Y.astype(float)
+    Y[row, label] = entry
+    return Y
+
+
+@pytest.mark.parametrize("entry", [2, -1, 0.5, np.nan])
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix])
+def test_entries_of_an_indicator(as_given, entry):
+    X, Y = make_labels(3)
+    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {entry}.* is neither 0 nor 1"):
+        ALMAClassifier().fit(X, as_given(changed(Y, 7, 2, entry)))
+
+
+@pytest.mark.parametrize("entry", ["1", None, [1], np.array([0, 1])])
+def test_entries_that_are_no_numbers(entry):
+    X, Y = make_labels(3)
+    Y = Y.astype(object)
+    Y[7, 2] = entry
+    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {re.escape(repr(entry))} is neither 0"):
+        ALMAClassifier().fit(X, Y)
+
+
+def test_indicators_of_words():
+    with pytest.raises(ValueError, match=r"y\[0, 0\] = '1' is neither 0 nor 1"):
+        ALMAClassifier().fit(np.eye(2), np.array([["1", "0"], ["0", "1"]]))
+
+
+def test_indicators_that_are_no_matrices_of_labels():
+    X, Y = make_labels(3)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ALMAClassifier().fit(X[1:], Y)
+    with pytest.raises(ValueError, match="one label at least"):
+        ALMAClassifier().fit(X, sp.csr_matrix((N_ROWS, 0)))
+    broken = sp.csr_matrix(Y)
+    broken.indices[5] = 9
+    with pytest.raises(ValueError, match="y is corrupted: indices must be < 3"):
+        ALMAClassifier().fit(X, broken)
+    with pytest.raises(ValueError, match="are not the columns of y"):
+        ALMAClassifier().partial_fit(X, Y, classes=[0, 1])
+
+
+def test_lists_that_are_no_labels():
+    X = make_labels(1)[0][:3]
+    fits = ALMAClassifier().fit
+    for y, words in [
+        ([["a"], "b", []], r"y\[1\] = 'b' is no list of labels"),
+        ([1, [2, 3], []], r"y\[0\] = 1 is no list of labels, as other rows are"),
+        (["a", "b", ("c",)], r"y\[0\] = 'a' is no list of labels"),
+        ([[0, 1], np.array(1), [0, 1]], r"y\[1\] = array\(1\) is no list of labels"),
+        ([[[1]], [[2]], [[1]]], "can't be sorted: .*unhashable"),
+        ([["a"], [1], []], "can't be sorted"),
+        ([[None], [], []], "neither numbers nor text"),
+        ([[], [], []], "No row of y has a label"),
+        ([["a"], ["b"]], "inconsistent numbers of samples"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            fits(X, y)
+    model = ALMAClassifier().partial_fit(X, [["a"], [], ["b"]], classes=["a", "b"])
+    with pytest.raises(ValueError, match=r"y\[2\] has the label 'c', which is not among"):
+        model.partial_fit(X, [[], [], ["a", "c"]])
+    for use in (model.partial_fit, model.score):
+        with pytest.raises(ValueError, match=r"y\[1\] = \[\['b'\]\] has labels that are neither"):
+            use(X, [["a"], [["b"]], []])
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        ALMAClassifier().partial_fit(X, [["a"], [], ["b"]])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        HigherOrderPerceptron(),
+        SecondOrderPerceptron(),
+        ALMAClassifier(kernel="rbf"),
+        PNormPerceptron(kernel=lambda A, B: A @ B.T),
+    ],
+)
+def test_models_of_one_class_a_row_point_to_one_versus_rest(model):
+    X, Y = make_labels(3)
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        model.fit(X.toarray(), Y)
+    assert not hasattr(model, "predict_labels")
+    OneVsRestClassifier(model).fit(X.toarray(), Y)
+
+
+def test_figures_of_one_class_a_row_are_refused():
+    X, Y = make_labels(3)
+    model = PNormPerceptron(hypothesis="vote").fit(X, Y)
+    with pytest.raises(ValueError, match="several labels"):
+        margins(model, X, Y)
+    with pytest.raises(ValueError, match="several labels"):
+        hypothesis_errors(model, X, Y, [1])
+    with pytest.raises(ValueError, match="Call predict"):
+        PNormPerceptron().fit(X, Y[:, 0]).predict_labels(X)
+
+
+@pytest.mark.parametrize("p", [2.0, 2.0001, 3.0])
+def test_weights_of_exactly_zero_predict_zero(p):
+    # Equal rows of both signs leave some averages at 0, which no rounding must undo, and which
+    # must leave the outputs of the others alone.
+    rng = np.random.RandomState(0)
+    X, Y = np.ones((19, 27)), (rng.rand(19, 600) < 0.5).astype(int)
+
+    def fitted(targets):
+        model = PNormPerceptron(p=p, max_iter=1, random_state=0, fit_intercept=False)
+        return model.fit(X, targets)
+
+    model = fitted(Y)
+    outputs = model.decision_function(X[:1])[0]
+    zero = ~model.coef_.any(axis=1)
+    assert zero.any()
+    assert not outputs[zero].any()
+    alone = [fitted(Y[:, label]).decision_function(X[:1])[0] for label in range(0, 600, 50)]
+    np.testing.assert_array_equal(outputs[::50], alone)
+
+
+def test_a_bad_row_is_named_whichever_part_it_is_in(monkeypatch):
+    monkeypatch.setattr(KernelSpace, "outputs_per_part", 12)
+    rng = np.random.RandomState(0)
+    X, Z = rng.randn(30, 4), rng.randn(20, 4)
+    Z[13] = 1e60
+    model = PNormPerceptron(kernel="poly", degree=8, gamma=1.0, random_state=0)
+    model.fit(X, np.arange(30) % 3)
+    with pytest.raises(ValueError, match=r"Row 13 of X is too long"):
+        model.predict(Z)

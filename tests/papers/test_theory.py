@@ -1,0 +1,431 @@
+"""The papers' bounds: against formulas worked by hand, their limits, and runs that obey them."""
+
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.svm import SVC
+
+from papers import theory
+from references.first_order import Perceptron, augment, p_norm, run_reference
+from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.evaluation import margins
+
+SEEDS = range(4)
+TO_CONVERGENCE = {"hypothesis": "last", "shuffle": False, "max_iter": None}
+ONE_EPOCH = {"hypothesis": "last", "shuffle": False, "max_iter": 1, "fit_intercept": False}
+
+
+def make_separable(seed, m=14, n=10, gap=0.15):
+    """Return rows at least `gap` from a hyperplane through the origin, and its side in {-1, 1}."""
+    rng = np.random.RandomState(seed)
+    X, u = rng.standard_normal((40 * m, n)), rng.standard_normal(n)
+    scores = X @ u / np.linalg.norm(u)
+    kept = np.flatnonzero(np.abs(scores) > gap)[:m]
+    assert len(kept) == m
+    return X[kept], np.where(scores[kept] > 0, 1, -1)
+
+
+def make_noisy(seed, m=300, n=20):
+    """Return rows, labels of which a tenth are flipped, and the vector that gave the others."""
+    rng = np.random.RandomState(seed)
+    X, u = rng.standard_normal((m, n)), rng.standard_normal(n)
+    y = np.where(X @ u > 0, 1, -1)
+    return X, np.where(rng.uniform(size=m) < 0.1, -y, y), u
+
+
+def unit_rows(X, p):
+    return X / np.array([p_norm(x, p) for x in X])[:, np.newaxis]
+
+
+def maximal_margin(A, p=2.0):
+    """Return max over ||w||_q = 1 of min A w, through the least ||lambda A||_p on the simplex."""
+
+    def direction(weights):
+        z = weights @ A
+        return np.sign(z) * (np.abs(z) / p_norm(z, p)) ** (p - 1)
+
+    m = len(A)
+    found = minimize(
+        lambda weights: p_norm(weights @ A, p),
+        np.full(m, 1 / m),
+        jac=lambda weights: A @ direction(weights),
+        bounds=[(0, 1)] * m,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1, "jac": lambda v: np.ones(m)},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    reached = (A @ direction(found.x)).min()
+    assert 0 <= found.fun - reached < 1e-5 * found.fun
+    return found.fun
+
+
+# -- Freund & Schapire ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_perceptron_keeps_to_theorem_1_over_all_passes(seed):
+    X, y = make_separable(seed)
+    model = PNormPerceptron(normalize=False, **TO_CONVERGENCE).fit(X, y)
+    R, gamma = np.linalg.norm(X, axis=1).max(), maximal_margin(y[:, np.newaxis] * X)
+    assert 0 < model.n_corrections_ <= theory.perceptron_mistakes(R, gamma)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_perceptron_keeps_to_theorem_2_on_noisy_data(seed):
+    X, y, u = make_noisy(seed)
+    model = PNormPerceptron(normalize=False, **ONE_EPOCH).fit(X, y)
+    achieved = y * (X @ u) / np.linalg.norm(u)
+    R = np.linalg.norm(X, axis=1).max()
+    gammas = np.geomspace(0.01, 100, 400)
+    D = np.array([np.linalg.norm(theory.deviations(achieved, gamma)) for gamma in gammas])
+    bounds = theory.perceptron_mistakes(R, gammas, D)
+    assert model.n_corrections_ <= bounds.min()
+    tightest = theory.tightest_mistake_bound(achieved, R)
+    assert bounds.min() * 0.999 <= tightest <= bounds.min()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_deviations_of_the_mistakes_alone_bound_them_more_tightly(seed):
+    """Corollary 2: only rows on which mistakes are made count."""
+    X, y, u = make_noisy(seed)
+    mistaken = run_reference(X, y, Perceptron(normalize=False)).correcting_trials
+    achieved, norms = y * (X @ u) / np.linalg.norm(u), np.linalg.norm(X, axis=1)
+    of_mistakes = theory.tightest_mistake_bound(achieved[mistaken], norms[mistaken].max())
+    assert len(mistaken) <= of_mistakes <= theory.tightest_mistake_bound(achieved, norms.max())
+
+
+def test_the_bound_of_examples_all_on_the_wrong_side_is_their_number():
+    assert theory.tightest_mistake_bound(-np.arange(7.0), 2.0) == 7.0
+
+
+def test_separable_examples_can_be_bounded_by_theorem_1_or_better():
+    a = np.array([0.2, 0.9, 0.9])
+    assert theory.tightest_mistake_bound(np.tile(a, 1000), 1.0) == pytest.approx(25.0)
+    assert theory.tightest_mistake_bound(a, 1.0) < 3.0
+
+
+def test_deviations_are_what_is_missing_to_the_margin():
+    assert_array_equal(theory.deviations([1.0, 0.5, -1.0], 0.75), [0.0, 0.25, 1.75])
+    assert theory.deviations(0.5, 0.75) == 0.25
+
+
+def test_the_best_soft_margin_turns_theorem_1_into_theorem_2():
+    R, D, gamma = 3.0, 0.7, 0.4
+
+    def in_extended_space(delta):
+        return theory.perceptron_mistakes(np.hypot(R, delta), gamma / np.hypot(1, D / delta))
+
+    best = theory.best_soft_margin(R, D)
+    assert best == pytest.approx(sqrt(2.1))
+    assert in_extended_space(best) == pytest.approx(theory.perceptron_mistakes(R, gamma, D))
+    others = best * np.geomspace(0.1, 10, 40)
+    assert (in_extended_space(others) > in_extended_space(best)).all()
+
+
+def test_the_voted_perceptron_errs_no_more_than_the_corollaries_allow():
+    m, rng, u = 20, np.random.RandomState(0), np.ones(5) / sqrt(5)
+    errors, mistakes, bounds = [], [], []
+    for _ in range(300):
+        X = rng.standard_normal((m + 1, 5))
+        y = np.where(X @ u > 0, 1, -1)
+        y[:2] = 1, -1
+        model = PNormPerceptron(normalize=False, hypothesis="vote", shuffle=False, max_iter=1)
+        errors.append(model.fit(X[:-1], y[:-1]).predict(X[-1:])[0] != y[-1])
+        mistakes.append(PNormPerceptron(normalize=False, **ONE_EPOCH).fit(X, y).n_corrections_)
+        R = np.linalg.norm(X, axis=1).max()
+        bounds.append(theory.tightest_mistake_bound(y * (X @ u), R))
+    second = theory.voted_perceptron_error(m, mistakes)
+    assert second / 6 < np.mean(errors) < second < theory.voted_perceptron_error(m, bounds)
+    assert theory.voted_perceptron_error(m, 10.5) == 1.0
+
+
+# -- ALMA, Theorem 3 ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("alpha", [0.3, 0.9])
+@pytest.mark.parametrize("p", [2.0, 4.0, 10.0])
+def test_alma_keeps_to_part_1(p, alpha, seed):
+    X, y = make_separable(seed)
+    model = ALMAClassifier(p=p, alpha=alpha, **TO_CONVERGENCE).fit(X, y)
+    best = maximal_margin(y[:, np.newaxis] * unit_rows(X, p), p)
+    assert 0 < model.n_corrections_ <= theory.alma_corrections(best, alpha=alpha, p=p)
+    B = sqrt(8) / alpha
+    k = np.arange(1, model.n_corrections_ + 2)
+    assert (theory.alma_margin_estimate(k, B=B, p=p) >= best).all()
+    surely = theory.alma_margin_reached(model.n_corrections_, alpha=alpha, B=B, p=p)
+    assert (1 - alpha) * best <= surely <= margins(model, X, y).min()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("p", [2.0, 6.0])
+def test_alma_keeps_to_part_2_on_separable_data(p, seed):
+    X, y = make_separable(seed)
+    alpha = 0.5
+    B, C = theory.alma_constants(alpha)
+    model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **TO_CONVERGENCE).fit(X, y)
+    best = maximal_margin(y[:, np.newaxis] * unit_rows(X, p), p)
+    bound = theory.alma_corrections_inseparable(best, alpha=alpha, B=B, C=C, p=p)
+    assert 0 < model.n_corrections_ <= bound
+    # Remark 4.
+    assert bound <= (1 + sqrt(5)) / 2 * (p - 1) / (best**2 * alpha)
+    assert theory.alma_margin_estimate(bound, B=B, p=p) >= best / 3
+    surely = theory.alma_margin_reached(bound, alpha=alpha, B=B, p=p)
+    assert best / 6 <= surely <= margins(model, X, y).min()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("alpha", [0.6, 1.0])
+@pytest.mark.parametrize("p", [2.0, 6.0])
+def test_alma_keeps_to_part_2_on_noisy_data(p, alpha, seed):
+    X, y, u = make_noisy(seed)
+    B, C = theory.alma_constants(alpha)
+    model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **ONE_EPOCH).fit(X, y)
+    achieved = y * (unit_rows(X, p) @ u) / p_norm(u, p / (p - 1))
+    for gamma in (0.1, 0.3, 1.0):
+        short = theory.deviations(achieved, gamma)
+        for bound in (theory.alma_corrections_inseparable, theory.alma_corrections_repaired):
+            allowed = bound(gamma, short, alpha=alpha, B=B, C=C, p=p)
+            assert model.n_corrections_ <= allowed
+
+
+def make_unlucky_order(gamma):
+    """Return rows of which ALMA_2(1; B, 1) corrects on each: all of margin gamma by u = (1, 0, 0)
+    but for the first, which is -u.
+
+    While u.theta is negative a row shortens theta, so that nothing is divided and theta crawls
+    back; after that every row is at right angles to theta, and the divisor is the largest.
+    """
+    rows, theta = [np.array([-1.0, 0.0, 0.0])], np.array([-1.0, 0.0, 0.0])
+    across = sqrt(1 - gamma**2)
+    while True:
+        eta = 1 / sqrt(len(rows) + 1)
+        score = -eta / 2 if theta[0] < 0 else 0.0
+        rest = np.linalg.norm(theta[1:])
+        # A little below, so that rounding does not make the row one without a mistake.
+        wanted = (score - 1e-12 - theta[0] * gamma) / across
+        if rest < abs(wanted) and theta[0] > 0:
+            return np.array(rows)
+        along = theta[1:] / rest if rest else np.array([1.0, 0.0])
+        cosine = np.clip(wanted / rest, -1, 1) if rest else 0.0
+        beside = sqrt(1 - cosine**2) * np.array([-along[1], along[0]])
+        rows.append(np.append(gamma, across * (cosine * along + beside)))
+        theta = theta + eta * rows[-1]
+        theta = theta / max(1.0, np.linalg.norm(theta))
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.1, 0.05])
+def test_one_example_on_the_wrong_side_can_break_part_2_as_printed(gamma):
+    rows = make_unlucky_order(gamma)
+    assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
+    y = np.resize([1, -1], len(rows))
+    model = ALMAClassifier(alpha=1.0, B=0.5, C=1.0, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
+    short = theory.deviations(rows[:, 0], gamma)
+    assert_allclose(short[0], 1 + gamma)
+    assert_allclose(short[1:], 0.0, atol=1e-12)
+    constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
+    assert model.n_corrections_ == len(rows)
+    assert len(rows) > theory.alma_corrections_inseparable(gamma, short, **constants)
+    assert len(rows) <= theory.alma_corrections_repaired(gamma, short, **constants)
+
+
+def test_part_2_solves_the_inequality_it_comes_from():
+    alpha, gamma, p, short = 0.5, 0.2, 3.0, np.array([0.1, 0.7, 0.4])
+    B, C = theory.alma_constants(alpha)
+    c = C / sqrt(p - 1)
+    m = theory.alma_corrections_inseparable(gamma, short, alpha=alpha, B=B, C=C, p=p)
+    assert m * gamma == pytest.approx(sqrt(m + 1) / c + short.sum())
+    m = theory.alma_corrections_repaired(gamma, short, alpha=alpha, B=B, C=C, p=p)
+    weighted = 0.7 + 0.4 / sqrt(2) + 0.1 / sqrt(3)
+    assert m * gamma / sqrt(m + 1) == pytest.approx(1 / c + weighted)
+
+
+def test_formulas_of_theorem_3_by_hand():
+    assert theory.alma_corrections(0.5, alpha=1.0) == 12.0
+    assert_allclose(theory.alma_corrections([0.5, 1.0], alpha=0.5, p=3.0), [156.0, 48.0])
+    assert theory.alma_margin_estimate(25, B=2.0, p=10.0) == pytest.approx(1.2)
+    assert theory.alma_margin_reached(24, alpha=0.75, B=2.0, p=10.0) == pytest.approx(0.3)
+    for alpha in (0.1, 0.5, 1.0):
+        B, C = theory.alma_constants(alpha)
+        assert C**2 + 2 * (1 - alpha) * B * C == pytest.approx(1.0)
+
+
+# -- CRAMMA ---------------------------------------------------------------------------------------
+
+
+def run_cramma(A, beta, eta_eff, epsilon):
+    """Return the updates of Figure 1 of the paper and the directional margin reached."""
+    R = np.linalg.norm(A, axis=1).max()
+    bars = A / R
+    u, t = bars[0] / np.linalg.norm(bars[0]), 1
+    corrected = True
+    while corrected:
+        corrected = False
+        for bar in bars:
+            if u @ bar <= beta / t**epsilon:
+                u = u + eta_eff * bar
+                u, t, corrected = u / np.linalg.norm(u), t + 1, True
+    return t - 1, (A @ u).min()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cramma_keeps_to_its_bounds(seed, epsilon):
+    X, y = make_separable(seed, gap=0.4)
+    A = y[:, np.newaxis] * X
+    R, best = np.linalg.norm(A, axis=1).max(), maximal_margin(A)
+    limit = theory.cramma_rate_limit(best, R)
+    for beta, share in ((0.5, 0.9), (2.0, 0.3), (2.0, 0.05)):
+        rule = {"beta": beta, "eta_eff": share * limit, "epsilon": epsilon}
+        updates, reached = run_cramma(A, **rule)
+        assert 0 < updates <= theory.cramma_corrections(best, R, **rule)
+        assert reached >= theory.cramma_margin_fraction(best, R, **rule) * best
+
+
+@pytest.mark.parametrize(("margin", "beta", "eta"), [(0.1, 2.0, 0.01), (0.002, 30, 1e-5)])
+def test_the_root_of_eq_13_is_that_of_eq_19(margin, beta, eta):
+    chi = 1 - eta / 2 * (1 + eta) / margin
+    omega = eta * (1 + eta) * margin
+    k = (1 + eta) / chi
+    root = k + sqrt((k - 1) ** 2 + margin * (1 + omega) / (chi * eta * beta**2))
+    rule = {"beta": beta, "eta_eff": eta}
+    fraction = theory.cramma_margin_fraction(margin, 1.0, **rule)
+    assert fraction == pytest.approx(1 / root, rel=1e-12)
+    updates = theory.cramma_corrections(margin, 1.0, **rule)
+    assert updates == pytest.approx((beta / margin * root) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
+def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
+    g, beta, eta = 0.05, 1.5, 0.02
+    fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
+    tau = fraction ** (-1 / epsilon) - 1
+    chi, omega = 1 - eta / 2 * (1 + eta) / g, eta * (1 + eta) * g
+    if epsilon == 1.0:
+        grown = np.log1p(tau)
+    else:
+        grown = np.expm1((1 - epsilon) * np.log1p(tau)) / (1 - epsilon)
+    left = beta ** (-1 / epsilon) * g ** (1 / epsilon - 1) * (1 + omega) / eta
+    assert chi * tau - (1 + eta) * grown == pytest.approx(left)
+    assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
+
+
+def test_bounds_vanish_where_convergence_is_not_proved():
+    limit = theory.cramma_rate_limit(0.1, 1.0)
+    assert limit * (1 + limit) / 2 == pytest.approx(0.1)
+    shares = np.array([0.9, 0.999, 0.999999, 1.0, 2.0])
+    updates = theory.cramma_corrections(0.1, 1.0, beta=1.0, eta_eff=shares * limit)
+    assert (np.diff(updates[:3]) > 0).all()
+    assert updates[2] > 1e12
+    assert updates[3] > 1e24
+    assert updates[4] == inf
+    assert theory.cramma_margin_fraction(0.1, 1.0, beta=1.0, eta_eff=2 * limit) == 0.0
+
+
+def test_the_share_of_the_margin_tends_to_1_as_beta_grows():
+    beta = np.array([1e1, 1e3, 1e5, 1e9])
+    share = theory.cramma_margin_fraction(0.1, 1.0, beta=beta, eta_eff=0.05 / beta)
+    assert (np.diff(share) > 0).all()
+    assert 1 - 1e-3 < share[-1] < 1
+
+
+def test_extreme_parameters_give_numbers():
+    for epsilon in (1e-3, 50.0):
+        for beta in (1e-8, 1e8):
+            rule = {"beta": beta, "eta_eff": 1e-6, "epsilon": epsilon}
+            assert theory.cramma_corrections(0.01, 1.0, **rule) > 0
+            assert 0 <= theory.cramma_margin_fraction(0.01, 1.0, **rule) <= 1
+
+
+@pytest.mark.parametrize("rho", [0.5, 2.0, 50.0])
+def test_the_geometric_margin_lies_where_eq_2_says(rho):
+    X, y = make_separable(1, n=4)
+    X = X + np.array([2.0, -1.0, 0.0, 1.0])
+    A = y[:, np.newaxis] * augment(X, rho=rho, dtype=np.float64)
+    machine = SVC(kernel="linear", C=1e8, tol=1e-10).fit(X, y)
+    geometric = (y * machine.decision_function(X)).min() / np.linalg.norm(machine.coef_)
+    R = np.linalg.norm(A, axis=1).max()
+    lowest, highest = theory.geometric_margin_range(maximal_margin(A), R, rho)
+    assert lowest <= geometric * (1 + 1e-6)
+    assert geometric <= highest
+    assert highest == lowest * R / rho
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_soft_margin_guarantees_the_margin_of_eq_27(seed):
+    X, y, _ = make_noisy(seed, m=25, n=3)
+    delta = 0.8
+    A = y[:, np.newaxis] * augment(X, delta=delta, dtype=np.float64)
+    assert maximal_margin(A) >= theory.least_soft_margin(delta, 25) == 0.8 / 5
+    contradictory = np.vstack([np.ones((10, 1)), -np.ones((10, 1))])
+    A = augment(contradictory, delta=delta, dtype=np.float64)
+    assert maximal_margin(A) == pytest.approx(theory.least_soft_margin(delta, 20))
+
+
+def test_the_automatic_rate_is_that_of_table_4_and_converges_from_93_rows_on():
+    assert theory.automatic_rate(1.0, sqrt(917), 683) == pytest.approx(1.7 / sqrt(917 * 683))
+    for n_samples, proved in ((2, False), (93, True), (10**6, True)):
+        # With rows of zeros nothing but Delta makes up R, the least it can be.
+        limit = theory.cramma_rate_limit(theory.least_soft_margin(0.5, n_samples), 0.5)
+        assert (theory.automatic_rate(0.5, 0.5, n_samples) < limit) == proved
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+CONSTANTS = {"alpha": 0.25, "B": 1.0, "C": 0.5}
+RULE = {"beta": 1.0, "eta_eff": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.deviations([0.1], 0.0), "margin must be greater than 0, got 0.0"),
+        (lambda: theory.deviations([np.nan], 1.0), "margins must be finite"),
+        (lambda: theory.perceptron_mistakes("far", 1.0), "radius must be a number"),
+        (lambda: theory.perceptron_mistakes(1.0, [0.1, -0.1]), "margin must be greater than 0"),
+        (lambda: theory.perceptron_mistakes(1.0, 0.1, -1), "deviation must be at least 0"),
+        (lambda: theory.tightest_mistake_bound([], 1.0), "margins must be a one-dimensional"),
+        (lambda: theory.best_soft_margin(1.0, -1.0), "deviation must be at least 0"),
+        (lambda: theory.voted_perceptron_error(0, 1), "n_samples must be at least 1"),
+        (lambda: theory.voted_perceptron_error(5, -1), "mistakes must be at least 0"),
+        (lambda: theory.alma_constants(1.5), "alpha must be greater than 0 and at most 1"),
+        (lambda: theory.alma_corrections(2.0, alpha=0.5), "margin must be .* at most 1"),
+        (lambda: theory.alma_corrections(0.5, alpha=0.5, p=1.5), "p must be at least 2"),
+        (lambda: theory.alma_margin_estimate(0, B=1.0), "k must be at least 1"),
+        (lambda: theory.alma_margin_estimate(1, B=0.0), "B must be greater than 0"),
+        (
+            lambda: theory.alma_margin_reached(-1, alpha=0.5, B=1.0),
+            "n_corrections must be at least 0",
+        ),
+        (
+            lambda: theory.alma_corrections_inseparable(0.1, alpha=0.25, B=1.0, C=0.6),
+            r"B=1.0 and C=0.6 give .* 1.26.*alma_constants",
+        ),
+        (
+            lambda: theory.alma_corrections_repaired(0.1, [-0.1], **CONSTANTS),
+            "deviations must be at least 0",
+        ),
+        (lambda: theory.cramma_rate_limit(2.0, 1.0), "margin=2.0 exceeds radius=1.0"),
+        (
+            lambda: theory.cramma_corrections(0.1, 1.0, beta=0.0, eta_eff=0.1),
+            "beta must be greater than 0",
+        ),
+        (
+            lambda: theory.cramma_margin_fraction(0.1, 1.0, epsilon=-1.0, **RULE),
+            "epsilon must be greater than 0",
+        ),
+        (
+            lambda: theory.geometric_margin_range(0.1, 1.0, 2.0),
+            "radius=1.0 is less than intercept_scaling=2.0",
+        ),
+        (lambda: theory.least_soft_margin(0.0, 5), "soft_margin must be a positive number"),
+        (lambda: theory.least_soft_margin(1.0, 0), "n_samples must be at least 1"),
+        (lambda: theory.automatic_rate(1.0, inf, 5), "radius must be a positive number"),
+    ],
+)
+def test_arguments_out_of_range_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,304 @@
+"""Theorem 1 of Brotto, Gentile & Vitale: against its printed form, dense matrices, and runs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.svm import LinearSVC
+
+from papers import theory
+from papers.theory import HigherOrderRun
+from references.first_order import link, p_norm
+from references.higher_order import HigherOrder, run_matrix_reference
+from sparsemargin import HigherOrderPerceptron
+
+RATES = [0.0, 0.2, 0.8]
+POWERS = [2.0, 3.0, 7.0]
+GAMMAS = np.geomspace(1e-2, 10, 40)
+
+
+def make_examples(seed, m=120, n=15, noise=0.1):
+    """Return dense rows with many zeros, labels some of which are flipped, and the target."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((m, n)) * (rng.uniform(size=(m, n)) < 0.5)
+    X[~X.any(axis=1), 0] = 1.0
+    u = rng.standard_normal(n)
+    y = np.where(X @ u >= 0, 1, -1)
+    return X, np.where(rng.uniform(size=m) < noise, -y, y), u
+
+
+def dense_run(X, y, n_epochs=2, **rule):
+    """Run the n x n definition; return it and the same run to be examined."""
+    dense = run_matrix_reference(X, y, HigherOrder(**rule), n_epochs=n_epochs, dtype=np.float64)
+    return dense, HigherOrderRun(X[dense.mistakes], y[dense.mistakes], **rule)
+
+
+def dense_transform(rows, rates, p):
+    """Multiply each row by the matrix of those before, n x n; return the products and B_m."""
+    B, transformed = np.eye(rows.shape[1]), []
+    for x, rate in zip(rows, rates, strict=True):
+        transformed.append(B @ x)
+        B = B @ (np.eye(len(x)) - rate * np.outer(x, link(x, p)))
+    return np.array(transformed), B
+
+
+def printed_bound(margin, loss, c):
+    """Theorem 1 as it is printed, its c being 1 - c."""
+    theirs = 1 - c
+    alpha = (2 - theirs) / theirs
+    under_root = alpha * loss / margin + alpha**2 / (4 * margin**2)
+    first = alpha * loss / margin + alpha**2 / (2 * margin**2)
+    return first + alpha / margin * np.sqrt(under_root)
+
+
+def vectors_for(run, target):
+    """Return comparison vectors: the target, a random one, and one that suits this run."""
+    rows = run.transformed_rows()
+    vectors = [target, np.random.RandomState(0).standard_normal(len(target))]
+    if len(set(run.labels)) == 2:
+        svm = LinearSVC(fit_intercept=False, C=10, random_state=0).fit(rows, run.labels)
+        vectors.append(svm.coef_[0])
+    return vectors
+
+
+# -- the formula ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", RATES)
+def test_the_bound_is_the_printed_one(c):
+    rng = np.random.RandomState(0)
+    margins, losses = rng.uniform(0.05, 3, 50), rng.uniform(0, 9, 50)
+    found = theory.higher_order_mistakes(margins, losses, c=c)
+    assert_allclose(found, printed_bound(margins, losses, c), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 5.0])
+def test_the_bound_is_where_both_sides_of_the_proof_meet(p):
+    gamma, D, c, X = 0.3, 2.0, 0.4, 1.7
+    m = theory.higher_order_mistakes(gamma, D, c=c, p=p, radius=X)
+    from_above = (1 + c) * np.sqrt((p - 1) * m) * X
+    from_below = (1 - c) * gamma * m - (1 + c) * D
+    assert from_above == pytest.approx(from_below, rel=1e-12)
+
+
+def test_without_matrix_and_loss_it_is_the_perceptrons():
+    assert_allclose(
+        theory.higher_order_mistakes(GAMMAS, c=0.0), theory.perceptron_mistakes(1.0, GAMMAS)
+    )
+
+
+@pytest.mark.parametrize(("p", "radius"), [(2.0, None), (2.0, 0.8), (4.0, 1.3)])
+def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radius):
+    margins = np.random.RandomState(1).normal(0.3, 0.2, 40)
+    grid = np.linspace(1e-3, margins.max(), 5000)
+    losses = theory.deviations(margins, grid[:, np.newaxis]).sum(axis=1)
+    bounds = theory.higher_order_mistakes(grid, losses, c=0.2, p=p, radius=radius)
+    found = theory.tightest_higher_order_bound(margins, c=0.2, p=p, radius=radius)
+    assert bounds.min() * (1 - 1e-4) <= found <= bounds.min() * (1 + 1e-12)
+
+
+def test_no_positive_margin_gives_no_bound():
+    assert theory.tightest_higher_order_bound([-0.5, 0.0], c=0.2) == np.inf
+
+
+# -- the transformed sequence ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", RATES)
+@pytest.mark.parametrize("p", POWERS)
+def test_the_sequence_is_that_of_the_matrices(p, c):
+    X, y, u = make_examples(0)
+    dense, run = dense_run(X, y, p=p, c=c)
+    rows = X[dense.mistakes] / np.array([[p_norm(x, p)] for x in X[dense.mistakes]])
+    assert_allclose(run.rows.toarray(), rows, rtol=1e-14)
+    expected, matrix = dense_transform(rows, run.rates, p)
+    assert_allclose(matrix, dense.matrix, atol=1e-12)
+    assert_allclose(run.transformed_rows().toarray(), expected, atol=1e-12)
+    unit = u / p_norm(u, p / (p - 1))
+    assert_allclose(run.transformed_margins(u), run.labels * (expected @ unit), atol=1e-12)
+    norms = [p_norm(z, p) for z in expected]
+    assert run.radius == pytest.approx(np.sqrt(np.mean(np.square(norms))), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 4.0])
+@pytest.mark.parametrize(("sparse_updates", "max_updates"), [(True, None), (False, 7), (True, 7)])
+def test_rates_vanish_where_the_matrix_stays(p, sparse_updates, max_updates):
+    X, y, _ = make_examples(1)
+    dense, run = dense_run(X, y, p=p, c=0.4, sparse_updates=sparse_updates, max_updates=max_updates)
+    kept = run.rates > 0
+    assert 0 < kept.sum() == dense.n_updates < len(kept)
+    assert_array_equal(run.rates[kept], (0.4 / np.arange(1, len(kept) + 1))[kept])
+    matrix = dense_transform(run.rows.toarray(), run.rates, p)[1]
+    assert_allclose(matrix, dense.matrix, atol=1e-12)
+
+
+def test_for_p_above_2_transformed_rows_may_be_longer_than_1():
+    """Hence the radius has to be measured."""
+    X, y = np.ones((2, 10)), [1, -1]
+    X[1, 0] = -1.0
+    dense = dense_run(X, np.array(y), n_epochs=1, p=7.0, c=0.8)[0]
+    assert dense.mistakes == [0, 1]
+    assert HigherOrderRun(X, y, p=7.0, c=0.8).radius > 1.05
+    assert HigherOrderRun(X, y, p=2.0, c=0.8).radius < 1
+
+
+def test_columns_without_entries_and_repeated_entries_change_nothing():
+    X, y, u = make_examples(3, m=30)
+    wide = sp.csr_array(np.hstack([np.zeros((30, 4)), X]))
+    halves = sp.csr_array(
+        (np.repeat(wide.data / 2, 2), np.repeat(wide.indices, 2), 2 * wide.indptr), shape=wide.shape
+    )
+    run = HigherOrderRun(X, y, c=0.4)
+    wider = HigherOrderRun(halves, y, c=0.4)
+    assert_allclose(wider.transformed_rows().toarray()[:, 4:], run.transformed_rows().toarray())
+    margins = wider.transformed_margins(np.append(np.ones(4), u))
+    shrunk = np.linalg.norm(u) / np.linalg.norm(np.append(np.ones(4), u))
+    assert_allclose(margins, shrunk * run.transformed_margins(u))
+    assert halves.nnz == 2 * wide.nnz
+
+
+# -- the theorem ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("c", RATES)
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("sparse_updates", [False, True])
+def test_runs_keep_to_the_theorem(p, c, noise, sparse_updates):
+    for seed in range(5):
+        X, y, target = make_examples(seed, noise=noise)
+        run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse_updates)[1]
+        for u in vectors_for(run, target):
+            bounds = [run.bound(u, margin) for margin in GAMMAS]
+            tightest = run.bound(u)
+            assert {bound.n_mistakes for bound in [*bounds, tightest]} == {len(run.labels)}
+            assert len(run.labels) <= min(bound.bound for bound in [*bounds, tightest])
+
+
+@pytest.mark.parametrize("c", [0.0, 0.4])
+def test_orthonormal_rows_attain_the_bound_without_a_matrix(c):
+    """They make a mistake each, whatever the matrix, and all have a margin of 1 / sqrt(m)."""
+    m = 25
+    dense, run = dense_run(np.eye(m), np.ones(m), n_epochs=1, c=c)
+    assert len(dense.mistakes) == m
+    expected = m * ((1 + c) / (1 - c)) ** 2
+    assert run.bound(np.ones(m)).bound == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 7.0])
+def test_the_bound_of_a_run_is_that_of_its_numbers(p):
+    X, y, u = make_examples(8)
+    run = dense_run(X, y, p=p, c=0.2)[1]
+    margins = run.transformed_margins(u)
+    numbers = {"c": 0.2, "p": p, "radius": 1.0 if p == 2 else run.radius}
+    loss = np.maximum(0, 0.3 - margins).sum()
+    expected = theory.higher_order_mistakes(0.3, loss, **numbers)
+    assert run.bound(u, 0.3).bound == pytest.approx(expected, rel=1e-12)
+    assert run.bound(u).bound == theory.tightest_higher_order_bound(margins, **numbers)
+
+
+# -- of a fitted model ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"p": 4.0}, {"p": "log"}, {"sparse_updates": True}, {"max_updates": 9},
+    {"fit_intercept": False}, {"intercept_scaling": 0.5}, {"hypothesis": "last", "shuffle": False},
+], ids=str)  # fmt: skip
+def test_a_fitted_model_is_the_run_it_made(options):
+    X, y, u = make_examples(4)
+    names = np.where(y == 1, "yes", "no")
+    model = HigherOrderPerceptron(random_state=0, max_iter=2, **options).fit(X, names)
+    run = HigherOrderRun.from_model(model, sp.csr_matrix(X), names)
+    assert len(run.labels) == model.n_corrections_
+    assert np.count_nonzero(run.rates) == model.n_updates_
+    assert_was_mistaken_everywhere(run)
+    u = np.append(u, 0.1) if model.fit_intercept else u
+    assert model.n_corrections_ <= run.bound(u).bound
+
+
+def assert_was_mistaken_everywhere(run):
+    """Replay the run: before each mistake its row must have been on the wrong side."""
+    rows, B, v = run.rows.toarray(), np.eye(run.rows.shape[1]), np.zeros(run.rows.shape[1])
+    for x, label, rate in zip(rows, run.labels, run.rates, strict=True):
+        assert label * (link(B @ v, run.p) @ B @ x) <= 1e-12
+        B = B @ (np.eye(len(x)) - rate * np.outer(x, link(x, run.p)))
+        v = v + label * x
+
+
+def test_a_streamed_model_needs_the_rows_of_all_calls():
+    X, y, _ = make_examples(5)
+    model = HigherOrderPerceptron()
+    for part in (slice(0, 50), slice(50, 120)):
+        model.partial_fit(X[part], y[part], classes=[-1, 1])
+    run = HigherOrderRun.from_model(model, X, y)
+    assert len(run.labels) == model.n_corrections_
+    assert_was_mistaken_everywhere(run)
+    with pytest.raises(ValueError, match="did not learn from these X and y: they have another sh"):
+        HigherOrderRun.from_model(model, X[:50], y[:50])
+
+
+def test_a_model_of_other_rows_is_refused():
+    X, y, _ = make_examples(6)
+    model = HigherOrderPerceptron(sparse_updates=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"matrix \d+ times, those of the model did \d+ times"):
+        HigherOrderRun.from_model(model, X[::-1], y[::-1])
+    with pytest.raises(ValueError, match=r"a label is not among \[-1, 1\]"):
+        HigherOrderRun.from_model(model, X, 2 * y)
+    with pytest.raises(ValueError, match="they have another shape"):
+        HigherOrderRun.from_model(model, X[:, 1:], y)
+
+
+@pytest.mark.parametrize(("labels", "class_weight"), [(3, None), (2, "balanced"), (2, {1: 2.0})])
+def test_many_classes_and_weights_are_refused(labels, class_weight):
+    X, y, _ = make_examples(7)
+    y = np.arange(len(y)) % labels
+    model = HigherOrderPerceptron(class_weight=class_weight, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="Fit with two classes and class_weight=None"):
+        HigherOrderRun.from_model(model, X, y)
+
+
+# -- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"c": 1.0}, "c must be at least 0 and less than 1"),
+    ({"c": -0.1}, "c must be at least 0 and less than 1"),
+    ({"c": 0.5, "p": 3.0}, "p=3.0 needs radius"),
+    ({"c": 0.5, "p": 1.5}, "p must be at least 2"),
+    ({"c": 0.5, "radius": 0.0}, "radius must be greater than 0"),
+])  # fmt: skip
+def test_numbers_out_of_range_are_refused(arguments, message):
+    for call in theory.higher_order_mistakes, theory.tightest_higher_order_bound:
+        with pytest.raises(ValueError, match=message):
+            call([0.1, 0.2], **arguments)
+
+
+def test_margins_and_losses_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="margin must be greater than 0"):
+        theory.higher_order_mistakes(0.0, c=0.2)
+    with pytest.raises(ValueError, match="hinge_loss must be at least 0"):
+        theory.higher_order_mistakes(0.1, -1.0, c=0.2)
+    with pytest.raises(ValueError, match="margins must be a one-dimensional array"):
+        theory.tightest_higher_order_bound([], c=0.2)
+
+
+@pytest.mark.parametrize(("X", "y", "message"), [
+    ([[1.0, 2.0], [0.0, 0.0]], [1, -1], "Row 1 of X is zero"),
+    ([[1.0, 2.0], [0.0, 1.0]], [1, 0], "labels other than -1 and 1"),
+    ([[1.0, 2.0], [0.0, 1.0]], [1], "inconsistent numbers of samples"),
+    ([[1.0, np.nan]], [1], "NaN"),
+    (np.empty((0, 2)), [1], "0 sample"),
+])  # fmt: skip
+def test_what_is_no_sequence_of_mistakes_is_refused(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        HigherOrderRun(X, y, c=0.2)
+
+
+@pytest.mark.parametrize(("u", "message"), [
+    ([1.0], "u has 1 entries, the rows 2"),
+    ([0.0, 0.0], "u is zero"),
+    ([1.0, np.inf], "u must be finite"),
+])  # fmt: skip
+def test_what_is_no_direction_is_refused(u, message):
+    with pytest.raises(ValueError, match=message):
+        HigherOrderRun([[1.0, 2.0]], [1], c=0.2).transformed_margins(u)

@@ -1,0 +1,68 @@
+"""Runs of the command `sparsemargin`, and files for it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+from sklearn.datasets import dump_svmlight_file
+
+from sparsemargin.cli.app import main
+from sparsemargin.datasets import make_zipf_text
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*args, code=0):
+    """Run a command in this process; its result, once the exit code is what it should be."""
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert result.exit_code == code, (result.exit_code, result.stderr, result.exception)
+    return result
+
+
+def process(*args, env=None, start=("-m", "sparsemargin"), **settings):
+    """Start a command as a process of its own."""
+    command = [sys.executable, *start, *map(str, args)]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        command, env=env or {**os.environ, "PYTHONPATH": path}, **{**piped, **settings}
+    )
+
+
+def write(path, X, y, **settings):
+    dump_svmlight_file(X, y, str(path), **{"zero_based": False, **settings})
+    return path
+
+
+def write_words(path, X, y, words):
+    """Labels that are words."""
+    write(path, X, np.asarray(y))
+    lines = path.read_text().splitlines()
+    renamed = [f"{words[float(line.split()[0])]} {line.split(' ', 1)[1]}" for line in lines]
+    path.write_text("\n".join(renamed) + "\n")
+    return path
+
+
+def two_classes(folder, n_rows=400, n_test=200):
+    """Files to learn from and to test on, with labels -1 and 1; the latter has more features."""
+    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, random_state=0)
+    half = X[:n_rows]
+    half.data[half.indices >= 2500] = 0
+    half.eliminate_zeros()
+    return (
+        write(folder / "train.svm", half, y[:n_rows]),
+        write(folder / "test.svm", X[n_rows:], y[n_rows:]),
+    )
+
+
+def three_classes(folder, n_rows=400, n_test=200):
+    """The same with the labels ham, eggs and spam."""
+    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, n_classes=3, random_state=0)
+    words = {0.0: "ham", 1.0: "eggs", 2.0: "spam"}
+    return (
+        write_words(folder / "train3.svm", X[:n_rows], y[:n_rows], words),
+        write_words(folder / "test3.svm", X[n_rows:], y[n_rows:], words),
+    )

@@ -1,0 +1,321 @@
+"""Random problems and machines, and the comparison of an estimator with its dense references."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import HealthCheck, assume, settings
+from hypothesis import strategies as st
+
+import sparsemargin
+from references.first_order import (
+    ALMA,
+    CRAMMA,
+    ROMMA,
+    MarginPerceptron,
+    Perceptron,
+    Rule,
+    run_one_versus_rest,
+)
+
+
+def examples(n):
+    """Return settings for n examples, the same ones in every run; fuzz/valgrind has fewer."""
+    return settings(
+        max_examples=-(-n // int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+# -- problems -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Problem:
+    X: sp.csr_matrix
+    y: np.ndarray
+    X_test: sp.csr_matrix
+
+
+def random_rows(rng, m, n, density, integers):
+    """Return dense rows with many zeros, the other entries well away from zero."""
+    signs = rng.choice([-1, 1], (m, n))
+    sizes = rng.randint(1, 4, (m, n)) if integers else rng.uniform(0.1, 1, (m, n))
+    return signs * sizes * (rng.uniform(size=(m, n)) < density)
+
+
+def to_csr(rows, value_dtype, index_dtype):
+    X = sp.csr_matrix(rows.astype(value_dtype))
+    # The constructor would choose the index type itself.
+    X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
+    return X
+
+
+def make_problem(
+    seed, m, n, density, noise, n_classes=2, value_dtype="f8", index_dtype="i4", integers=False
+):
+    """Label rows by the best of random sparse targets, then relabel a part of them at random."""
+    rng = np.random.RandomState(seed)
+    rows = random_rows(rng, m + 10, n, density, integers)
+    targets = random_rows(rng, n_classes, n, 0.5, integers)
+    y = np.argmax(rows[:m] @ targets.T, axis=1)
+    relabelled = rng.uniform(size=m) < noise
+    y[relabelled] = rng.randint(n_classes, size=relabelled.sum())
+    y[:n_classes] = rng.permutation(n_classes)
+    X, X_test = (to_csr(part, value_dtype, index_dtype) for part in (rows[:m], rows[m:]))
+    return Problem(X, y, X_test)
+
+
+def problems(**fixed):
+    """Return a strategy of problems; low densities give empty rows as well."""
+    free = {
+        "seed": st.integers(0, 2**31 - 1),
+        "m": st.integers(5, 40),
+        "n": st.integers(3, 25),
+        "density": st.sampled_from([0.2, 0.5, 1.0]),
+        "noise": st.sampled_from([0.0, 0.2]),
+    }
+    return st.builds(make_problem, **(free | fixed))
+
+
+index_types = st.sampled_from(["i4", "i8"])
+
+
+# -- machines -------------------------------------------------------------------------------------
+
+perceptron_rules = st.builds(Perceptron, normalize=st.booleans())
+alma_rules = st.builds(
+    ALMA,
+    alpha=st.sampled_from([1.0, 0.9, 0.5]),
+    normalize=st.sampled_from([True, False, "running", "max"]),
+)
+margin_rules = st.builds(
+    MarginPerceptron,
+    margin=st.sampled_from([0.0, 0.3, 2.0]),
+    eta=st.sampled_from([1.0, 0.2]),
+    normalize=st.booleans(),
+)
+cramma_rules = st.builds(
+    CRAMMA,
+    beta=st.sampled_from([0.1, 0.5, 2.0]),
+    eta_eff=st.sampled_from([0.02, 0.1, 0.5]),
+    epsilon=st.sampled_from([0.5, 1.0, 2.0]),
+    radius=st.sampled_from([None, 0.5, 10.0]),
+)
+romma_rules = st.builds(ROMMA, aggressive=st.booleans())
+
+ESTIMATORS = {
+    Perceptron: sparsemargin.PNormPerceptron,
+    ALMA: sparsemargin.ALMAClassifier,
+    MarginPerceptron: sparsemargin.MarginPerceptron,
+    CRAMMA: sparsemargin.CRAMMAClassifier,
+    ROMMA: sparsemargin.ROMMAClassifier,
+}
+
+
+class Subject:
+    """What is compared with a reference, and what each of the two is given of a problem."""
+
+    def given(self, X, problem):
+        """Return rows of a problem as the estimator is given them."""
+        return X
+
+    def test_rows(self, problem):
+        """Return the rows to predict as the references are given them."""
+        return problem.X_test.toarray()
+
+
+@dataclass
+class Machine(Subject):
+    """A reference rule with its power p, and the estimator which must agree with it."""
+
+    rule: Rule
+    p: float | str = 2.0
+
+    def estimator(self, **params):
+        chosen = {name: value for name, value in vars(self.rule).items() if value is not None}
+        if isinstance(self.rule, CRAMMA):
+            # The estimator's rate is eta0 / beta^delta, and its delta 1.
+            chosen["eta0"] = chosen.pop("eta_eff") * self.rule.beta
+        if not isinstance(self.rule, CRAMMA | ROMMA):
+            chosen["p"] = self.p
+        return ESTIMATORS[type(self.rule)](shuffle=False, **chosen, **params)
+
+
+@dataclass
+class Extras:
+    """What may be added to a plain run: coordinates, weights, passes and their ends."""
+
+    n_epochs: float | None = 1
+    rho: float | None = None
+    delta: float = 0.0
+    weighted: bool = False
+    class_weight: dict | str | None = None
+    max_corrections: int | None = None
+    tol: float | None = None
+
+    def sample_weight(self, problem):
+        """Return weights with zeros among them, the first row's not zero."""
+        rng = np.random.RandomState(len(problem.y))
+        return np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)]
+
+    def options(self, problem):
+        """Return them as the first-order references take them."""
+        limit = {"max_corrections": self.max_corrections} if self.max_corrections else {}
+        return {
+            "sample_weight": self.sample_weight(problem) if self.weighted else None,
+            "class_weight": self.class_weight,
+            "n_epochs": self.n_epochs,
+            "rho": self.rho,
+            "delta": self.delta,
+            "tol": self.tol,
+            **limit,
+        }
+
+    def runs(self, machine, problem):
+        return run_one_versus_rest(
+            problem.X.toarray(), problem.y, machine.rule, machine.p, **self.options(problem)
+        )
+
+    def estimator(self, machine, **params):
+        named = {
+            "intercept_scaling": self.rho,
+            "class_weight": self.class_weight,
+            "max_corrections": self.max_corrections,
+            "tol": self.tol,
+        }
+        return machine.estimator(
+            max_iter=self.n_epochs,
+            fit_intercept=self.rho is not None,
+            soft_margin=self.delta,
+            **{name: value for name, value in named.items() if value is not None},
+            **params,
+        )
+
+    def fit(self, machine, problem, **params):
+        weights = {"sample_weight": self.sample_weight(problem)} if self.weighted else {}
+        X = machine.given(problem.X, problem)
+        return self.estimator(machine, **params).fit(X, problem.y, **weights)
+
+
+epochs = st.integers(1, 3)
+# Many enough, the last in part, for runs to come to rest and only count from then on.
+partial_epochs = st.sampled_from([1, 2.67, 12.3])
+augmentations = {
+    "n_epochs": epochs,
+    "rho": st.sampled_from([None, 0.5, 1.0, 3.0]),
+    "delta": st.sampled_from([0.0, 0.5]),
+}
+vectors = st.sampled_from(["last", "average"])
+
+
+# -- comparison -----------------------------------------------------------------------------------
+
+
+def smallest_gap(runs):
+    return min(run.smallest_gap for run in runs)
+
+
+# A vector that has cancelled further than this has no direction to 1e-10 in float64.
+LEAST_NORM = 1e-4
+
+
+def assert_per_machine(fitted, expected, **tolerances):
+    """Compare a number for two classes, an array for more."""
+    assert np.shape(fitted) == (() if len(expected) == 1 else (len(expected),))
+    np.testing.assert_allclose(np.atleast_1d(fitted), expected, **tolerances)
+
+
+def assert_same_corrections(estimator, runs):
+    np.testing.assert_array_equal(
+        np.atleast_1d(estimator.n_corrections_), [run.n_corrections for run in runs]
+    )
+
+
+def assert_same_dual_vectors(estimator, runs, tolerance):
+    thetas = np.array([run.visible_theta for run in runs]).astype(float)
+    error = tolerance * np.abs(thetas).max()
+    np.testing.assert_allclose(estimator.theta_, thetas, rtol=0, atol=error)
+    norms = np.array([run.theta_norm for run in runs]).astype(float)
+    np.testing.assert_allclose(estimator.theta_norm_, norms, rtol=0, atol=tolerance * norms.max())
+
+
+def assert_same_weights(estimator, problem, runs, expected, tolerance):
+    """Compare coefficients, intercepts and outputs; expected holds one vector per machine."""
+    n, rho = problem.X.shape[1], runs[0].rho
+    coef = expected[:, :n].astype(float)
+    intercept = np.zeros(len(runs)) if rho is None else rho * expected[:, n].astype(float)
+    error = tolerance * float(np.abs(expected).max()) * max(1, rho or 0)
+    np.testing.assert_allclose(estimator.coef_, coef, rtol=0, atol=error)
+    fitted_intercept = np.broadcast_to(estimator.intercept_, len(runs))
+    np.testing.assert_allclose(fitted_intercept, intercept, rtol=0, atol=error)
+    outputs = by_machine(problem.X_test @ coef.T + intercept)
+    # Up to n entries of at most 3 in size, and the intercept, are added up.
+    error *= 3 * n + 1
+    decision = estimator.decision_function(problem.X_test)
+    assert decision.shape == outputs.shape
+    np.testing.assert_allclose(decision, outputs, rtol=0, atol=error)
+
+
+def by_machine(outputs):
+    """Return outputs, one column per machine, in scikit-learn's shape: flat for two classes."""
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+
+def check_weights(
+    machine, problem, extras, hypothesis, normalized=False, tolerance=1e-10, least_gap=1e-9
+):
+    """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    runs = extras.runs(machine, problem)
+    assume(smallest_gap(runs) > least_gap)
+    assume(not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
+    estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
+    assert_same_corrections(estimator, runs)
+    assert_same_dual_vectors(estimator, runs, tolerance)
+    expected = np.array([getattr(run, hypothesis)(normalized) for run in runs])
+    assert_same_weights(estimator, problem, runs, expected, tolerance)
+    return estimator
+
+
+def check_votes(machine, problem, extras):
+    """Fit both and compare the votes, where no decision and no vote lay within rounding."""
+    runs = extras.runs(machine, problem)
+    test_rows = machine.test_rows(problem)
+    assume(min(smallest_gap(runs), *(run.vote_gap(test_rows) for run in runs)) > 1e-9)
+    estimator = extras.fit(machine, problem, hypothesis="vote")
+    assert_same_corrections(estimator, runs)
+    votes = by_machine(np.array([run.votes(test_rows) / run.n_trials for run in runs]).T)
+    # Like the average, a vote is handed out divided by the trials.
+    decision = estimator.decision_function(machine.given(problem.X_test, problem))
+    np.testing.assert_allclose(decision, votes.astype(float), rtol=0, atol=1e-14)
+
+
+def check_random_slices(machine, problem, extras, normalized, random_state):
+    """Fit both; every output must be that of one time slice, the same for all machines."""
+    runs = extras.runs(machine, problem)
+    assume(smallest_gap(runs) > 1e-9)
+    assume(not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
+    estimator = extras.fit(
+        machine,
+        problem,
+        hypothesis="random",
+        normalize_hypotheses=normalized,
+        random_state=random_state,
+    )
+    X_test = machine.given(problem.X_test, problem)
+    scores = estimator.decision_function(X_test).reshape(-1, len(runs))
+    by_slice = all_slice_scores(runs, machine.test_rows(problem), normalized)
+    error = np.abs(by_slice - scores).max(axis=2) / np.abs(by_slice).max(initial=1)
+    assert error.min(axis=0).max() < 1e-10
+
+
+def all_slice_scores(runs, rows, normalized=False):
+    """Return the scores of shape (n_slices, n_rows, n_machines)."""
+    slices = range(runs[0].n_trials + 1)
+    return np.array(
+        [np.transpose([run.slice_scores(rows, r, normalized) for run in runs]) for r in slices]
+    )

@@ -1,0 +1,208 @@
+"""Random settings of the Perceptrons with a matrix, and their comparison with the references."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from problems.first_order import (
+    LEAST_NORM,
+    Extras,
+    Subject,
+    assert_same_corrections,
+    assert_same_weights,
+    make_problem,
+    partial_epochs,
+    smallest_gap,
+)
+from references.higher_order import (
+    HigherOrder,
+    SecondOrder,
+    run_matrix_machines,
+    run_matrix_reference,
+)
+from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+
+ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
+# As the papers have them: no constant coordinate, one pass, a matrix that any mistake may change.
+PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None}
+paper_ho = partial(HigherOrderPerceptron, **PAPER)
+paper_so = partial(SecondOrderPerceptron, **PAPER)
+
+SOLVERS = ["implicit", "primal"]
+solvers = st.sampled_from([*SOLVERS, "auto"])
+limits = st.sampled_from([None, 1, 4])
+RULES = {
+    "HO_2": partial(paper_ho, p=2.0),
+    "sparse HO_2": partial(paper_ho, p=2.0, sparse_updates=True),
+    "HO_4": partial(paper_ho, p=4.0, c=0.8),
+    "SO": partial(paper_so, a=0.2),
+}
+MODELS = {
+    f"{name}, {solver}": partial(rule, solver=solver)
+    for name, rule in RULES.items()
+    for solver in [*SOLVERS, "auto"]
+}
+HYPOTHESES = ["last", "average", "vote", "random"]
+
+models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
+hypotheses = pytest.mark.parametrize("hypothesis", HYPOTHESES)
+
+
+def make_contradictions(seed, n_blocks=5, width=3):
+    """Rows whose features come in blocks, each of which is learned, and then learned the other
+    way round: the weights of what no row links with others are 0 again. And points that have
+    features of some blocks."""
+    rng = np.random.RandomState(seed)
+    n_features = (n_blocks + 1) * width
+    rows, labels = [], []
+    for block in range(n_blocks):
+        row = np.zeros(n_features)
+        row[block * width : (block + 1) * width] = rng.uniform(-1, 1, width)
+        for label in (1, -1):
+            # Others go on, so that the vector as a whole is not 0.
+            other = np.append(np.zeros(n_features - width), rng.uniform(-1, 1, width))
+            rows += [row, other]
+            labels += [label, rng.choice([-1, 1])]
+    points = rng.uniform(-1, 1, (30, n_features)) * (rng.uniform(size=(30, n_features)) < 0.3)
+    points[:20, -width:] = 0
+    return np.array(rows), np.array(labels), points
+
+
+@dataclass
+class MatrixMachine(Subject):
+    """A reference rule, and the estimator which must agree with it by any of its solvers."""
+
+    rule: HigherOrder | SecondOrder
+    solver: str = "auto"
+
+    def estimator(self, **params):
+        make = {HigherOrder: paper_ho, SecondOrder: paper_so}[type(self.rule)]
+        return make(shuffle=False, solver=self.solver, **vars(self.rule), **params)
+
+
+@dataclass
+class MatrixExtras(Extras):
+    """What may be added to a run with a matrix: there is no soft margin, and no proof."""
+
+    def options(self, problem):
+        options = super().options(problem)
+        del options["delta"], options["tol"]
+        return options
+
+    def runs(self, machine, problem):
+        return run_matrix_machines(
+            problem.X.toarray(), problem.y, machine.rule, **self.options(problem)
+        )
+
+    def estimator(self, machine, **params):
+        return machine.estimator(
+            max_iter=self.n_epochs,
+            max_corrections=self.max_corrections,
+            fit_intercept=self.rho is not None,
+            intercept_scaling=1.0 if self.rho is None else self.rho,
+            class_weight=self.class_weight,
+            **params,
+        )
+
+
+def check_votes_of_contradictions(machine, seed):
+    """Fit both; what is 0 in the reference is no vote, whatever rounding leaves of it."""
+    X, y, points = make_contradictions(seed)
+    run = run_matrix_reference(X, y, machine.rule)
+    model = machine.estimator(hypothesis="vote", max_iter=1).fit(X, y)
+    assert model.n_corrections_ == run.n_corrections
+    assert (run._scores(points) == 0).any()
+    expected = (run.votes(points) / run.n_trials).astype(float)
+    assert_allclose(model.decision_function(points), expected, rtol=0, atol=1e-14)
+
+
+epochs = st.integers(1, 3)
+plain_extras = st.builds(MatrixExtras, n_epochs=epochs)
+all_extras = st.builds(
+    MatrixExtras,
+    n_epochs=partial_epochs,
+    rho=st.sampled_from([None, 0.5, 3.0]),
+    weighted=st.booleans(),
+    class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}]),
+    max_corrections=st.sampled_from([None, 6]),
+)
+
+
+def long_problem(seed=0):
+    """Return 1500 rows of 220 features, a third of them labelled at random."""
+    return make_problem(seed, m=1500, n=220, density=0.1, noise=0.6)
+
+
+def per_machine(attribute):
+    """Return a fitted attribute as a list with an entry for each machine."""
+    return attribute if isinstance(attribute, list) else [attribute]
+
+
+def assert_same_mistakes(estimator, runs):
+    assert_same_corrections(estimator, runs)
+    assert_array_equal(np.atleast_1d(estimator.n_updates_), [run.n_updates for run in runs])
+    for mistakes, run in zip(per_machine(estimator.mistakes_), runs, strict=True):
+        assert mistakes.dtype == np.int64
+        assert_array_equal(mistakes, run.mistakes)
+
+
+def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
+    """Compare a fitted estimator, mistake by mistake and then its weights, with the references."""
+    assert_same_mistakes(estimator, runs)
+    expected = np.array([getattr(run, estimator.hypothesis)(normalized) for run in runs])
+    assert_same_weights(estimator, problem, runs, expected, tolerance)
+
+
+def check_weights(
+    machine, problem, extras, hypothesis, normalized=False, tolerance=1e-9, least_gap=1e-9
+):
+    """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    runs = extras.runs(machine, problem)
+    assume(smallest_gap(runs) > least_gap)
+    assume(not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
+    estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
+    assert_agrees(estimator, problem, runs, normalized, tolerance)
+    return estimator
+
+
+# -- models among themselves ----------------------------------------------------------------------
+
+
+def noisy_problem(m=90, n=15, n_classes=2, seed=0, **options):
+    """Return sparse rows and labels, enough of them wrong for dozens of mistakes."""
+    problem = make_problem(seed, m, n, density=0.4, noise=0.4, n_classes=n_classes, **options)
+    return problem.X, problem.y
+
+
+def assert_close(ours, theirs, tolerance):
+    """Compare to a share of the largest entry; 0: to the bit."""
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
+
+
+# A fit works products with the matrix out before their turn, and rounds them otherwise than a
+# stream, which doesn't.
+ROUNDING = 1e-12
+
+
+def assert_same_model(one, other, X, tolerance=0.0):
+    assert_array_equal(one.classes_, other.classes_)
+    assert_array_equal(one.n_corrections_, other.n_corrections_)
+    assert_array_equal(one.n_updates_, other.n_updates_)
+    for ours, theirs in zip(per_machine(one.mistakes_), per_machine(other.mistakes_), strict=True):
+        assert_array_equal(ours, theirs)
+    assert_close(one.decision_function(X), other.decision_function(X), tolerance)
+    if one.hypothesis in ("last", "average"):
+        assert_close(one.coef_, other.coef_, tolerance)
+        assert_close(one.intercept_, other.intercept_, tolerance)
+
+
+def streamed(model, X, y, cuts=(), n_classes=2):
+    """Learn X in batches that end at the cuts."""
+    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        model.partial_fit(X[start:stop], y[start:stop], classes=range(n_classes))
+    return model

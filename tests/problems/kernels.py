@@ -1,0 +1,193 @@
+"""Random kernels and machines over them, and the comparison of an estimator with the references."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from problems.first_order import (
+    Extras,
+    Machine,
+    Subject,
+    alma_rules,
+    assert_same_corrections,
+    by_machine,
+    cramma_rules,
+    margin_rules,
+    perceptron_rules,
+    problems,
+    romma_rules,
+    smallest_gap,
+)
+from references.kernels import Kernel, run_kernel_machines
+
+polynomials = st.builds(
+    Kernel,
+    st.just("poly"),
+    degree=st.integers(1, 6),
+    gamma=st.sampled_from([0.25, 1.0]),
+    coef0=st.sampled_from([0.0, 0.5, 1.0]),
+)
+gaussians = st.builds(
+    Kernel,
+    st.sampled_from(["rbf", "polyrbf"]),
+    degree=st.integers(1, 6),
+    gamma=st.sampled_from([0.1, 1.0]),
+)
+kernels = polynomials | gaussians
+# The linear space's kernel.
+PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)
+
+weighted_rules = perceptron_rules | alma_rules | margin_rules
+rules = weighted_rules | cramma_rules | romma_rules
+FORMS = ["named", "dense", "precomputed", "callable", "callable on dense"]
+
+few_classes = st.integers(2, 3).flatmap(lambda k: problems(n_classes=st.just(k)))
+
+TOLERANCE = 1e-8
+
+
+def densified(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def call_kernel(X, Z, kernel):
+    return kernel.matrix(densified(X), densified(Z), float)
+
+
+class OverKernel(Subject):
+    """A subject with a `kernel`, and the `form` in which its estimator is told it: by its name, as
+    a matrix, or as a function."""
+
+    kernel: Kernel
+    form: str
+
+    def kernel_parameters(self):
+        if self.form == "precomputed":
+            return {"kernel": "precomputed"}
+        if self.form.startswith("callable"):
+            return {"kernel": partial(call_kernel, kernel=self.kernel)}
+        named = {name: value for name, value in vars(self.kernel).items() if name != "name"}
+        return {"kernel": self.kernel.name, **named}
+
+    def given(self, X, problem):
+        if self.form == "precomputed":
+            return self.kernel.matrix(X.toarray(), problem.X.toarray()).astype(float)
+        return X.toarray() if self.form.endswith("dense") else X
+
+
+@dataclass
+class KernelMachine(OverKernel, Machine):
+    """A reference rule over a kernel, and the estimator which must agree with it."""
+
+    kernel: Kernel = PLAIN
+    form: str = "named"
+
+    def estimator(self, **params):
+        return super().estimator(**self.kernel_parameters(), **params)
+
+
+@dataclass
+class KernelExtras(Extras):
+    """What may be added to a plain run over a kernel."""
+
+    def runs(self, machine, problem, **options):
+        options = self.options(problem) | options
+        X = problem.X.toarray()
+        return run_kernel_machines(X, problem.y, machine.rule, machine.kernel, **options)
+
+
+def machines(rules=rules, kernels=kernels, forms=FORMS):
+    return st.builds(KernelMachine, rules, kernel=kernels, form=st.sampled_from(forms))
+
+
+epochs = st.sampled_from([0.3, 1, 3])
+augmentations = {
+    "n_epochs": epochs,
+    "rho": st.sampled_from([None, 0.5, 3.0]),
+    "delta": st.sampled_from([0.0, 0.5]),
+}
+
+
+# -- comparison -----------------------------------------------------------------------------------
+
+
+# A squared norm has cancelled twice as far as its vector.
+LEAST_NORM = 1e-3
+
+
+def is_sure(runs, normalized=False, least_gap=1e-9):
+    """Whether no decision lay within rounding of its threshold, nor a vector near to nothing."""
+    return smallest_gap(runs) > least_gap and (
+        not normalized or all(run.smallest_norm > LEAST_NORM for run in runs)
+    )
+
+
+def expected_support(runs):
+    """Return the rows that any of the machines has taken up, in that order."""
+    joined = {}
+    for run in runs:
+        for row, trial in run.joined.items():
+            joined[row] = min(trial, joined.get(row, trial))
+    return np.array(sorted(joined, key=joined.get), dtype=int)
+
+
+def dual_coefficients(runs, hypothesis, normalized):
+    """Return those of the expected support, shape (n_machines, n_support)."""
+    place = {row: i for i, row in enumerate(expected_support(runs))}
+    coefficients = np.zeros((len(runs), len(place)))
+    for row_of, run in zip(coefficients, runs, strict=True):
+        vector = getattr(run, hypothesis)(normalized).astype(float)
+        for origin, coefficient in zip(run.origins, vector, strict=True):
+            if coefficient:
+                row_of[place[origin]] = coefficient
+    return coefficients
+
+
+def assert_same_support(estimator, runs, normalized=False, tolerance=TOLERANCE):
+    assert_same_corrections(estimator, runs)
+    expected = dual_coefficients(runs, estimator.hypothesis, normalized)
+    assert_array_equal(estimator.support_, expected_support(runs))
+    assert estimator.dual_coef_.shape == expected.shape
+    error = tolerance * np.abs(expected).max(axis=1, initial=0, keepdims=True)
+    assert np.all(np.abs(estimator.dual_coef_ - expected) <= error)
+    assert_array_equal(np.atleast_1d(estimator.n_support_), np.count_nonzero(expected, axis=1))
+    norms = np.array([run.theta_norm for run in runs]).astype(float)
+    assert_allclose(estimator.theta_norm_, norms, rtol=0, atol=tolerance * norms.max())
+    square = (runs[0].rho or 0) ** 2
+    intercept = square * expected.sum(axis=1)
+    error = tolerance * square * np.abs(expected).sum(axis=1).max()
+    fitted_intercept = np.broadcast_to(estimator.intercept_, len(runs))
+    assert_allclose(fitted_intercept, intercept, rtol=0, atol=error)
+
+
+def assert_outputs(estimator, machine, problem, runs, normalized=False, tolerance=TOLERANCE):
+    """Compare the outputs for the rows of the problem that are not learned from."""
+    expected, sizes = [], []
+    for run in runs:
+        vector = getattr(run, estimator.hypothesis)(normalized)
+        products = run.points(machine.test_rows(problem))
+        expected.append(products @ vector)
+        sizes.append((np.abs(products) @ np.abs(vector)).max())
+    outputs = by_machine(np.transpose(expected).astype(float))
+    decision = estimator.decision_function(machine.given(problem.X_test, problem))
+    assert decision.shape == outputs.shape
+    assert_allclose(decision, outputs, rtol=0, atol=tolerance * float(max(sizes)))
+
+
+def assert_agrees(estimator, machine, problem, runs, normalized=False, tolerance=TOLERANCE):
+    assert_same_support(estimator, runs, normalized, tolerance)
+    assert_outputs(estimator, machine, problem, runs, normalized, tolerance)
+
+
+def check_vectors(machine, problem, extras, hypothesis, normalized=False, tolerance=TOLERANCE):
+    """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    runs = extras.runs(machine, problem)
+    assume(is_sure(runs, normalized))
+    estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
+    assert_agrees(estimator, machine, problem, runs, normalized, tolerance)
+    return estimator, runs

@@ -1,0 +1,218 @@
+"""The Higher-order and the Second-order Perceptron as they are defined: dense, with n x n matrices.
+
+Sources: HO_p(c) is Figure 1 of Brotto, Gentile & Vitale (NIPS 2007), for p > 2 in the form at the
+end of their section 2, with the rates ``rho_k = c / k`` and the sparse variant of their section 4
+("Algorithms"); SO(a) is that of Cesa-Bianchi, Conconi & Gentile (SIAM J. Computing 34, 2005). For
+p > 2 the papers define no sparse variant: here ``y G_k.v_{k-1} < 0`` suppresses the update, G_k
+being the image of the instance under the link, which for p = 2 is their condition.
+
+Both rules read an instance and its label only as their product `yx`: the link is odd, so the
+label cancels from ``x link(x)^T``, as it does from ``x x^T``.
+
+As in the module `reference`, arithmetic is that of the given dtype, by default `numpy.longdouble`.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
+
+from references.first_order import Run, augment, link, p_norm, run_machines, trials_of_epochs
+
+
+@dataclass
+class HigherOrder:
+    """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` is a number of k with rho_k > 0."""
+
+    p: float = 2.0
+    c: float = 0.4
+    sparse_updates: bool = False
+    max_updates: int | None = None
+
+    def first_matrix(self, n, dtype):
+        return np.eye(n, dtype=dtype)
+
+    def rate(self, yx, v, k):
+        """Return rho_k, as it is while `max_updates` allows it."""
+        if self.sparse_updates and link(yx, self.p) @ v < 0:
+            return 0
+        return v.dtype.type(self.c) / k
+
+    def grown(self, B, yx, rate):
+        return B - rate * np.outer(B @ yx, link(yx, self.p))
+
+    def weights(self, B, v):
+        return B.T @ link(B @ v, self.p)
+
+    def hidden_size(self, B, v):
+        """Return the size of what the weights are computed from: their errors may grow with it."""
+        return p_norm(B @ v, self.p)
+
+
+@dataclass
+class SecondOrder:
+    """SO(a): ``w = (a I + S S^T)^-1 v``; `max_updates` is the largest number of columns of S."""
+
+    a: float = 1.0
+    max_updates: int | None = None
+
+    p = 2.0
+    sparse_updates = False
+
+    def first_matrix(self, n, dtype):
+        return dtype(self.a) * np.eye(n, dtype=dtype)
+
+    def rate(self, yx, v, k):
+        return 1
+
+    def grown(self, A, yx, rate):
+        return A + rate * np.outer(yx, yx)
+
+    def weights(self, A, v):
+        return solve(A, v)
+
+    def hidden_size(self, A, v):
+        return 0
+
+
+def solve(A, b, n_refinements=3):
+    """Solve ``A x = b`` for positive definite A to the precision of b.
+
+    LAPACK has no extended precision: its float64 solution is refined with residuals that have.
+    """
+    factor = cho_factor(A.astype(float))
+    x = np.zeros_like(b)
+    for _ in range(1 + n_refinements):
+        x = x + cho_solve(factor, (b - A @ x).astype(float))
+    return x
+
+
+@dataclass(kw_only=True)
+class MatrixRun(Run):
+    """What one binary run leaves behind, as `Run` has it, but nothing of dual vectors and bounds.
+
+    Attributes
+    ----------
+    rule : HigherOrder or SecondOrder
+    origins : ndarray of shape (n_rows,)
+        The row of X behind each of `rows`.
+    v : ndarray of shape (n_extended,)
+        The weighted sum of the mistaken rows, times their labels.
+    matrix : ndarray of shape (n_extended, n_extended)
+        B_k, or ``a I + S S^T``.
+    n_updates : int
+        The mistakes that changed the matrix.
+    mistakes : list of int
+        The row of X of each mistake.
+    """
+
+    rule: HigherOrder | SecondOrder
+    origins: np.ndarray
+    n_updates: int = 0
+    mistakes: list = field(default_factory=list)
+
+    def __post_init__(self):
+        n = self.rows.shape[1]
+        self.v = np.zeros(n, dtype=self.dtype)
+        self.matrix = self.rule.first_matrix(n, self.dtype)
+        self.largest, self.largest_v = self.dtype(0), np.zeros(n, dtype=self.dtype)
+        self._renew_weights()
+
+    def meet(self, trial, i, weight):
+        """Take row i as the next trial."""
+        yx = self.rows[i]
+        if yx.any() and self._score(yx) <= 0:
+            self.correcting_trials.append(trial)
+            self.mistakes.append(int(self.origins[i]))
+            self._learn(yx, weight)
+        self.survivals[-1] += 1
+
+    def _score(self, yx):
+        score = self.weights[-1] @ yx
+        if yx[self.sizes[-1] > 0].any():
+            self.smallest_gap = min(self.smallest_gap, abs(score) / self.largest)
+        return score
+
+    def _learn(self, yx, weight):
+        rate = 0 if self.n_updates == self.rule.max_updates else self._rate(yx)
+        if rate > 0:
+            self.matrix = self.rule.grown(self.matrix, yx, rate)
+            self.n_updates += 1
+        self.v = self.v + weight * yx
+        self.largest_v = np.maximum(self.largest_v, np.abs(self.v))
+        self._renew_weights()
+
+    def _rate(self, yx):
+        if self.rule.sparse_updates:
+            G = link(yx, self.p)
+            size = np.abs(G) @ self.largest_v
+            if size > 0:
+                self.smallest_gap = min(self.smallest_gap, abs(G @ self.v) / size)
+        return self.rule.rate(yx, self.v, self.n_corrections)
+
+    def _renew_weights(self):
+        w, hidden = (of(self.matrix, self.v) for of in (self.rule.weights, self.rule.hidden_size))
+        self.largest = max(self.largest, p_norm(w, self.q), hidden)
+        self.weights.append(w)
+        # Errors spread over all that was ever touched, and over nothing else.
+        self.sizes.append(self.largest * (self.largest_v > 0))
+        self.survivals.append(0)
+
+
+# Threads of LAPACK wait for each other longer than these small systems take.
+@threadpool_limits.wrap(limits=1)
+def run_matrix_reference(
+    X,
+    y,
+    rule,
+    *,
+    n_epochs=1,
+    max_corrections=None,
+    sample_weight=None,
+    rho=None,
+    dtype=np.longdouble,
+):
+    """Run one binary machine over dense rows, each divided by its p-norm, and keep everything.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), entries in {-1, +1}
+    rule : HigherOrder or SecondOrder
+    n_epochs : float or None
+        As in `reference.run_reference`.
+    max_corrections : int, optional
+        The trial that makes the last of so many mistakes ends the run.
+    sample_weight : array-like of shape (n_samples,), optional
+        Multiplies the step of v; a row of weight 0 is no trial.
+    rho : float, optional
+        The value of the intercept's coordinate; None for none.
+    dtype : numpy float type
+
+    Returns
+    -------
+    MatrixRun
+    """
+    X = np.asarray(X)
+    weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
+    counts = weight > 0
+    origins = np.flatnonzero(counts)
+    rows = np.asarray(y)[origins, None] * augment(X, rho=rho, dtype=dtype)[origins]
+    norms = np.array([p_norm(yx, rule.p) for yx in rows], dtype)
+    rows = rows / np.where(norms > 0, norms, 1)[:, None]
+    run = MatrixRun(
+        p=rule.p, n_features=X.shape[1], rho=rho, delta=0.0, dtype=dtype, rows=rows,
+        rule=rule, origins=origins,
+    )  # fmt: skip
+    for trial, i in enumerate(trials_of_epochs(run, counts, n_epochs)):
+        if run.n_corrections == max_corrections:
+            break
+        run.meet(trial, i, weight[origins[i]])
+    return run
+
+
+def run_matrix_machines(X, labels, rule, **options):
+    """Return the runs of all machines of a rule with a matrix."""
+    return run_machines(X, labels, partial(run_matrix_reference, rule=rule), **options)

@@ -1,0 +1,240 @@
+"""The first-order algorithms over a kernel: one by one, every product from the Gram matrix.
+
+A vector of the feature space is its coefficients over the rows; its norms, and its products with
+others, are added up from the matrix of all products each time they are asked for. Nothing is
+normalised beforehand, recursive, or in blocks. The algorithms themselves are those of the module
+`reference`, whose rules see such a combination where they would see an array.
+
+Sources: the kernel forms are those of Freund & Schapire (1999), section 4, and of Gentile (JMLR 2,
+2001), section 5, whose kernels these are; the soft margin ``K + Delta^2 I`` is Tsampouka &
+Shawe-Taylor (2006), section 4. The intercept's coordinate of value rho adds ``rho^2``.
+
+`feature_vectors` is another way to the same: explicit vectors whose products are the kernel's, on
+which any algorithm of the linear space can be run.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from references.first_order import Run, p_norm, run_machines, run_trials, trials_of_epochs
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function, in the parameters of the estimators.
+
+    ``"poly"`` is ``(gamma x.z + coef0)^degree``, ``"rbf"`` is ``exp(-gamma ||x - z||^2)``, and
+    ``"polyrbf"`` is ``(1 + rbf)^degree``.
+    """
+
+    name: str
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def of_row(self, x, Z):
+        """Return K(x, z) for every row z of Z."""
+        if self.name == "poly":
+            return (self.gamma * (Z @ x) + self.coef0) ** self.degree
+        gaussian = np.exp(-self.gamma * np.sum((Z - x) ** 2, axis=1))
+        return gaussian if self.name == "rbf" else (1 + gaussian) ** self.degree
+
+    def matrix(self, X, Z, dtype=np.longdouble):
+        """Return K of shape (n_X, n_Z), from dense rows."""
+        X, Z = np.asarray(X, dtype), np.asarray(Z, dtype)
+        return np.array([self.of_row(x, Z) for x in X], dtype).reshape(len(X), len(Z))
+
+    def diagonal(self, X, dtype=np.longdouble):
+        """Return K(x, x) for every row x of X."""
+        X = np.asarray(X, dtype)
+        return np.array([self.of_row(x, x[np.newaxis])[0] for x in X], dtype)
+
+
+class Combination:
+    """The vector ``sum_i coefficients[i] v_i``, where ``gram[i, j]`` is ``v_i.v_j``."""
+
+    # For numpy's numbers to leave products with them to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, coefficients, gram):
+        self.coefficients, self.gram = coefficients, gram
+        self.dtype = gram.dtype
+
+    def any(self):
+        return self.coefficients.any()
+
+    def __add__(self, other):
+        return Combination(self.coefficients + other.coefficients, self.gram)
+
+    def __radd__(self, zero):
+        # What `sum` begins with.
+        return self
+
+    def __rmul__(self, factor):
+        return Combination(factor * self.coefficients, self.gram)
+
+    def __truediv__(self, divisor):
+        return Combination(self.coefficients / divisor, self.gram)
+
+    def __matmul__(self, other):
+        ours, theirs = (np.flatnonzero(v.coefficients) for v in (self, other))
+        products = self.gram[np.ix_(ours, theirs)]
+        return self.coefficients[ours] @ products @ other.coefficients[theirs]
+
+
+@p_norm.register
+def _(v: Combination, p):
+    # A vector that has cancelled may come to less than nothing by rounding.
+    return np.sqrt(max(v @ v, v.dtype.type(0)))
+
+
+@dataclass(kw_only=True)
+class KernelRun(Run):
+    """What one binary run leaves behind, as `Run` has it, its vectors being combinations of rows.
+
+    Outputs and what they are made of are asked for with rows of X, as those of a `Run` are; but
+    `last` and `average` are coefficients of ``K(x_i, x)``, of shape (n_rows,).
+
+    Attributes
+    ----------
+    kernel : Kernel
+    instances : ndarray of shape (n_rows, n_features)
+        The rows as they are.
+    origins : ndarray of shape (n_rows,)
+        The row of X behind each.
+    signs, scales : ndarray of shape (n_rows,)
+        The label of each, and what the rule divides it by.
+    joined : dict of int to int
+        The trial, counted from 0, at which a row of X was first given a coefficient.
+    """
+
+    kernel: Kernel
+    instances: np.ndarray
+    origins: np.ndarray
+    signs: np.ndarray
+    scales: np.ndarray
+    joined: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        lengths = np.sqrt(self.rows[0].gram.diagonal())
+        # However small a product is, it was computed from numbers of this size; unless no
+        # coordinate takes part.
+        self.products = np.outer(lengths, lengths) * (self.rows[0].gram != 0)
+        self.multipliers = np.zeros(len(self.rows), self.dtype)
+        self._adopt_multipliers(self.multipliers)
+
+    def _adopt_multipliers(self, history):
+        self.adopt(Combination(self.multipliers, self.rows[0].gram), history)
+
+    def _weight_sizes(self):
+        return Combination(self.history, self.products)
+
+    def correct(self, i, a, b, loss=1):
+        self.joined.setdefault(int(self.origins[i]), self.n_trials)
+        self.multipliers = a * self.multipliers
+        self.multipliers[i] += b
+        self._adopt_multipliers(loss * np.maximum(a * self.history, self.multipliers))
+
+    def score_size(self, i):
+        return self.history @ self.products[i]
+
+    @property
+    def largest_size(self):
+        return np.sqrt(self.products.max())
+
+    @property
+    def margin(self):
+        outputs = [self.theta @ yx for yx in self.rows if yx @ yx > 0]
+        return min(outputs) / self.theta_norm
+
+    def _visible(self, v):
+        return v.coefficients * self.signs / self.scales
+
+    def points(self, X):
+        return self.kernel.matrix(X, self.instances, self.dtype) + (self.rho or 0) ** 2
+
+    def _point_sizes(self, X):
+        of = partial(self.kernel.diagonal, dtype=self.dtype)
+        square = (self.rho or 0) ** 2
+        sizes = np.outer(np.sqrt(of(X) + square), np.sqrt(of(self.instances) + square))
+        return sizes * (self.points(X) != 0)
+
+
+def run_kernel_reference(
+    X,
+    y,
+    rule,
+    kernel,
+    *,
+    n_epochs=1,
+    trials=None,
+    max_corrections=np.inf,
+    tol=None,
+    sample_weight=None,
+    rho=None,
+    delta=0.0,
+    dtype=np.longdouble,
+):
+    """Run one binary machine over the Gram matrix of dense rows, and keep everything.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), entries in {-1, +1}
+    rule : Rule
+    kernel : Kernel
+    trials : iterable of int, optional
+        The row of every trial, instead of `n_epochs` times all as given.
+    n_epochs, max_corrections, tol, sample_weight, rho, delta, dtype
+        As in `reference.run_reference`.
+
+    Returns
+    -------
+    KernelRun
+    """
+    X = np.asarray(X, dtype)
+    weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
+    counts = weight > 0
+    origins = np.flatnonzero(counts)
+    weight, instances, signs = weight[origins], X[origins], np.asarray(y)[origins]
+    gram = kernel.matrix(instances, instances, dtype) + (rho or 0) ** 2
+    gram = gram + dtype(delta) ** 2 * np.eye(len(gram), dtype=dtype)
+    norms = np.sqrt(gram.diagonal())
+    scales = np.ones_like(norms)
+    if rule.normalize is True:
+        scales = np.where(norms > 0, norms, 1)
+    gram = np.outer(signs, signs) * gram / np.outer(scales, scales)
+    rows = [Combination(unit, gram) for unit in np.eye(len(gram), dtype=dtype)]
+    run = KernelRun(
+        p=2.0, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows,
+        kernel=kernel, instances=instances, origins=origins, signs=signs, scales=scales,
+    )  # fmt: skip
+    trials = trials_of_epochs(run, counts, n_epochs, tol) if trials is None else trials
+    run_trials(run, rule, norms, weight, trials, max_corrections)
+    return run
+
+
+def run_kernel_machines(X, labels, rule, kernel, **options):
+    """Return the runs of all machines of a first-order rule over a kernel."""
+    run = partial(run_kernel_reference, rule=rule, kernel=kernel)
+    return run_machines(X, labels, run, **options)
+
+
+def feature_vectors(gram):
+    """Return V of shape (n, rank) for which ``V @ V.T`` is `gram`, up to the rounding of its type.
+
+    Cholesky's factor, the row with the largest remainder first; what is left of a row once the
+    remainders are rounding errors is none.
+    """
+    rest = np.array(gram.diagonal())
+    least = 4 * len(gram) * np.finfo(gram.dtype).eps * rest.max(initial=0)
+    V = np.zeros((len(gram), 0), gram.dtype)
+    while V.shape[1] < len(gram) and rest.max() > least:
+        i = rest.argmax()
+        column = (gram[:, i] - V @ V[i]) / np.sqrt(rest[i])
+        V = np.column_stack([V, column])
+        rest = rest - column**2
+        rest[i] = 0
+    return V

@@ -1,0 +1,112 @@
+"""Iterative parameter mixing as it is printed: dense, slow, and independent of the engine.
+
+McDonald, Hall & Mann (2010), Figure 3, with the dual vectors in the place of the weights, and the
+sums of hypotheses and the trials added up. The matrix Perceptrons' mixture is made of all mistakes
+of all shards. Instances, rules and matrices are those of the other references; rows come in order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from references.first_order import link, p_norm
+
+
+@dataclass
+class Mixture:
+    """What a fit comes to.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_coordinates,)
+        The dual vector, or the weights of a matrix Perceptron.
+    sums : ndarray of shape (n_coordinates,)
+        Of the weights, as often as they lasted.
+    trials, k : int
+    smallest_gap : float
+        How near a decision came to its threshold, relative to the score's terms.
+    """
+
+    theta: np.ndarray
+    sums: np.ndarray
+    trials: int = 0
+    k: int = 0
+    smallest_gap: float = np.inf
+
+    @property
+    def average(self):
+        return self.sums / self.trials
+
+
+def _instances(X, y, p, normalize):
+    rows = []
+    for x, label in zip(np.asarray(X, dtype=np.longdouble), y, strict=True):
+        norm = p_norm(x, p)
+        rows.append(label * (x / norm if normalize and norm else x))
+    return rows
+
+
+def mix_vectors(shards, rule, p, n_epochs, mixing="uniform"):
+    """The Perceptron's or ALMA's mixture over shards (X, y), labels being -1 and 1."""
+    shards = [_instances(X, y, p, rule.normalize) for X, y in shards]
+    zero = np.zeros(len(shards[0][0]), dtype=np.longdouble)
+    mixed = Mixture(zero, zero)
+    for _ in range(n_epochs):
+        thetas, counts = [], []
+        for rows in shards:
+            theta, k = mixed.theta, mixed.k
+            for yx in rows:
+                w, threshold = link(theta, p), rule.threshold(k + 1, p)
+                if yx.any():
+                    size = max(np.abs(w) @ np.abs(yx), abs(threshold))
+                    if size and w.any():
+                        gap = abs(w @ yx - threshold) / size
+                        mixed.smallest_gap = min(mixed.smallest_gap, gap)
+                    if w @ yx <= threshold:
+                        k += 1
+                        theta = theta + rule.step(k, p) * yx
+                        theta = theta / rule.divisor(theta, p)
+                mixed.sums = mixed.sums + link(theta, p)
+                mixed.trials += 1
+            thetas.append(theta)
+            counts.append(k - mixed.k)
+        weigh = np.array(counts if mixing == "errors" and any(counts) else [1] * len(shards))
+        shares = weigh / np.longdouble(weigh.sum())
+        mixed.theta = sum(share * theta for share, theta in zip(shares, thetas, strict=True))
+        mixed.k += max(counts)
+    return mixed
+
+
+def mix_mistakes(shards, rule, n_epochs):
+    """The Higher- or Second-order Perceptron's mixture."""
+    shards = [_instances(X, y, rule.p, True) for X, y in shards]
+    n = len(shards[0][0])
+    mixed = Mixture(np.zeros(n, np.longdouble), np.zeros(n, np.longdouble))
+    state = rule.first_matrix(n, np.longdouble), np.zeros(n, np.longdouble), 0
+
+    def taken_in(state, yx):
+        matrix, v, k = state
+        rate = rule.rate(yx, v, k + 1)
+        return (rule.grown(matrix, yx, rate) if rate else matrix), v + yx, k + 1
+
+    for _ in range(n_epochs):
+        mistakes = []
+        for rows in shards:
+            own = state
+            w = rule.weights(*own[:2])
+            for yx in rows:
+                if yx.any():
+                    size = np.abs(w) @ np.abs(yx)
+                    if size:
+                        mixed.smallest_gap = min(mixed.smallest_gap, abs(w @ yx) / size)
+                    if w @ yx <= 0:
+                        mistakes.append(yx)
+                        own = taken_in(own, yx)
+                        w = rule.weights(*own[:2])
+                mixed.sums = mixed.sums + w
+                mixed.trials += 1
+        for yx in mistakes:
+            state = taken_in(state, yx)
+        mixed.k = state[2]
+    mixed.theta = rule.weights(*state[:2])
+    return mixed
