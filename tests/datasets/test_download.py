@@ -125,6 +125,7 @@ def test_files_arrive_and_load(folder, capsys):
     assert (code, complaints) == (0, [])
     for name, content in CONTENTS.items():
         assert (folder / name).read_bytes() == content
+        assert (folder / name).stat().st_mode & 0o777 == 0o644
         assert f"{name}  {len(content):,} bytes  fetched" in out
     assert out.count("Licence: A licence") == 2
     assert f"Folder: {folder}" in out
@@ -139,12 +140,6 @@ def test_pooch_does_not_speak_beside_the_command(folder, capsys, caplog, monkeyp
     logger.setLevel("INFO")
     assert run(capsys, "wbc", "--to", folder)[0] == 0
     assert caplog.messages == []
-
-
-@pytest.mark.usefixtures("files")
-def test_others_may_read_what_arrives(folder, capsys):
-    run(capsys, "wbc", "--to", folder)
-    assert (folder / WBC_FILE).stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.usefixtures("files")
@@ -171,21 +166,18 @@ def test_a_wrong_copy_is_replaced(folder, capsys):
     assert (folder / WBC_FILE).read_bytes() == CONTENTS[WBC_FILE]
 
 
-@pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("older", ["none", "right", "wrong"])
-def test_packed_files_arrive_packed_and_load(register, folder, server, capsys, name, older):
+def test_packed_files_arrive_packed_and_load(register, folder, server, capsys, older):
     register(PACKABLE, server.url)
-    registered = name.removesuffix(".gz")
-    folder.mkdir()
     if older != "none":
-        content = PACKABLE[registered]
-        (folder / registered).write_bytes(content if older == "right" else content[::-1])
+        old = {name: text if older == "right" else text[::-1] for name, text in PACKABLE.items()}
+        write_files(folder, old, old)
     code, _, complaints = run(capsys, "mnist", "usps", "letter", "--to", folder)
     assert (code, complaints) == (0, [])
     if older == "right":
-        assert name not in server.asked
+        assert server.asked == []
     else:
-        assert (folder / name).read_bytes() == PACKED[name]
+        assert all((folder / name).read_bytes() == PACKED[name] for name in PACKED)
     assert load_mnist("all", data_home=folder).data.shape == (5, 784)
     assert load_usps("all", data_home=folder).data.shape == (5, 256)
     assert load_letter("all", data_home=folder).data.shape == (5002, 16)
@@ -281,7 +273,7 @@ def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(
 ):
     register(BY_HAND)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    write_files(folder, ["rcv1_subsets_topics.svm.bz2"], BY_HAND)
+    write_files(folder, ["rcv1_subsets_topics.svm.bz2"])
     if older is not None:
         (folder / "rcv1_topics.txt").write_bytes(older)
     code, out, complaints = run(capsys, "rcv1", "--to", folder)
@@ -296,7 +288,7 @@ def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(
 
 def test_copies_of_files_that_no_address_serves_are_checked(register, folder, capsys):
     register(BY_HAND)
-    write_files(folder, BY_HAND, BY_HAND)
+    write_files(folder, BY_HAND)
     code, out, complaints = run(capsys, "rcv1", "lymphoma", "--to", folder)
     assert (code, complaints) == (0, [])
     assert out.count("already there") == 4
