@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import pytest
 from matplotlib.figure import Figure
 
-from papers import alma_targets, figures_1
+from depth import long
+from papers import alma_targets
 from papers import run as running
 from papers.__main__ import main
 from papers.recipe import (
@@ -30,7 +31,6 @@ from papers.recipe import (
 )
 from papers.report import (
     Outcome,
-    PartOutcome,
     allowed_words,
     as_json,
     difference_words,
@@ -66,7 +66,7 @@ def measure(size, seed):
     return {"figures": {"mean": size + seed}, "more": [size, 10 * size]}
 
 
-ONE, TWO, NOT_RUN = work(measure, size=1), work(measure, size=2), None
+ONE, TWO = work(measure, size=1), work(measure, size=2)
 
 
 def draw(measured):
@@ -206,10 +206,6 @@ def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
     assert "NOT RUN: sonar.mines" in text_report(outcome, 100)
 
 
-def test_works_with_the_same_arguments_are_the_same():
-    assert work(measure, size=1) == ONE != TWO
-
-
 # -- reports ---------------------------------------------------------------------------------------
 
 
@@ -293,16 +289,6 @@ def test_what_is_allowed_is_told(alike, words):
     assert allowed_words(alike) == words
 
 
-def test_cells_that_may_differ_for_the_same_reason_are_told_together():
-    cells = (
-        Cell(str(n), ONE, entry("more", 0), Allowed(relative=0.03 + 1 / n, why="counts"))
-        for n in (100, 400)
-    )
-    part = PartOutcome.of(Table("t", ("a", "b"), (Line("x", tuple(cells)),)), Measured({}))
-    (words,) = part.allowances()
-    assert words.startswith("allowed in 2 cells: ")
-
-
 def test_differences_that_round_to_nothing_have_one_sign():
     cell = Cell("1.4", ONE, entry("mean"), Allowed(0.5))
     measured = ([{"mean": mean}] for mean in (1.3999, 1.4001))
@@ -332,6 +318,7 @@ def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path, run):
     assert not list(tmp_path.iterdir())
 
 
+@long
 def test_processes_give_the_figures_of_one(tmp_path):
     found = []
     for n_jobs in (1, 2):
@@ -360,19 +347,3 @@ def test_names_and_works_of_all_recipes():
                     assert all(len(line.cells) == len(part.columns) for line in part.lines)
         assert recipe.repeats.quick <= recipe.repeats.full
         assert not recipe.data.endswith(".")
-
-
-def test_a_difference_that_is_no_number_is_no_agreement():
-    records = [{"printed": 1, "library": 1, "difference": value} for value in (1e-15, math.nan)]
-    for differing, holds in ((records[:1], True), (records, False), (records[::-1], False)):
-        assert figures_1._same(Measured({ONE: differing}), {"it": ONE}).holds == holds
-
-
-def test_table_6_is_whole():
-    errors, corrections = alma_targets.table_6(quick=False)
-    cells = [cell for line in errors.lines for cell in line.cells]
-    assert len(cells) == 108
-    assert len(corrections.lines) == 6
-    lines = {line.name: line.cells for line in errors.lines}
-    assert lines["ALMA_6(0.5) avg"][errors.columns.index("ε=0.15 s=3")].printed == "3.1"
-    assert lines["ALMA_10(1.0) last"][errors.columns.index("ε=0.00 s=300")].printed == "13.9"
