@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC
 
+from depth import pairwise, some
 from papers import theory
 from papers.theory import HigherOrderRun
 from references.first_order import link, p_norm
@@ -14,7 +15,7 @@ from sparsemargin import HigherOrderPerceptron
 
 RATES = [0.0, 0.2, 0.8]
 POWERS = [2.0, 3.0, 7.0]
-GAMMAS = np.geomspace(1e-2, 10, 40)
+GAMMAS = np.geomspace(1e-2, 10, 12)
 
 
 def make_examples(seed, m=120, n=15, noise=0.1):
@@ -66,10 +67,14 @@ def vectors_for(run, target):
 
 @pytest.mark.parametrize("c", RATES)
 def test_the_bound_is_the_printed_one(c):
+    """Without a matrix and loss it is the Perceptron's."""
     rng = np.random.RandomState(0)
     margins, losses = rng.uniform(0.05, 3, 50), rng.uniform(0, 9, 50)
     found = theory.higher_order_mistakes(margins, losses, c=c)
     assert_allclose(found, printed_bound(margins, losses, c), rtol=1e-12)
+    if c == 0:
+        found = theory.higher_order_mistakes(GAMMAS, c=0.0)
+        assert_allclose(found, theory.perceptron_mistakes(1.0, GAMMAS))
 
 
 @pytest.mark.parametrize("p", [2.0, 5.0])
@@ -81,12 +86,6 @@ def test_the_bound_is_where_both_sides_of_the_proof_meet(p):
     assert from_above == pytest.approx(from_below, rel=1e-12)
 
 
-def test_without_matrix_and_loss_it_is_the_perceptrons():
-    assert_allclose(
-        theory.higher_order_mistakes(GAMMAS, c=0.0), theory.perceptron_mistakes(1.0, GAMMAS)
-    )
-
-
 @pytest.mark.parametrize(("p", "radius"), [(2.0, None), (2.0, 0.8), (4.0, 1.3)])
 def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radius):
     margins = np.random.RandomState(1).normal(0.3, 0.2, 40)
@@ -95,17 +94,13 @@ def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radiu
     bounds = theory.higher_order_mistakes(grid, losses, c=0.2, p=p, radius=radius)
     found = theory.tightest_higher_order_bound(margins, c=0.2, p=p, radius=radius)
     assert bounds.min() * (1 - 1e-4) <= found <= bounds.min() * (1 + 1e-12)
-
-
-def test_no_positive_margin_gives_no_bound():
     assert theory.tightest_higher_order_bound([-0.5, 0.0], c=0.2) == np.inf
 
 
 # -- the transformed sequence ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("c", RATES)
-@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize(("p", "c"), [(2.0, 0.0), (2.0, 0.8), (3.0, 0.2), (7.0, 0.8)])
 def test_the_sequence_is_that_of_the_matrices(p, c):
     X, y, u = make_examples(0)
     dense, run = dense_run(X, y, p=p, c=c)
@@ -120,8 +115,9 @@ def test_the_sequence_is_that_of_the_matrices(p, c):
     assert run.radius == pytest.approx(np.sqrt(np.mean(np.square(norms))), rel=1e-12)
 
 
-@pytest.mark.parametrize("p", [2.0, 4.0])
-@pytest.mark.parametrize(("sparse_updates", "max_updates"), [(True, None), (False, 7), (True, 7)])
+@pytest.mark.parametrize(
+    ("p", "sparse_updates", "max_updates"), [(2.0, True, None), (4.0, False, 7), (2.0, True, 7)]
+)
 def test_rates_vanish_where_the_matrix_stays(p, sparse_updates, max_updates):
     X, y, _ = make_examples(1)
     dense, run = dense_run(X, y, p=p, c=0.4, sparse_updates=sparse_updates, max_updates=max_updates)
@@ -160,19 +156,17 @@ def test_columns_without_entries_and_repeated_entries_change_nothing():
 # -- the theorem ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.2])
-@pytest.mark.parametrize("c", RATES)
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("sparse_updates", [False, True])
+@pytest.mark.parametrize(
+    ("p", "c", "noise", "sparse_updates"), pairwise(POWERS, RATES, [0.0, 0.2], [False, True])
+)
 def test_runs_keep_to_the_theorem(p, c, noise, sparse_updates):
-    for seed in range(5):
+    for seed in range(some(1, 5)):
         X, y, target = make_examples(seed, noise=noise)
         run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse_updates)[1]
         for u in vectors_for(run, target):
-            bounds = [run.bound(u, margin) for margin in GAMMAS]
-            tightest = run.bound(u)
-            assert {bound.n_mistakes for bound in [*bounds, tightest]} == {len(run.labels)}
-            assert len(run.labels) <= min(bound.bound for bound in [*bounds, tightest])
+            bounds = [run.bound(u, margin) for margin in GAMMAS] + [run.bound(u)]
+            assert {bound.n_mistakes for bound in bounds} == {len(run.labels)}
+            assert len(run.labels) <= min(bound.bound for bound in bounds)
 
 
 @pytest.mark.parametrize("c", [0.0, 0.4])
@@ -259,46 +253,37 @@ def test_many_classes_and_weights_are_refused(labels, class_weight):
 
 # -- bad input ------------------------------------------------------------------------------------
 
+FIRST, BOTH = [[1.0, 2.0]], [[1.0, 2.0], [0.0, 1.0]]
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"c": 1.0}, "c must be at least 0 and less than 1"),
-    ({"c": -0.1}, "c must be at least 0 and less than 1"),
-    ({"c": 0.5, "p": 3.0}, "p=3.0 needs radius"),
-    ({"c": 0.5, "p": 1.5}, "p must be at least 2"),
-    ({"c": 0.5, "radius": 0.0}, "radius must be greater than 0"),
+
+def mistakes(margins=(0.1, 0.2), c=0.2, **options):
+    return theory.higher_order_mistakes(margins, c=c, **options)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: mistakes(c=1.0), "c must be at least 0 and less than 1"),
+    (lambda: mistakes(c=-0.1), "c must be at least 0 and less than 1"),
+    (lambda: mistakes(p=3.0), "p=3.0 needs radius"),
+    (lambda: mistakes(p=1.5), "p must be at least 2"),
+    (lambda: mistakes(radius=0.0), "radius must be greater than 0"),
+    (lambda: mistakes(0.0), "margin must be greater than 0"),
+    (lambda: theory.higher_order_mistakes(0.1, -1.0, c=0.2), "hinge_loss must be at least 0"),
+    (lambda: theory.tightest_higher_order_bound([0.1], c=1.0), "c must be at least 0 and less"),
+    (lambda: theory.tightest_higher_order_bound([0.1], c=0.5, p=3.0), "p=3.0 needs radius"),
+    (lambda: theory.tightest_higher_order_bound([], c=0.2), "margins must be a one-dimensional"),
+    (lambda: HigherOrderRun([[1.0, 2.0], [0.0, 0.0]], [1, -1], c=0.2), "Row 1 of X is zero"),
+    (lambda: HigherOrderRun(BOTH, [1, 0], c=0.2), "labels other than -1 and 1"),
+    (lambda: HigherOrderRun(BOTH, [1], c=0.2), "inconsistent numbers of samples"),
+    (lambda: HigherOrderRun([[1.0, np.nan]], [1], c=0.2), "NaN"),
+    (lambda: HigherOrderRun(np.empty((0, 2)), [1], c=0.2), "0 sample"),
+    *(
+        (lambda u=u: HigherOrderRun(FIRST, [1], c=0.2).transformed_margins(u), message)
+        for u, message in [
+            ([1.0], "u has 1 entries, the rows 2"), ([0.0, 0.0], "u is zero"),
+            ([1.0, np.inf], "u must be finite"),
+        ]
+    ),
 ])  # fmt: skip
-def test_numbers_out_of_range_are_refused(arguments, message):
-    for call in theory.higher_order_mistakes, theory.tightest_higher_order_bound:
-        with pytest.raises(ValueError, match=message):
-            call([0.1, 0.2], **arguments)
-
-
-def test_margins_and_losses_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="margin must be greater than 0"):
-        theory.higher_order_mistakes(0.0, c=0.2)
-    with pytest.raises(ValueError, match="hinge_loss must be at least 0"):
-        theory.higher_order_mistakes(0.1, -1.0, c=0.2)
-    with pytest.raises(ValueError, match="margins must be a one-dimensional array"):
-        theory.tightest_higher_order_bound([], c=0.2)
-
-
-@pytest.mark.parametrize(("X", "y", "message"), [
-    ([[1.0, 2.0], [0.0, 0.0]], [1, -1], "Row 1 of X is zero"),
-    ([[1.0, 2.0], [0.0, 1.0]], [1, 0], "labels other than -1 and 1"),
-    ([[1.0, 2.0], [0.0, 1.0]], [1], "inconsistent numbers of samples"),
-    ([[1.0, np.nan]], [1], "NaN"),
-    (np.empty((0, 2)), [1], "0 sample"),
-])  # fmt: skip
-def test_what_is_no_sequence_of_mistakes_is_refused(X, y, message):
+def test_arguments_out_of_range_are_named(call, message):
     with pytest.raises(ValueError, match=message):
-        HigherOrderRun(X, y, c=0.2)
-
-
-@pytest.mark.parametrize(("u", "message"), [
-    ([1.0], "u has 1 entries, the rows 2"),
-    ([0.0, 0.0], "u is zero"),
-    ([1.0, np.inf], "u must be finite"),
-])  # fmt: skip
-def test_what_is_no_direction_is_refused(u, message):
-    with pytest.raises(ValueError, match=message):
-        HigherOrderRun([[1.0, 2.0]], [1], c=0.2).transformed_margins(u)
+        call()
