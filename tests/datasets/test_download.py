@@ -134,15 +134,6 @@ def test_files_arrive_and_load(folder, capsys):
 
 
 @pytest.mark.usefixtures("files")
-def test_pooch_does_not_speak_beside_the_command(folder, capsys, caplog, monkeypatch):
-    logger = pooch.get_logger()
-    monkeypatch.setattr(logger, "handlers", [caplog.handler])
-    logger.setLevel("INFO")
-    assert run(capsys, "wbc", "--to", folder)[0] == 0
-    assert caplog.messages == []
-
-
-@pytest.mark.usefixtures("files")
 def test_without_a_folder_files_go_where_the_loaders_look(folder, capsys):
     assert run(capsys, "wbc")[0] == 0
     assert load_wbc().data.shape == (3, 9)
@@ -156,14 +147,6 @@ def test_what_is_there_is_not_fetched_again(files, folder, server, capsys, monke
     assert code == 0
     assert out.count("already there") == 2
     assert server.asked == []
-
-
-@pytest.mark.usefixtures("files")
-def test_a_wrong_copy_is_replaced(folder, capsys):
-    folder.mkdir()
-    (folder / WBC_FILE).write_bytes(WRONG)
-    assert "fetched" in run(capsys, "wbc", "--to", folder)[1]
-    assert (folder / WBC_FILE).read_bytes() == CONTENTS[WBC_FILE]
 
 
 @pytest.mark.parametrize("older", ["none", "right", "wrong"])

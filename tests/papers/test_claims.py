@@ -6,21 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from papers import alma_figures, alma_kernels, figures_1, ho_figure2, ho_tables, voted
+from papers import alma_figures, figures_1, ho_figure2, ho_tables, voted
 from papers.cramma import RECIPES as CRAMMA
 from papers.kernels import (
-    AGGRESSIVE,
     ALMA,
     CORRECTIONS,
-    LAST,
     PER_EPOCH,
-    RANDOM,
-    ROMMA,
     SUPPORT,
-    VOTE,
     Printed,
     Run,
-    allowed,
     smaller,
 )
 from papers.recipe import Measured, Verdict
@@ -37,33 +31,6 @@ def pictures(name, quick=True):
 
 
 # -- tables ----------------------------------------------------------------------------------------
-
-
-def _printed(quantity, text, algorithm=ALMA, epochs=1):
-    return Printed(Run("mnist", algorithm, "poly", 3, 4, 255.0), quantity, epochs, text)
-
-
-def test_counts_may_differ_by_their_own_spread():
-    few, many = (allowed(_printed(CORRECTIONS, text), quick=False) for text in ("100", "10000"))
-    assert few.relative == pytest.approx(0.03 + 2 / math.sqrt(1000))
-    assert many.relative < few.relative < allowed(_printed(CORRECTIONS, "100"), quick=True).relative
-
-
-def test_single_vectors_of_one_permutation_are_not_compared():
-    for hypothesis in (LAST, RANDOM, "random_normalized"):
-        assert math.isinf(allowed(_printed(hypothesis, "2.10"), quick=True).absolute)
-        assert allowed(_printed(hypothesis, "2.10"), quick=False).spread == 1.0
-    assert allowed(_printed(VOTE, "2.10"), quick=False).of(2.1, deviation=1.0) == 0.15
-
-
-def test_known_misfits_have_reasons_of_their_own():
-    noisy = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "30088", AGGRESSIVE), quick=False)
-    assert math.isinf(noisy.absolute)
-    assert "noise control" in noisy.why
-    romma = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "7963", ROMMA), quick=False)
-    assert romma.relative == 0.08
-    usual = alma_kernels._allowed_on_mnist(_printed(CORRECTIONS, "7963"), quick=False)
-    assert usual.relative < 0.05
 
 
 def test_statements_are_examined_on_the_means():
@@ -146,14 +113,6 @@ def test_printed_figures_bear_out_the_claims_on_the_higher_order_perceptron():
                 for line in table.lines
             })  # fmt: skip
             assert all(claim.examine(measured).holds for claim in table.claims)
-
-
-@pytest.mark.parametrize(
-    ("difference", "p_value", "verdict"),
-    [(-1.0, 0.01, "better"), (1.0, 0.01, "worse"), (-1.0, 0.05, "open"), (0.0, 1.0, "open")],
-)
-def test_verdict_on_cs(difference, p_value, verdict):
-    assert ho_tables.Contrast(5.0, difference, p_value, 0.2, 0.0).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -308,17 +267,3 @@ def test_figure_2_of_the_higher_order_perceptron(monkeypatch):
         )
         details = [claim.examine(measured).detail for claim in picture.claims]
         assert f"after 20: {first - last:+.2f}" in details[4]
-
-
-@pytest.mark.parametrize(
-    ("updates", "errors", "within"),
-    [(500, 20, (True, True)), (900, 35, (False, True)), (500, 37, (True, False))],
-)
-def test_axes_of_figure_2(updates, errors, within):
-    """The noisy set's errors are printed less its 10 % of wrong labels: up to 26."""
-    quiet, noisy = pictures("ho-figure2")
-    level = {name: {"updates": [updates] * 7, "errors": [errors] * 7} for name in ho_figure2.CURVES}
-    measured = Measured({piece: [level] for piece in quiet.works + noisy.works})
-    assert quiet.claims[0].examine(measured).holds == within[0]
-    assert noisy.claims[2].examine(measured).holds == within[1]
-    assert noisy.claims[3].examine(measured).holds

@@ -24,7 +24,7 @@ from papers.kernels import (
     run_epochs,
     table,
 )
-from papers.recipe import Measured, Verdict, work
+from papers.recipe import Measured, Verdict
 from problems.published_files import data_folder
 from sparsemargin import ALMAClassifier
 from sparsemargin.evaluation import (
@@ -133,13 +133,6 @@ def test_a_run_goes_on_when_there_is_nothing_left_to_correct(monkeypatch):
     assert record["errors"]["vote"][-1] == 0
 
 
-def test_one_class_against_the_rest(monkeypatch):
-    digits = np.array([1, 2, 3, 2])
-    monkeypatch.setattr(kernels, "_whole", lambda name: Data(None, digits, None, digits[:3]))
-    assert kernels.load("mnist 2").y.tolist() == [-1, 1, -1, 1]
-    assert kernels.load("mnist 2").y_test.tolist() == [-1, 1, -1]
-
-
 def test_a_quick_table_leaves_out_later_epochs(rows):
     run = Run(**SETTINGS, epochs=2)
     toy = [
@@ -225,25 +218,3 @@ def test_best_setting_and_the_one_that_cross_validation_chooses(small):
     assert compared[3].verdict is Verdict.INCOMPARABLE
     assert line.cells[0].note(records) == best
     assert line.cells[2].note(records).partition(" ")[0] in errors
-
-
-def test_every_algorithm_of_the_tables_runs(small):
-    for recipe in ho_tables.RECIPES[:2]:
-        found = recipe.parts(quick=True)[0]
-        measured = Measured({work: [work(0)] for work in found.works})
-        for line in found.lines:
-            for cell in filter(None, line.cells):
-                assert cell.compare(measured[cell.work]).n_repeats == 3
-        assert all(claim.examine(measured).detail for claim in found.claims)
-
-
-def test_comparison_of_cs(small):
-    piece = work(ho_tables.run_cs, problem="Colon", p=4)
-    runs = [
-        compare_on_splits(higher_order(4, [0.0, 0.4], 5), *small("", repeat)) for repeat in (0, 1)
-    ]
-    without, tested = (np.mean([run[name].mistakes for run in runs]) for name in ("c=0", "c=0.4"))
-    found = ho_tables.compare_cs([piece(repeat) for repeat in range(2)], "updates")
-    assert found.without == pytest.approx(without)
-    assert found.difference == pytest.approx(tested - without)
-    assert found.best_c in (0.2, 0.4, 0.6, 0.8)

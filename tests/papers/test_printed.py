@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers import alma_kernels, alma_targets, ho_kernels, ho_tables, voted
+from papers import alma_kernels, ho_kernels, ho_tables, voted
 from papers.cramma import MANY_UPDATES
 from papers.cramma import RECIPES as CRAMMA
 from papers.kernels import (
@@ -13,7 +13,6 @@ from papers.kernels import (
     LAST,
     PERCEPTRON,
     SUPPORT,
-    VOTE,
     figures_of,
 )
 from papers.run import choose
@@ -80,16 +79,6 @@ def test_classes_sum_to_the_totals_of_the_other_table(by_class, totals):
         assert total == pytest.approx(expected[key], abs=5), key
 
 
-def test_papers_agree_on_what_they_share():
-    """With the same figures the one calls voted what to the other is the average."""
-    journal = {
-        (each.run, each.quantity.replace(AVERAGE, VOTE), each.epochs): each.text
-        for each in figures_of(LINES["alma-table3"])
-    }
-    for each in figures_of(LINES["nips-table1"]):
-        assert journal[each.run, each.quantity, each.epochs] == each.text
-
-
 def test_figures_of_freund_and_schapire_agree():
     """Mistakes of Tables 1, 2 and 3, printed as means; none has fewer of them than of support."""
     together = {each.run.degree: each.number for each in printed("voted-table1", CORRECTIONS, 1)}
@@ -121,24 +110,7 @@ def test_settings_are_the_papers():
     assert (gauss.a, gauss.gamma) == (0.1, 1 / 72)
 
 
-def test_studies_vary_one_setting_of_the_table_they_explain():
-    by_width, by_scale = figures_of(alma_kernels.BY_WIDTH), figures_of(voted.BY_SCALE)
-    assert {each.run.sigma for each in by_width} == set(alma_kernels.SIGMAS)
-    assert {each.run.scale for each in by_scale} == set(voted.SCALES)
-    counts = [each.number for each in figures_of(voted.BY_SCALE) if each.run.degree == 4]
-    assert counts == [7977, 6338] * len(voted.SCALES)
-
-
 # -- the other tables ------------------------------------------------------------------------------
-
-
-def test_table_6_of_alma_is_whole():
-    errors, corrections = alma_targets.table_6(quick=False)
-    assert len([cell for line in errors.lines for cell in line.cells]) == 108
-    assert len(corrections.lines) == 6
-    lines = {line.name: line.cells for line in errors.lines}
-    assert lines["ALMA_6(0.5) avg"][errors.columns.index("ε=0.15 s=3")].printed == "3.1"
-    assert lines["ALMA_10(1.0) last"][errors.columns.index("ε=0.00 s=300")].printed == "13.9"
 
 
 # The cells of Brotto, Gentile & Vitale in the order in which a scan of the page reads them.

@@ -30,10 +30,8 @@ from papers.recipe import (
     work,
 )
 from papers.report import (
-    Outcome,
     allowed_words,
     as_json,
-    difference_words,
     html_report,
     text_report,
 )
@@ -126,15 +124,6 @@ def test_a_figure_is_within_what_is_allowed_rounding_and_standard_errors():
     assert found.difference == 2
     assert found.verdict is Verdict.WITHIN
     assert math.isnan(verdict("5", [5.0], Allowed()).standard_error)
-
-
-def test_what_has_no_records_is_not_run():
-    cell = Cell("5", None, entry("x"), Allowed())
-    assert cell.compare([]).verdict is Verdict.NOT_RUN
-    outcome = Outcome.of(RECIPE, Measured({}), quick=True)
-    assert set(outcome.figures()) == {Verdict.NOT_RUN}
-    assert set(outcome.claims()) == {Verdict.NOT_EXAMINED}
-    assert outcome.is_as_allowed
 
 
 # -- running ---------------------------------------------------------------------------------------
@@ -287,13 +276,6 @@ def test_text_shows_figures_and_claims_and_fits_its_width(tiny, tmp_path):
 )  # fmt: skip
 def test_what_is_allowed_is_told(alike, words):
     assert allowed_words(alike) == words
-
-
-def test_differences_that_round_to_nothing_have_one_sign():
-    cell = Cell("1.4", ONE, entry("mean"), Allowed(0.5))
-    measured = ([{"mean": mean}] for mean in (1.3999, 1.4001))
-    compared = [cell.compare(records) for records in measured]
-    assert [difference_words(each) for each in compared] == ["+0.0", "+0.0"]
 
 
 def test_command_writes_page_and_figures(tiny, tmp_path, run):

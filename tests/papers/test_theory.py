@@ -102,12 +102,6 @@ def test_the_bound_of_examples_all_on_the_wrong_side_is_their_number():
     assert theory.tightest_mistake_bound(-np.arange(7.0), 2.0) == 7.0
 
 
-def test_separable_examples_can_be_bounded_by_theorem_1_or_better():
-    a = np.array([0.2, 0.9, 0.9])
-    assert theory.tightest_mistake_bound(np.tile(a, 1000), 1.0) == pytest.approx(25.0)
-    assert theory.tightest_mistake_bound(a, 1.0) < 3.0
-
-
 def test_deviations_are_what_is_missing_to_the_margin():
     assert_array_equal(theory.deviations([1.0, 0.5, -1.0], 0.75), [0.0, 0.25, 1.75])
     assert theory.deviations(0.5, 0.75) == 0.25
@@ -129,7 +123,7 @@ def test_the_best_soft_margin_turns_theorem_1_into_theorem_2():
 def test_the_voted_perceptron_errs_no_more_than_the_corollaries_allow():
     m, rng, u = 20, np.random.RandomState(0), np.ones(5) / sqrt(5)
     errors, mistakes, bounds = [], [], []
-    for _ in range(300):
+    for _ in range(some(100, 300)):
         X = rng.standard_normal((m + 1, 5))
         y = np.where(X @ u > 0, 1, -1)
         y[:2] = 1, -1
@@ -324,21 +318,6 @@ def test_bounds_vanish_where_convergence_is_not_proved():
     assert updates[3] > 1e24
     assert updates[4] == inf
     assert theory.cramma_margin_fraction(0.1, 1.0, beta=1.0, eta_eff=2 * limit) == 0.0
-
-
-def test_the_share_of_the_margin_tends_to_1_as_beta_grows():
-    beta = np.array([1e1, 1e3, 1e5, 1e9])
-    share = theory.cramma_margin_fraction(0.1, 1.0, beta=beta, eta_eff=0.05 / beta)
-    assert (np.diff(share) > 0).all()
-    assert 1 - 1e-3 < share[-1] < 1
-
-
-def test_extreme_parameters_give_numbers():
-    for epsilon in (1e-3, 50.0):
-        for beta in (1e-8, 1e8):
-            rule = {"beta": beta, "eta_eff": 1e-6, "epsilon": epsilon}
-            assert theory.cramma_corrections(0.01, 1.0, **rule) > 0
-            assert 0 <= theory.cramma_margin_fraction(0.01, 1.0, **rule) <= 1
 
 
 @pytest.mark.parametrize("rho", [0.5, 2.0, 50.0])

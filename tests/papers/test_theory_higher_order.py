@@ -128,31 +128,6 @@ def test_rates_vanish_where_the_matrix_stays(p, sparse_updates, max_updates):
     assert_allclose(matrix, dense.matrix, atol=1e-12)
 
 
-def test_for_p_above_2_transformed_rows_may_be_longer_than_1():
-    """Hence the radius has to be measured."""
-    X, y = np.ones((2, 10)), [1, -1]
-    X[1, 0] = -1.0
-    dense = dense_run(X, np.array(y), n_epochs=1, p=7.0, c=0.8)[0]
-    assert dense.mistakes == [0, 1]
-    assert HigherOrderRun(X, y, p=7.0, c=0.8).radius > 1.05
-    assert HigherOrderRun(X, y, p=2.0, c=0.8).radius < 1
-
-
-def test_columns_without_entries_and_repeated_entries_change_nothing():
-    X, y, u = make_examples(3, m=30)
-    wide = sp.csr_array(np.hstack([np.zeros((30, 4)), X]))
-    halves = sp.csr_array(
-        (np.repeat(wide.data / 2, 2), np.repeat(wide.indices, 2), 2 * wide.indptr), shape=wide.shape
-    )
-    run = HigherOrderRun(X, y, c=0.4)
-    wider = HigherOrderRun(halves, y, c=0.4)
-    assert_allclose(wider.transformed_rows().toarray()[:, 4:], run.transformed_rows().toarray())
-    margins = wider.transformed_margins(np.append(np.ones(4), u))
-    shrunk = np.linalg.norm(u) / np.linalg.norm(np.append(np.ones(4), u))
-    assert_allclose(margins, shrunk * run.transformed_margins(u))
-    assert halves.nnz == 2 * wide.nnz
-
-
 # -- the theorem ----------------------------------------------------------------------------------
 
 
@@ -167,16 +142,6 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse_updates):
             bounds = [run.bound(u, margin) for margin in GAMMAS] + [run.bound(u)]
             assert {bound.n_mistakes for bound in bounds} == {len(run.labels)}
             assert len(run.labels) <= min(bound.bound for bound in bounds)
-
-
-@pytest.mark.parametrize("c", [0.0, 0.4])
-def test_orthonormal_rows_attain_the_bound_without_a_matrix(c):
-    """They make a mistake each, whatever the matrix, and all have a margin of 1 / sqrt(m)."""
-    m = 25
-    dense, run = dense_run(np.eye(m), np.ones(m), n_epochs=1, c=c)
-    assert len(dense.mistakes) == m
-    expected = m * ((1 + c) / (1 - c)) ** 2
-    assert run.bound(np.ones(m)).bound == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("p", [2.0, 7.0])
