@@ -59,7 +59,7 @@ def near():
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    return write_each(tmp_path_factory.mktemp("shards"), cut(*make_data(600), 3))
+    return write_each(tmp_path_factory.mktemp("shards"), cut(*make_data(240), 3))
 
 
 # ----------------------------------------------------------------------------- what is learned from

@@ -6,16 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from papers import alma_figures, figures_1, ho_figure2, ho_tables, voted
+from papers import alma_figures, ho_figure2, ho_tables, voted
 from papers.cramma import RECIPES as CRAMMA
 from papers.kernels import (
-    ALMA,
-    CORRECTIONS,
     PER_EPOCH,
-    SUPPORT,
-    Printed,
-    Run,
-    smaller,
 )
 from papers.recipe import Measured, Verdict
 from papers.run import choose
@@ -31,27 +25,6 @@ def pictures(name, quick=True):
 
 
 # -- tables ----------------------------------------------------------------------------------------
-
-
-def test_statements_are_examined_on_the_means():
-    run = Run("blobs", ALMA, "polyrbf", 2, 2, 1.0)
-    support, corrections = (Printed(run, name, 2, "1") for name in (SUPPORT, CORRECTIONS))
-    claim = smaller("fewer rows than corrections", [(support, corrections)], quick=False)
-    assert claim.works == (run.work(quick=False),)
-    counts = {CORRECTIONS: [0] * 19 + [7], SUPPORT: [0] * 19 + [5]}
-    assert claim.examine(Measured({claim.works[0]: [counts]})).holds
-    swapped = {CORRECTIONS: counts[SUPPORT], SUPPORT: counts[CORRECTIONS]}
-    found = claim.examine(Measured({claim.works[0]: [swapped]}))
-    assert not found.holds
-    assert found.detail == "7.00 and 5.00"
-    assert smaller("later", [(support, corrections)], quick=True).works == ()
-
-
-def test_a_difference_that_is_no_number_is_no_agreement():
-    records = [{"printed": 1, "library": 1, "difference": value} for value in (1e-15, math.nan)]
-    work = alma_figures.WORK
-    for differing, holds in ((records[:1], True), (records, False), (records[::-1], False)):
-        assert figures_1._same(Measured({work: differing}), {"it": work}).holds == holds
 
 
 def cramma_lines(quick=False):

@@ -5,24 +5,19 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_classification
+from sklearn.datasets import make_classification
 
 from depth import some
-from papers import alma_figures, ho_kernels, ho_tables, kernels
+from papers import alma_figures, ho_kernels, ho_tables
 from papers.alma_kernels import run_of
 from papers.cramma import RECIPES as CRAMMA
 from papers.ho_tables import Rows, higher_order, rows_of, settings_of
 from papers.kernels import (
     ALMA,
     CORRECTIONS,
-    LAST,
-    PERCEPTRON,
     SUPPORT,
-    Data,
     Printed,
-    Run,
     run_epochs,
-    table,
 )
 from papers.recipe import Measured, Verdict
 from problems.published_files import data_folder
@@ -120,35 +115,6 @@ def test_a_run_tells_what_fits_of_their_own_would(rows, hypothesis, epochs):
     for label in range(3):
         assert figure(SUPPORT, label) == [model.n_support_[label]]
         assert figure(CORRECTIONS, label) == [model.n_corrections_[label]]
-
-
-def test_a_run_goes_on_when_there_is_nothing_left_to_correct(monkeypatch):
-    X, y = make_blobs(60, centers=2, n_features=4, cluster_std=0.1, random_state=0)
-    monkeypatch.setattr(kernels, "load", lambda name: Data(X, y, X, y))
-    record = run_epochs(
-        seed=0, data="blobs", algorithm=PERCEPTRON, kernel="rbf", epochs=10, sigma=5.0
-    )
-    assert len(record[CORRECTIONS]) == 100
-    assert record[CORRECTIONS][-1] == record[CORRECTIONS][9]
-    assert record["errors"]["vote"][-1] == 0
-
-
-def test_a_quick_table_leaves_out_later_epochs(rows):
-    run = Run(**SETTINGS, epochs=2)
-    toy = [
-        ("last", (Printed(run, LAST, 1, "50.0"), Printed(run, LAST, 2, "50.0"))),
-        ("corrections", (Printed(run, CORRECTIONS, 1, "1"), None)),
-    ]
-    quick = table("Toy", ("T=1", "T=2"), toy, quick=True)
-    assert quick.works == (run.work(quick=True),)
-    (first, later), (count, nothing) = (line.cells for line in quick.lines)
-    assert later.work is None
-    assert later.compare([]).verdict is Verdict.NOT_RUN
-    assert nothing is None
-    records = [first.work(seed) for seed in range(2)]
-    assert first.compare(records).verdict is Verdict.INCOMPARABLE
-    assert count.compare(records).verdict is Verdict.OUTSIDE
-    assert count.compare(records).measured == np.mean([each[CORRECTIONS][-1] for each in records])
 
 
 def test_margins_are_those_of_a_fit(rows):

@@ -133,33 +133,6 @@ def test_tables_of_the_higher_order_perceptron_agree_with_a_scan(number, titles,
     assert (np.array(cells).transpose(axes) == scan).all()
 
 
-def test_names_of_algorithms_stand_for_their_settings():
-    settings = {
-        name: list(ho_tables.settings_of(name, 5).values()) for name in ho_tables.TABLE_1["Breast"]
-    }
-    cs = [0.2, 0.4, 0.6, 0.8]
-    expected = {"FO": (2, [0.0]), "HO_2": (2, cs), "HO_4": (4, cs), "HO_7(0)": (7, [0.0]),
-                "HO_7": (7, cs), "HO_10": (10, cs)}  # fmt: skip
-    for name, (p, own) in expected.items():
-        assert [(model.p, model.c) for model in settings[name]] == [(p, c) for c in own]
-    assert [model.a for model in settings["SO"]] == list(ho_tables.AS)
-    for model in (model for of in settings.values() for model in of):
-        assert (model.max_iter, model.shuffle, model.hypothesis) == (5, False, "last")
-
-
-def test_table_3_of_the_higher_order_perceptron_is_whole_and_a_quick_run_leaves_mnist_out():
-    for quick in (True, False):
-        tables = ho_kernels.RECIPES[0].parts(quick)
-        assert len(tables) == 4
-        for table in tables:
-            assert [line.name for line in table.lines] == ["FO", "HO_2", "sparse HO_2", "SO"]
-            cells = [cell for line in table.lines for cell in line.cells if cell is not None]
-            assert len(cells) == 2 * (4 * 2 + 1)
-            is_run = not quick or table.title.startswith("USPS")
-            assert all((cell.work is not None) == is_run for cell in cells)
-            assert len(table.works) == (4 if is_run else 0)
-
-
 def test_tables_of_cramma_are_whole_and_a_quick_run_leaves_out_the_long_cells():
     full, quick = ([recipe.parts(quick)[0].lines for recipe in CRAMMA] for quick in (False, True))
     assert [len(lines) for lines in full] == [len(lines) for lines in quick] == [24, 8, 15, 15]

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from depth import some
 from papers import theory
-from references.first_order import Perceptron, augment, p_norm, run_reference
+from references.first_order import CRAMMA, Perceptron, augment, p_norm, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margins
 
@@ -251,21 +251,6 @@ def test_formulas_of_theorem_3_by_hand():
 # -- CRAMMA ---------------------------------------------------------------------------------------
 
 
-def run_cramma(A, beta, eta_eff, epsilon):
-    """Return the updates of Figure 1 of the paper and the directional margin reached."""
-    R = np.linalg.norm(A, axis=1).max()
-    bars = A / R
-    u, t = bars[0] / np.linalg.norm(bars[0]), 1
-    corrected = True
-    while corrected:
-        corrected = False
-        for bar in bars:
-            if u @ bar <= beta / t**epsilon:
-                u = u + eta_eff * bar
-                u, t, corrected = u / np.linalg.norm(u), t + 1, True
-    return t - 1, (A @ u).min()
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cramma_keeps_to_its_bounds(seed, epsilon):
@@ -275,8 +260,9 @@ def test_cramma_keeps_to_its_bounds(seed, epsilon):
     limit = theory.cramma_rate_limit(best, R)
     for beta, share in ((0.5, 0.9), (2.0, 0.3), (2.0, 0.05)):
         rule = {"beta": beta, "eta_eff": share * limit, "epsilon": epsilon}
-        updates, reached = run_cramma(A, **rule)
-        assert 0 < updates <= theory.cramma_corrections(best, R, **rule)
+        run = run_reference(X, y, CRAMMA(**rule), n_epochs=None, dtype=np.float64)
+        assert 0 < run.n_corrections <= theory.cramma_corrections(best, R, **rule)
+        reached = (A @ run.weights[-1]).min() / np.linalg.norm(run.weights[-1])
         assert reached >= theory.cramma_margin_fraction(best, R, **rule) * best
 
 
