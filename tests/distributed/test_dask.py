@@ -119,29 +119,26 @@ def test_pairs_may_be_on_their_way(near):
 
 
 @pytest.mark.parametrize("kind", ["pairs", "blocks", "files"])
-def test_shards_are_spread_over_the_workers(kind, near, paths, monkeypatch):
+def test_shards_are_told_of_at_once(kind, near, paths, monkeypatch):
+    """Told of one after the other, Dask may find the same worker idle for each."""
     X, y = make_data(400)
     blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
-    known, submit = set(), near.submit
-    found = []
+    told = []
 
-    def hesitate(*arguments, **how):
-        # So that what Dask was told before has been done, as it has where shards are large.
-        time.sleep(0.03)
-        return submit(*arguments, **how)
+    def noted(tell):
+        def call(function, *arguments, **how):
+            futures = tell(function, *arguments, **how)
+            if function is _backends.open_shard:
+                told.append(futures)
+            return futures
 
-    def look(done):
-        # It may take a moment to forget the shards of the fit before.
-        mine = {key: at for key, at in near.who_has().items() if "open_shard" in key}
-        found.append({at for key in mine.keys() - known for at in mine[key]})
-        known.update(mine)
+        return call
 
-    monkeypatch.setattr(near, "submit", hesitate)
-    # Until they are: which worker is found idle while others compute is chance.
-    while len(found) < 10 and max(map(len, found), default=0) < 2:
-        fit_distributed(*given, client=near, max_iter=1, on_round=look, **HOW)
-    assert max(map(len, found)) == 2
+    monkeypatch.setattr(near, "map", noted(near.map))
+    monkeypatch.setattr(near, "submit", noted(near.submit))
+    fit_distributed(*given, client=near, max_iter=1, **HOW)
+    assert [len(futures) for futures in told] == [2]
 
 
 # ---------------------------------------------------------------------------------- what is refused

@@ -192,12 +192,17 @@ def test_many_labels_are_mixed_label_by_label(tmp_path):
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
 
 
-@pytest.mark.parametrize("algo", ["pnorm", "alma", "so"])
-def test_two_shards_of_news_err_as_one_machine_does(algo):
+@pytest.fixture(scope="module")
+def news():
     folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
-    X, y = load_rcv1(
+    return load_rcv1(
         "GCAT", source="sample", n_train=10_000, n_test=10_000, return_X_y=True, data_home=folder
     )
+
+
+@pytest.mark.parametrize("algo", ["pnorm", "alma", "so"])
+def test_two_shards_of_news_err_as_one_machine_does(algo, news):
+    X, y = news
     how = {"algo": algo, "max_iter": 2 if algo == "so" else 5, "random_state": 0}
     serial = sparsemargin.fit_csr(X[:10_000], y[:10_000], **how)
     mixed = fit_distributed(cut(X[:10_000], y[:10_000], 2), **how)
