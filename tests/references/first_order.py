@@ -357,16 +357,16 @@ class Run:
     def slice_index(self, r):
         """Return r_l of Freund & Schapire (1999), section 5, as a position in the list `weights`.
 
-        The largest number l with ``sum_{i<l} c_i <= r``, for a time slice r in {0, ..., n_trials};
-        the vector made by the very first trial therefore exists at r = 0 already.
+        The largest number l with ``sum_{i<l} c_i <= r``, for each time slice r in
+        {0, ..., n_trials}; the vector made by the very first trial exists at r = 0 already.
         """
         started = np.concatenate([[0], np.cumsum(self.survivals[:-1])])
-        return int(np.flatnonzero(started <= r)[-1])
+        return np.searchsorted(started, r, side="right") - 1
 
     def slice_scores(self, X, r, normalized=False):
-        """Return the scores of the rows of X under the vector which existed at time slice r."""
-        w = self._visible(self.hypotheses(normalized)[self.slice_index(r)])
-        return self.points(X) @ w
+        """Return the scores of the rows of X under the vectors which existed at time slices r."""
+        scores = self.points(X) @ self._stacked(self.hypotheses(normalized))
+        return scores[:, self.slice_index(r)]
 
     def vote_gap(self, X):
         """Return the least relative ``|w_k . x|``, leaving out scores without a single term."""
