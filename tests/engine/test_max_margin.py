@@ -10,7 +10,7 @@ from depth import pairwise
 from problems.first_order import scattered
 from references.first_order import augment, link, p_norm
 from sparsemargin import MaxMarginClassifier
-from sparsemargin._engine.fitting import certificate
+from sparsemargin._engine.fitting import certificate, threads
 from sparsemargin._engine.kernel import gram_loop as gram
 
 
@@ -131,7 +131,8 @@ def loop(request, monkeypatch):
     return request.param
 
 
-def test_each_label_stops_by_itself_on_any_number_of_threads(loop):
+def test_each_label_stops_by_itself_on_any_number_of_threads(loop, monkeypatch):
+    monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
     X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)
     fit = dict(tol=0.01, soft_margin=0.2, max_iter=None, random_state=0)
     model, threaded = (MaxMarginClassifier(n_jobs=n, **fit).fit(X, y) for n in (1, 2))
