@@ -404,6 +404,19 @@ def test_warm_start_keeps_the_classes_of_the_first_fit():
     assert_array_equal(model.classes_, [0, 1, 2])
 
 
+def test_warm_start_takes_new_parameters_of_the_rule_and_no_others():
+    X, y = make_problem()
+    model = ALMAClassifier(alpha=1.0, warm_start=True, shuffle=False, max_iter=1).fit(X, y)
+    on_mistakes = model.n_corrections_
+    patient = ALMAClassifier(alpha=1.0, shuffle=False, max_iter=2).fit(X, y).n_corrections_
+    model.set_params(alpha=0.1).fit(X, y)
+    assert model.n_corrections_ > patient > on_mistakes
+    with pytest.raises(ValueError, match="warm_start can't go on with another p"):
+        model.set_params(p=3).fit(X, y)
+    with pytest.raises(ValueError, match="can't go on with another normalize"):
+        model.set_params(p=2.0, normalize="running").fit(X, y)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_long_epochs_are_learned_in_parts_that_leave_no_trace(estimator):
     m, n_nonzero, n_classes = 40_000, 100, 5
@@ -627,11 +640,12 @@ def test_rates_that_no_float_can_hold_are_refused(beta, delta):
         CRAMMAClassifier(beta=beta, delta=delta).fit(*make_dense())
 
 
-def test_another_normalization_can_not_go_on():
-    X, y = make_dense()
-    model = MarginPerceptron(warm_start=True, max_iter=None).fit(X, y)
-    with pytest.raises(ValueError, match="can't go on with another normalize"):
-        model.set_params(normalize=True).fit(X, y)
+def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
+    X, y = make_problem()
+    X.data[-1] = np.nan
+    for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
+        with pytest.raises(ValueError, match=f"NaN at row 79, column {X.indices[-1]}"):
+            PNormPerceptron(shuffle=False, **params).fit(X, y)
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------
