@@ -118,12 +118,6 @@ def test_time_slices_by_hand():
     np.testing.assert_allclose(run.slice_scores([[1, 3]], 2, normalized=True), [4 / np.sqrt(2)])
 
 
-def test_first_slices_are_the_zero_vector_when_the_first_rows_are_zero():
-    run = run_reference([[0, 0], [0, 0], [1, 0]], [1, 1, 1], Perceptron())
-    assert run.survivals == [2, 1]
-    assert [run.slice_index(r) for r in range(4)] == [0, 0, 1, 1]
-
-
 def test_alma_by_hand():
     # alpha = 1/2, B = 2, C = 1/2, p = 2: thresholds 1/sqrt(k), steps 1/(2 sqrt(k)).
     X = [[2, 0], [5, 0], [0, 3], [1, 0], [1, 0]]
@@ -183,14 +177,6 @@ def test_soft_margin_is_the_kernel_perceptron_with_a_raised_diagonal():
     np.testing.assert_allclose(run.last(), coefficient @ X, rtol=1e-13, atol=1e-13)
     assert run.n_corrections == np.abs(coefficient).sum()
     assert run.last().shape == (X.shape[1],)
-
-
-def test_intercept_is_a_constant_column():
-    X, y = noisy_problem()
-    with_rho = run_reference(X, y, ALMA(), 6.0, rho=0.7)
-    with_column = run_reference(np.c_[X, np.full(len(X), 0.7)], y, ALMA(), 6.0)
-    np.testing.assert_array_equal(with_rho.last(), with_column.last())
-    np.testing.assert_array_equal(with_rho.votes(X), with_column.votes(np.c_[X, [0.7] * len(X)]))
 
 
 def test_weights_scale_the_step_and_zero_removes_the_row():
@@ -268,11 +254,6 @@ def test_cramma_by_hand():
     assert coarse.correcting_trials == [0, 1]
     second = np.array([0.6, 0.8]) + 0.125 * np.array([0.8, -0.6])
     np.testing.assert_allclose(coarse.last(), second / np.hypot(*second), rtol=1e-15)
-
-
-def test_cramma_relaxes_its_threshold_with_the_power_epsilon():
-    assert CRAMMA(3.0, 0.1).threshold(4, 2) == 1.5
-    assert CRAMMA(3.0, 0.1, epsilon=2.0).threshold(4, 2) == 3 / 16
 
 
 def test_cramma_starts_at_the_first_row_that_has_a_direction():
