@@ -22,7 +22,7 @@ from problems.higher_order import (
     models,
     noisy_problem,
 )
-from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
+from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 
 @parametrize_with_checks(
@@ -159,17 +159,6 @@ def test_normalised_and_plain_averages_differ_and_last_ones_have_length_1(model)
 
 
 # -- names and parameters -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("algo", "estimator"), [("ho", ESTIMATORS[0]), ("so", ESTIMATORS[1])])
-def test_names_stand_for_estimators(algo, estimator):
-    X, y = noisy_problem()
-    params = {"max_updates": 8, "solver": "primal", "random_state": 0}
-    if algo == "ho":
-        params |= {"p": 7, "c": 0.2}
-    fitted = fit_csr(X, y, algo, **params)
-    assert type(fitted) is estimator
-    assert_same_model(fitted, estimator(**params).fit(X, y), X)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
