@@ -45,6 +45,7 @@ from problems.kernels import (
     PLAIN,
     Kernel,
     OverKernel,
+    any_problem,
     assert_outputs,
     kernels,
 )
@@ -120,9 +121,6 @@ machines = (
         kernels,
         st.sampled_from(FORMS),
     )
-)
-any_problem = st.integers(2, 4).flatmap(
-    lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
 )
 
 
