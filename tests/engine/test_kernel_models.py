@@ -128,7 +128,7 @@ def test_a_pool_that_has_room_changes_nothing(estimator):
     [
         ({"kernel": "rbf"}, ["coef_"], "kernel"),
         ({"kernel": products}, ["coef_"], "kernel"),
-        ({}, ["support_", "dual_coef_", "n_support_", "pool_bytes_"], ""),
+        ({}, ["support_", "dual_coef_", "n_support_", "pool_bytes_"], "_"),
         ({"kernel": "rbf", "hypothesis": "vote"}, ["dual_coef_", "intercept_"], "hypothesis"),
         ({"kernel": "rbf", "hypothesis": "random"}, ["dual_coef_", "intercept_"], "hypothesis"),
         ({"hypothesis": "vote"}, ["coef_", "intercept_"], "'vote' has no single weight"),
@@ -350,7 +350,7 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     # Labels of chance: without the interrupt this fit would go on for a very long time.
     with pytest.warns(UserWarning, match="Interrupted"):
         model = PNormPerceptron(max_iter=10**7, **params).fit(X, y)
-    # A call makes some passes over one block; of three blocks, the fifth is the second of the second pass.
+    # A call makes some passes over one block; of three blocks, the fifth ends the second one twice.
     assert model.n_iter_ == (1 + 512 / 600 if in_blocks else round(model.n_iter_))
     assert 1 < model.n_iter_ < 100
     expected = PNormPerceptron(max_iter=model.n_iter_, **params).fit(X, y)
