@@ -31,7 +31,6 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin._engine.fitting import epochs
-from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.kernel import gram_loop, loop
 from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import hypothesis_errors, margins
@@ -110,15 +109,6 @@ def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
     assert often.n_corrections_ > once.n_corrections_
 
 
-@first_order
-def test_a_pool_that_has_room_changes_nothing(estimator):
-    X, y = make_rows(100)
-    params = {"kernel": "rbf", "gamma": 1.0, "shuffle": False}
-    free = estimator(**params).fit(X, y)
-    roomy = estimator(max_support=100, **params).fit(X, y)
-    assert_array_equal(roomy.decision_function(X), free.decision_function(X))
-
-
 # -- what a model tells, and how it travels -------------------------------------------------------
 
 
@@ -140,13 +130,6 @@ def test_what_a_model_does_not_have_it_says(estimator, params, missing, word):
     for name in missing:
         with pytest.raises(AttributeError, match=word):
             getattr(model, name)
-
-
-@first_order
-def test_a_kernel_leaves_no_dual_vector(estimator):
-    model = estimator(kernel="rbf").fit(*make_rows())
-    with pytest.raises(AttributeError, match="kernel"):
-        model.theta_  # noqa: B018
 
 
 SPACES = [
@@ -358,19 +341,6 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     outputs = expected.decision_function(X)
     within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}
     assert_allclose(model.decision_function(X), outputs, **within)
-
-
-def test_ctrl_c_waits_until_the_end():
-    ended = []
-
-    def call():
-        with uninterrupted():
-            _thread.interrupt_main()
-            ended.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        call()
-    assert ended
 
 
 def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():

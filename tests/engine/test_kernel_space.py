@@ -308,19 +308,6 @@ def test_exact_ties_are_mistakes(form, rule, degree):
     assert_same_corrections(estimator, [run])
 
 
-@all_rules
-@pytest.mark.parametrize("form", FORMS)
-def test_zero_rows_are_trials_that_never_correct(rule, form):
-    rows = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [-1.0, 2.0], [0.0, 0.0]])
-    problem = Problem(sp.csr_matrix(rows), np.array([1, 0, 0, 1, 1]), sp.csr_matrix(rows + 1.0))
-    machine, extras = KernelMachine(rule, kernel=Kernel("poly", 2), form=form), KernelExtras(1)
-    runs = extras.runs(machine, problem)
-    for hypothesis in "last", "average":
-        estimator = extras.fit(machine, problem, hypothesis=hypothesis)
-        assert_agrees(estimator, machine, problem, runs)
-        assert set(estimator.support_) <= {1, 3}
-
-
 @pytest.mark.parametrize(("rule", "kernel", "delta"), pairwise(RULES, KERNELS, [0.0, 0.5]))
 def test_repeated_rows_are_rows_of_their_own(rule, kernel, delta):
     once = hard_problem(25)
@@ -361,19 +348,6 @@ def test_the_linear_kernel_is_the_linear_space(rule, n_epochs, n_classes, hypoth
         within["atol"] = 1e-9 * np.abs(linear.coef_).max()
         assert_allclose(plain.dual_coef_ @ problem.X[plain.support_], linear.coef_, **within)
         assert_allclose(plain.intercept_, linear.intercept_, **within)
-
-
-# Not aggressive ROMMA, whose rounding errors soon decide which row it corrects.
-@pytest.mark.parametrize("rule", RULES[:-1], ids=repr)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_linear_kernel_has_the_certificate_of_the_linear_space(rule, n_classes):
-    problem = hard_problem(60, n_classes, noise=0.0)
-    extras = KernelExtras(4, rho=0.5, delta=0.5, tol=1e-9)
-    linear, plain = fit_both(rule, problem, extras, hypothesis="last")
-    assert_array_equal(linear.n_corrections_, plain.n_corrections_)
-    assert linear.n_iter_ == plain.n_iter_
-    for name in "margin_", "margin_upper_bound_", "objective_":
-        assert_allclose(getattr(plain, name), getattr(linear, name), rtol=1e-9)
 
 
 # -- the same another way -------------------------------------------------------------------------

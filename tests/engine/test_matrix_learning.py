@@ -22,7 +22,6 @@ from problems.higher_order import (
     LINEAR,
     MODELS,
     PAPER,
-    ROUNDING,
     RULES,
     MatrixExtras,
     MatrixMachine,
@@ -35,7 +34,7 @@ from problems.higher_order import (
     noisy_problem,
     streamed,
 )
-from problems.stages import COPIES, InterruptingOutput
+from problems.stages import COPIES
 from references.higher_order import HigherOrder, SecondOrder
 from sparsemargin import (
     HigherOrderPerceptron,
@@ -162,19 +161,6 @@ def test_an_intercept_has_no_scale_of_its_own_without_rows_with_a_norm_or_a_line
     assert none.intercept_scaling_ == 0
 
 
-@pytest.mark.parametrize("algo", ["ho", "so"])
-def test_a_file_is_learned_as_it_is_read_by_default(algo, tmp_path):
-    X, y = noisy_problem(300)
-    path = tmp_path / "rows.svm"
-    dump_svmlight_file(X, y, str(path), zero_based=False)
-    X, y = load_svmlight(path)
-    stream = fit_svmlight(path, algo)
-    fitted = fit_csr(X, y, algo, max_iter=1, shuffle=False)
-    assert_same_model(stream, fitted, X, ROUNDING)
-    with pytest.raises(ValueError, match=r"max_updates=None keeps .* Pass max_updates=1000, say"):
-        fit_svmlight(path, algo, max_updates=None)
-
-
 SHAPES = {
     "few features, many rows": (20_000, 60, 1.0, "primal"),
     "many features, sparse rows": (1_000, 1_000_000, 6e-5, "implicit"),
@@ -208,14 +194,6 @@ def test_warm_start_goes_on(model):
     assert_array_equal(warm.n_updates_, twice.n_updates_)
     went_on = warm.partial_fit(X, y).decision_function(X)
     assert_close(went_on, thrice.decision_function(X), tolerance)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_without_warm_start_a_fit_begins_anew(estimator):
-    X, y = noisy_problem()
-    model = estimator(random_state=0).fit(X, y)
-    assert_same_model(model.fit(X, y), estimator(random_state=0).fit(X, y), X)
-    assert model.fit(X[:, :7].tocsr(), 1 - y).coef_.shape == (1, 7)
 
 
 @pytest.mark.parametrize(
@@ -354,21 +332,6 @@ def test_the_order_of_rows_comes_from_random_state(model):
     # Every mistake is told by its row of X, whatever the order.
     assert len(set(first.mistakes_)) == first.n_corrections_
     assert np.any(np.diff(first.mistakes_) < 0)
-
-
-@models
-def test_ctrl_c_between_epochs_leaves_whole_epochs(model, monkeypatch):
-    X, y = noisy_problem()
-    # No hyperplane separates these, so the fit would never end.
-    X, y = sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
-    endless = model(max_iter=None, shuffle=False, verbose=1, max_updates=20)
-    monkeypatch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, at_line=3))
-    with pytest.warns(UserWarning, match="Interrupted after 3 epochs"):
-        endless.fit(X, y)
-    monkeypatch.undo()
-    assert endless.n_iter_ == 3
-    expected = model(max_iter=3, shuffle=False, max_updates=20).fit(X, y)
-    assert_same_model(endless, expected, X)
 
 
 @linear_models

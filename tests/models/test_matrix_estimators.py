@@ -17,8 +17,6 @@ from problems.higher_order import (
     assert_same_model,
     by_blocks,
     coefficients,
-    hypotheses,
-    linear_models,
     models,
     noisy_problem,
 )
@@ -35,33 +33,6 @@ def test_scikit_learn_contract(estimator, check):
 
 
 # -- rows -----------------------------------------------------------------------------------------
-
-
-@linear_models
-def test_zero_rows_are_trials_that_never_make_a_mistake(model):
-    X = sp.csr_matrix([[3.0, 4.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    last = model(hypothesis="last", shuffle=False).fit(X, [1, 0, 1, 0])
-    assert_array_equal(last.mistakes_, [0])
-    assert last.coef_.any()
-    average = model(shuffle=False).fit(X, [1, 0, 1, 0])
-    assert_allclose(average.coef_, last.coef_)
-    late = model(shuffle=False).fit(X[::-1], [0, 1, 0, 1])
-    assert_allclose(late.coef_, last.coef_ / 4)
-
-
-@models
-@hypotheses
-def test_rows_of_weight_zero_are_no_trials(model, hypothesis):
-    X, y = noisy_problem(n_classes=3)
-    weights = np.arange(90) % 3.0
-    used = np.flatnonzero(weights)
-    params = {"hypothesis": hypothesis, "max_iter": 2, "shuffle": False, "random_state": 0}
-    fitted = model(**params).fit(X, y, sample_weight=weights)
-    expected = model(**params).fit(X[used], y[used], sample_weight=weights[used])
-    outputs = expected.decision_function(X)
-    assert_close(fitted.decision_function(X), outputs, by_blocks(expected))
-    for ours, theirs in zip(fitted.mistakes_, expected.mistakes_, strict=True):
-        assert_array_equal(ours, used[theirs])
 
 
 def reversed_columns(X):
@@ -145,17 +116,6 @@ def test_coefficients_are_float64_whatever_the_rows(model, given):
     fitted = model(fit_intercept=True).fit(X.astype(given), y)
     assert coefficients(fitted).dtype == fitted.intercept_.dtype == np.float64
     assert fitted.decision_function(X).dtype == np.float64
-
-
-@linear_models
-def test_normalised_and_plain_averages_differ_and_last_ones_have_length_1(model):
-    X, y = noisy_problem()
-    plain, normalised = (
-        model(normalize_hypotheses=on, shuffle=False).fit(X, y).coef_[0] for on in (False, True)
-    )
-    assert np.abs(plain / np.abs(plain).max() - normalised / np.abs(normalised).max()).max() > 1e-3
-    last = model(normalize_hypotheses=True, hypothesis="last", shuffle=False).fit(X, y)
-    assert np.linalg.norm(last.coef_[0], last.p_ / (last.p_ - 1)) == pytest.approx(1, rel=1e-12)
 
 
 # -- names and parameters -------------------------------------------------------------------------

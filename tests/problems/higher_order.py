@@ -198,10 +198,6 @@ def assert_close(ours, theirs, tolerance):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
 
 
-# Of a stream features are counted as they come, and its matrix changes its form at other times.
-ROUNDING = 1e-12
-
-
 def by_blocks(model):
     """How far from a model that of the same trials in other batches may be: its outputs are the
     same to the bit, unless its products are worked out block by block."""
