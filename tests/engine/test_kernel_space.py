@@ -323,14 +323,6 @@ def test_repeated_rows_are_rows_of_their_own(rule, kernel, delta):
 # -- against the linear space ---------------------------------------------------------------------
 
 
-def fit_both(rule, problem, extras, **params):
-    """Return the estimator of the linear space, and that of the same kernel in the kernel space."""
-    machine = KernelMachine(rule, kernel=PLAIN)
-    plain = extras.estimator(machine, **params).set_params(shuffle=True, random_state=5)
-    linear = clone(plain).set_params(kernel="linear")
-    return linear.fit(problem.X, problem.y), plain.fit(problem.X, problem.y)
-
-
 @pytest.mark.parametrize(
     ("rule", "n_epochs", "n_classes", "hypothesis"),
     pairwise(RULES, [0.3, 2], [2, 3], ["last", "average", "vote"]),
@@ -338,7 +330,12 @@ def fit_both(rule, problem, extras, **params):
 def test_the_linear_kernel_is_the_linear_space(rule, n_epochs, n_classes, hypothesis):
     problem = hard_problem(400, n_classes)
     extras = KernelExtras(n_epochs, rho=0.5, delta=0.5)
-    linear, plain = fit_both(rule, problem, extras, hypothesis=hypothesis)
+    machine = KernelMachine(rule, kernel=PLAIN)
+    plain = extras.estimator(machine, hypothesis=hypothesis).set_params(
+        shuffle=True, random_state=5
+    )
+    linear = clone(plain).set_params(kernel="linear").fit(problem.X, problem.y)
+    plain.fit(problem.X, problem.y)
     assert_array_equal(linear.n_corrections_, plain.n_corrections_)
     expected = linear.decision_function(problem.X_test)
     within = {"rtol": 0, "atol": 1e-9 * np.abs(expected).max()}

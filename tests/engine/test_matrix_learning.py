@@ -4,6 +4,7 @@ import _thread
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
     path = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(path), zero_based=False)
     lines = path.read_text().splitlines(keepends=True)
-    parts = [tmp_path / f"part-{i:02}.svm" for i in range(n_rows // 20)]
+    parts = [tmp_path / f"part-{start:03}.svm" for start in range(0, n_rows, 20)]
     for i, part in enumerate(parts):
         part.write_text("".join(lines[20 * i : 20 * i + 20]))
     X, y = load_svmlight(path, dtype=dtype)
@@ -130,9 +131,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
     assert fitted.intercept_scaling_ == pytest.approx(tenth_of_the_norms(X), rel=1e-6)
     assert fitted.intercept_.all()
     others = [
-        type(fitted)().partial_fit(X[:100], y[:100], classes=[0, 1]).partial_fit(X[100:], y[100:])
-        if n_rows > 100
-        else type(fitted)().partial_fit(X, y, classes=[0, 1]),
+        streamed(type(fitted)(), X, y, [100] if n_rows > 100 else []),
         fit_svmlight(path, algo, dtype=dtype),
         fit_svmlight(parts, algo, dtype=dtype),
         fit_svmlight(parts, algo, dtype=dtype, max_iter=2),
@@ -196,19 +195,13 @@ def test_warm_start_goes_on(model):
     assert_close(went_on, thrice.decision_function(X), tolerance)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("p", 3.0),
-        ("c", 0.5),
-        ("sparse_updates", True),
-        ("max_updates", 9),
-        ("solver", "primal"),
-        ("hypothesis", "last"),
-        ("fit_intercept", False),
-        ("intercept_scaling", 1.0),
-    ],
-)
+STRUCTURE = {
+    "p": 3.0, "c": 0.5, "sparse_updates": True, "max_updates": 9, "solver": "primal",
+    "hypothesis": "last", "fit_intercept": False, "intercept_scaling": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), STRUCTURE.items())
 def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
     X, y = noisy_problem()
     model = HigherOrderPerceptron(warm_start=True, solver="implicit").fit(X, y)
@@ -248,21 +241,6 @@ def test_threads_change_no_bit(name, hypothesis, max_corrections):
         assert_same_model(model(n_jobs=n_jobs, **params).fit(X, y), alone, X)
 
 
-@models
-@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
-def test_labels_learn_together_as_each_would_alone(model, hypothesis):
-    X, y = noisy_problem(n_classes=3)
-    params = {"hypothesis": hypothesis, "max_iter": 2, "shuffle": False}
-    together = model(**params).fit(X, y)
-    for label, scores in enumerate(together.decision_function(X).T):
-        alone = model(**params).fit(X, y == label)
-        assert alone.n_corrections_ == together.n_corrections_[label]
-        assert alone.n_updates_ == together.n_updates_[label]
-        assert alone.solver_ == together.solver_[label]
-        assert_array_equal(alone.mistakes_, together.mistakes_[label])
-        assert_close(alone.decision_function(X), scores, by_blocks(alone))
-
-
 def test_attributes_have_one_entry_a_label():
     X, y = noisy_problem(n_classes=4)
     two = RULES["HO_2"](solver="primal").fit(X, y > 1)
@@ -280,47 +258,18 @@ def test_attributes_have_one_entry_a_label():
 
 
 @models
-@pytest.mark.parametrize(("max_iter", "n_trials"), [(0.1, 9), (0.5, 45), (1.5, 135), (1e-9, 1)])
-def test_fractions_of_an_epoch(model, max_iter, n_trials):
-    X, y = noisy_problem()
-    fitted = model(max_iter=max_iter, shuffle=False).fit(X, y)
-    rows = np.arange(n_trials) % 90
-    expected = model().partial_fit(X[rows], y[rows], classes=[0, 1])
-    assert fitted.n_corrections_ == expected.n_corrections_
-    outputs = expected.decision_function(X)
-    assert_close(fitted.decision_function(X), outputs, by_blocks(fitted))
-    assert fitted.n_iter_ == n_trials / 90
-
-
-@pytest.mark.parametrize(
-    ("name", "hypothesis", "max_corrections"),
-    pairwise(list(MODELS), ["last", "average"], [1, 2, 9]),
-)
-def test_corrections_stop_at_their_limit(name, hypothesis, max_corrections):
-    model, (X, y) = MODELS[name], noisy_problem()
-    params = {"hypothesis": hypothesis, "shuffle": False}
-    limited = model(max_corrections=max_corrections, max_iter=3, **params).fit(X, y)
-    assert limited.n_corrections_ == max_corrections
-    n_trials = model(**params).fit(X, y).mistakes_[max_corrections - 1] + 1
-    until = streamed(model(**params), X[:n_trials], y[:n_trials])
-    assert_same_model(limited, until, X, by_blocks(limited))
-
-
-@models
 def test_no_limit_ends_with_a_pass_without_mistakes(model):
     X = to_csr(np.random.RandomState(0).uniform(-1, 1, (25, 40)), "f8", "i4")
     y = np.arange(25) % 2
-    fitted = model(max_iter=None, hypothesis="last", shuffle=False).fit(X, y)
+    model = partial(model, hypothesis="last", shuffle=False)
+    fitted = model(max_iter=None).fit(X, y)
     assert fitted.score(X, y) == 1
-    n_passes = round(fitted.n_iter_)
-    assert n_passes == fitted.n_iter_ > 1
-    same = model(max_iter=n_passes, hypothesis="last", shuffle=False).fit(X, y)
-    assert_same_model(fitted, same, X)
-    earlier = model(max_iter=n_passes - 1, hypothesis="last", shuffle=False).fit(X, y)
-    assert earlier.n_corrections_ == same.n_corrections_
-    if n_passes > 2:
-        before = model(max_iter=n_passes - 2, hypothesis="last", shuffle=False).fit(X, y)
-        assert before.n_corrections_ < same.n_corrections_
+    n = fitted.n_iter_
+    assert n > 1
+    assert_same_model(fitted, model(max_iter=n).fit(X, y), X)
+    assert model(max_iter=n - 1).fit(X, y).n_corrections_ == fitted.n_corrections_
+    if n > 2:
+        assert model(max_iter=n - 2).fit(X, y).n_corrections_ < fitted.n_corrections_
 
 
 @models
