@@ -10,9 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
@@ -88,13 +86,6 @@ def assert_same_model(one, other, X):
 # -- in company -----------------------------------------------------------------------------------
 
 
-def test_pipeline_over_text():
-    stories = ["cheap pills now", "meeting on monday", "pills cheap offer", "monday agenda notes"]
-    model = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
-    model.fit(stories * 5, ["spam", "ham"] * 10)
-    assert_array_equal(model.predict(["offer of pills", "notes on monday"]), ["spam", "ham"])
-
-
 def test_grid_search_over_p_and_alpha():
     X, y = make_rows(m=120)
     grid = {"p": [2.0, 6.0, "log"], "alpha": [0.5, 1.0]}
@@ -116,13 +107,6 @@ def test_calibration(n_classes):
     assert probabilities.shape == (150, n_classes)
     assert_allclose(probabilities.sum(axis=1), 1)
     assert model.score(X, y) > 1.5 / n_classes
-
-
-def test_parameters_survive_clone_and_set_params():
-    model = ALMAClassifier(p=6, hypothesis="vote", max_iter=None, class_weight={0: 2.0, 1: 1.0})
-    assert clone(model).get_params() == model.get_params()
-    model.set_params(p="log", soft_margin=0.5)
-    assert (model.get_params()["p"], model.get_params()["soft_margin"]) == ("log", 0.5)
 
 
 # -- models that travel ---------------------------------------------------------------------------
