@@ -3,7 +3,6 @@
 import pickle
 import re
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -11,13 +10,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.multiclass import OneVsRestClassifier
 
 import sparsemargin
+from depth import pairwise
 from problems.first_order import examples
-from problems.models import assert_same
+from problems.models import assert_same, fit
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -43,6 +42,11 @@ EVERY_RULE = [
     CRAMMAClassifier(max_iter=3),
     ROMMAClassifier(max_iter=3),
     MaxMarginClassifier(max_iter=3, tol=None, soft_margin=1.0, random_state=0),
+    *(
+        PNormPerceptron(p=p, hypothesis=hypothesis, max_iter=2, random_state=0)
+        for hypothesis in ("vote", "random")
+        for p in (2, 6)
+    ),
 ]
 
 
@@ -58,18 +62,12 @@ def make_labels(n_labels, n_rows=N_ROWS, dtype="f8"):
     return X.astype(dtype), Y
 
 
-def fit(model, X, y, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y, **more)
-
-
-def assert_is_one_versus_rest(model, X, Y, labels=None):
+def assert_is_one_versus_rest(model, X, Y, labels=None, **more):
     """Compare a fit of all labels with fits of each, to the bit."""
-    together = fit(model, X, Y)
+    together = fit(clone(model), X, Y, **more)
     scores = together.decision_function(X)
     for label in range(Y.shape[1]) if labels is None else labels:
-        alone = fit(clone(model), X, Y[:, label].toarray().ravel())
+        alone = fit(clone(model), X, Y[:, label].toarray().ravel(), **more)
         assert alone.decision_function(X).tobytes() == scores[:, label].tobytes()
         assert alone.n_corrections_ == together.n_corrections_[label]
 
@@ -77,9 +75,10 @@ def assert_is_one_versus_rest(model, X, Y, labels=None):
 # -- one pass over all labels ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 16, 17, 65, 104])
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
-@pytest.mark.parametrize("p", [2, 6])
+@pytest.mark.parametrize(
+    ("p", "hypothesis", "n_labels"),
+    pairwise([2, 6], ["last", "average"], [1, 2, 16, 17, 65, 104]),
+)
 def test_all_labels_at_once_are_one_versus_rest_to_the_bit(p, hypothesis, n_labels):
     n_jobs, dtype = (2, "f4") if n_labels % 2 else (1, "f8")
     # With fewer rows scores would be kept up to date by dot products, which rounds differently.
@@ -97,38 +96,13 @@ def test_every_rule_learns_all_labels_at_once(model):
     assert_is_one_versus_rest(model, X, sp.csc_array(Y))
 
 
-@pytest.mark.parametrize("hypothesis", ["vote", "random"])
-@pytest.mark.parametrize("p", [2, 6])
-def test_votes_of_all_labels_at_once(p, hypothesis):
-    X, Y = make_labels(7)
-    model = PNormPerceptron(p=p, hypothesis=hypothesis, max_iter=2, random_state=0)
-    assert_is_one_versus_rest(model, X, sp.csr_matrix(Y))
-
-
-def test_classes_at_once_are_one_versus_rest():
-    X, Y = make_labels(20)
-    y = np.where(Y.any(axis=1), Y.argmax(axis=1), 20)
-    model = ALMAClassifier(p=3, max_iter=2, random_state=0)
-    together = fit(model, X, y)
-    for label, name in enumerate(together.classes_):
-        alone = fit(clone(model), X, y == name)
-        scores = together.decision_function(X)[:, label]
-        assert alone.decision_function(X).tobytes() == scores.tobytes()
-
-
-def test_the_same_as_scikit_learns_one_versus_rest():
-    X, Y = make_labels(6)
-    model = ALMAClassifier(p=4, random_state=0)
-    peer = OneVsRestClassifier(model).fit(X, Y)
-    np.testing.assert_array_equal(model.fit(X, Y).predict(X), peer.predict(X))
-    np.testing.assert_array_equal(model.decision_function(X), peer.decision_function(X))
-
-
-def test_balanced_weights_are_those_of_each_label():
+def test_weights_are_those_of_each_label():
     X, Y = make_labels(4)
-    assert_is_one_versus_rest(
-        ALMAClassifier(class_weight="balanced", random_state=0), X, sp.csr_matrix(Y)
-    )
+    balanced = ALMAClassifier(class_weight="balanced", random_state=0)
+    assert_is_one_versus_rest(balanced, X, sp.csr_matrix(Y))
+    weights = np.random.RandomState(0).randint(0, 3, N_ROWS).astype(float)
+    model = ALMAClassifier(random_state=0)
+    assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), sample_weight=weights)
     weighted = ALMAClassifier(class_weight={2: 3.0}, random_state=0).fit(X, Y)
     alone = ALMAClassifier(class_weight={1: 3.0}, random_state=0).fit(X, Y[:, 2])
     np.testing.assert_array_equal(weighted.decision_function(X)[:, 2], alone.decision_function(X))
@@ -143,14 +117,6 @@ def test_labels_that_no_row_or_every_row_has(class_weight):
     np.testing.assert_array_equal(predicted[:, 1:], Y[:, 1:])
     alone = clone(model).fit(X, Y[:, 0])
     np.testing.assert_array_equal(predicted[:, 0], alone.predict(X))
-
-
-def test_weights_of_rows():
-    X, Y = make_labels(4)
-    weights = np.random.RandomState(0).randint(0, 3, N_ROWS).astype(float)
-    model = ALMAClassifier(random_state=0).fit(X, Y, sample_weight=weights)
-    alone = ALMAClassifier(random_state=0).fit(X, Y[:, 3], sample_weight=weights)
-    np.testing.assert_array_equal(model.decision_function(X)[:, 3], alone.decision_function(X))
 
 
 def test_certificates_are_those_of_each_label():
@@ -299,13 +265,6 @@ def test_an_indicator_is_left_as_it_is(kind):
     np.testing.assert_array_equal(predicted.toarray(), expected)
 
 
-def test_of_equal_outputs_the_lowest_labels_are_chosen():
-    X, Y = make_labels(5)
-    model = ALMAClassifier(random_state=0, fit_intercept=False).fit(X, Y)
-    nothing = sp.csr_matrix((1, N_FEATURES))
-    assert model.predict_labels(nothing, top_k=2).tolist() == [[1, 1, 0, 0, 0]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -334,9 +293,7 @@ def test_choices_that_cannot_be_made(arguments, words):
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
 def test_streams_of_many_labels(as_given):
     X, Y = make_labels(4)
-    model = ALMAClassifier(
-        hypothesis="average", shuffle=False, max_iter=1, intercept_scaling=1.0
-    )  # fmt: skip
+    model = ALMAClassifier(shuffle=False, max_iter=1, intercept_scaling=1.0)
     whole = clone(model).fit(X, as_given(Y))
     named = {"classes": NAMES} if as_given is lists_of else {}
     model.partial_fit(X[:50], as_given(Y[:50]), **named)
@@ -361,23 +318,21 @@ def test_warm_starts_go_on_with_the_labels():
     assert isinstance(model.n_corrections_, int)
 
 
-def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists():
-    X, labels = np.eye(4), [[0], [], [0, 1], [0, 1]]
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [([0, 1], [[0], [], [0, 1], [0, 1]]), ([0, 1, 2], [[0, 1], [0, 1], [1, 0], [0, 1]])],
+)
+def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists(classes, labels):
+    X = np.eye(4)
     model = PNormPerceptron(hypothesis="last")
-    whole = clone(model).partial_fit(X, labels, classes=[0, 1])
-    halves = clone(model).partial_fit(X[:2], labels[:2], classes=[0, 1])
+    whole = clone(model).partial_fit(X, labels, classes=classes)
+    halves = clone(model).partial_fit(X[:2], labels[:2], classes=classes)
     halves.partial_fit(X[2:], labels[2:])
     np.testing.assert_array_equal(halves.coef_, whole.coef_)
     assert halves.predict(X[2:]) == [(0, 1), (0, 1)]
     assert halves.score(X[2:], [[0, 1], [1, 0]]) == 1
-    warm = clone(model).set_params(warm_start=True).fit(X, labels)
+    warm = clone(model).set_params(warm_start=True).fit(X, [[0], [], [0, 1], [0, 1]])
     assert warm.fit(X[2:], labels[2:]).predict(X[2:]) == [(0, 1), (0, 1)]
-
-
-def test_lists_of_the_labels_0_and_1_are_no_indicator_of_three():
-    X, labels = np.eye(3), [[0, 1], [0, 1], [1, 0]]
-    model = PNormPerceptron(hypothesis="last").partial_fit(X, labels, classes=[0, 1, 2])
-    assert model.partial_fit(X, labels).predict(X) == [(0, 1)] * 3
 
 
 def test_lists_go_on_as_the_rows_of_an_indicator():
@@ -410,36 +365,24 @@ def test_copies_know_the_labels(tmp_path):
 # -- what is refused ------------------------------------------------------------------------------
 
 
-def changed(Y, row, label, entry):
-    Y = Y.astype(float)
-    Y[row, label] = entry
-    return Y
-
-
-@pytest.mark.parametrize("entry", [2, -1, 0.5, np.nan])
-@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix])
-def test_entries_of_an_indicator(as_given, entry):
+@pytest.mark.parametrize(
+    ("entry", "kind"),
+    [(entry, kind) for entry in (2, -1, 0.5, np.nan) for kind in (np.asarray, sp.csr_matrix)]
+    + [(entry, None) for entry in ("1", None, [1], np.array([0, 1]))],
+)
+def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
     X, Y = make_labels(3)
-    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {entry}.* is neither 0 nor 1"):
-        ALMAClassifier().fit(X, as_given(changed(Y, 7, 2, entry)))
-
-
-@pytest.mark.parametrize("entry", ["1", None, [1], np.array([0, 1])])
-def test_entries_that_are_no_numbers(entry):
-    X, Y = make_labels(3)
-    Y = Y.astype(object)
+    Y = Y.astype(object if kind is None else float)
     Y[7, 2] = entry
-    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {re.escape(repr(entry))} is neither 0"):
-        ALMAClassifier().fit(X, Y)
-
-
-def test_indicators_of_words():
-    with pytest.raises(ValueError, match=r"y\[0, 0\] = '1' is neither 0 nor 1"):
-        ALMAClassifier().fit(np.eye(2), np.array([["1", "0"], ["0", "1"]]))
+    told = re.escape(repr(entry)) if kind is None else f"{entry}.*"
+    with pytest.raises(ValueError, match=rf"y\[7, 2\] = {told} is neither 0"):
+        ALMAClassifier().fit(X, Y if kind is None else kind(Y))
 
 
 def test_indicators_that_are_no_matrices_of_labels():
     X, Y = make_labels(3)
+    with pytest.raises(ValueError, match=r"y\[0, 0\] = '1' is neither 0 nor 1"):
+        ALMAClassifier().fit(np.eye(2), np.array([["1", "0"], ["0", "1"]]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         ALMAClassifier().fit(X[1:], Y)
     with pytest.raises(ValueError, match="one label at least"):
