@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
@@ -84,19 +82,6 @@ def assert_same_model(one, other, X):
 
 
 # -- in company -----------------------------------------------------------------------------------
-
-
-def test_grid_search_over_p_and_alpha():
-    X, y = make_rows(m=120)
-    grid = {"p": [2.0, 6.0, "log"], "alpha": [0.5, 1.0]}
-    search = GridSearchCV(
-        ALMAClassifier(random_state=0), grid, cv=3, error_score="raise", return_train_score=True
-    )
-    search.fit(X, y)
-    assert search.best_params_ in search.cv_results_["params"]
-    assert len(search.cv_results_["params"]) == 6
-    # Settings that arrived would not all have come to the same models.
-    assert len(set(search.cv_results_["mean_train_score"])) > 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -281,9 +266,19 @@ FORMATS = {
     "fortran": lambda X: np.asfortranarray(X.toarray()),
     "lists": lambda X: X.toarray().tolist(),
     "big-endian dense": lambda X: X.toarray().astype(">f8"),
-    "64-bit indices": lambda X: with_arrays(
-        X, X.data, X.indices.astype("i8"), X.indptr.astype("i8")
-    ),
+    **{
+        f"indices {indices}, indptr {indptr}": lambda X, indices=indices, indptr=indptr: (
+            with_arrays(X, X.data, X.indices.astype(indices), X.indptr.astype(indptr))
+        )
+        for indices, indptr in [
+            ("i8", "i8"),
+            ("i8", "i4"),
+            ("i4", "i8"),
+            ("u4", "u4"),
+            ("i2", "i2"),
+            (">i4", ">i4"),
+        ]
+    },
     "big-endian data": lambda X: with_arrays(X, X.data.astype(">f8"), X.indices, X.indptr),
     "strided arrays": lambda X: with_arrays(
         X, np.repeat(X.data, 2)[::2], np.repeat(X.indices, 3)[::3], X.indptr
@@ -390,27 +385,6 @@ def test_columns_unsorted_repeated_or_zero_give_the_model_of_their_canonical_for
     scores = expected.decision_function(X)
     assert_allclose(expected.decision_function(given), scores, rtol=1e-11, atol=1e-13)
     assert_array_equal(expected.predict(given), expected.predict(X))
-
-
-@pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
-@pytest.mark.parametrize("stored", [False, True])
-def test_zero_rows_are_trials_that_never_correct(estimator, stored):
-    rows = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    X = sp.csr_matrix(rows)
-    if stored:
-        X = with_arrays(X, rows.ravel(), np.tile([0, 1], 4).astype("i4"), np.arange(0, 9, 2, "i4"))
-    model = estimator(alpha=0.5) if estimator is ALMAClassifier else estimator()
-    model.set_params(hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False)
-    model.fit(X, [1, 0, 1, 0])
-    assert model.n_corrections_ == 1
-    assert model.theta_norm_[0] > 0
-    # Four trials share the one vector, so the average is the last one: it would be a quarter of
-    # it if the vector lasted for its own trial only, and a count of 3 in 4 leads to the other.
-    averaged = clone(model).set_params(hypothesis="average").fit(X, [1, 0, 1, 0])
-    assert_allclose(averaged.coef_, model.coef_)
-    late = clone(averaged).fit(X[::-1], [0, 1, 0, 1])
-    assert_allclose(late.coef_, model.coef_ / 4)
-    assert_array_equal(late.predict(X[1:]), [1, 1, 1])
 
 
 # -- X is left alone ------------------------------------------------------------------------------
