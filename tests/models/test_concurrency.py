@@ -168,42 +168,56 @@ def refused(does, *calls, who="Another"):
             call()
 
 
-def test_during_a_fit_nothing_else_is_done(model, rows, tmp_path):
+@pytest.mark.parametrize("who", ["Another", "This"])
+@pytest.mark.parametrize("doing", ["fit", "partial_fit", "decision_function"])
+def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
+    model, rows, who, doing, tmp_path
+):
+    """Another thread is at the model, or this one: its kernel calls. The outer call would go on
+    with what the inner one has left."""
     X, y = rows
-    expected = copy.deepcopy(model).partial_fit(X, y).decision_function(X)
+    asks = doing == "decision_function"
+    plain, other = copy.deepcopy(model), copy.deepcopy(model)
+    expected = plain.decision_function(X) if asks else getattr(plain, doing)(X, y)
+    looked = []
 
     def look():
-        refused(
-            "fits",
-            lambda: model.fit(X, y),
-            lambda: model.partial_fit(X, y),
+        learning = [lambda: model.partial_fit(X[:5], y[:5]), lambda: model.fit(X[:5], y[:5])]
+        asking = [
             lambda: model.predict(X),
             lambda: model.decision_function(X),
             lambda: model.score(X, y),
-            lambda: model.n_corrections_,
-            lambda: model.support_,
             lambda: margins(model, X, y),
             lambda: copy.deepcopy(model),
-            lambda: pickle.dumps(model),
             lambda: save_model(model, tmp_path / "a.model"),
-        )
+        ]
+        looking = [
+            lambda: model.n_corrections_, lambda: model.support_, lambda: pickle.dumps(model)
+        ]  # fmt: skip
+        if asks:
+            refused("asks", *learning, who=who)
+            assert model.n_corrections_ > 0  # to look at it is no learning
+        else:
+            # Those that learn once more, although others have been meanwhile.
+            refused("fits", *learning, *asking, *learning, who=who)
+            if who == "Another":
+                refused("fits", *looking)
+        other.fit(X, y).predict(X)
+        looked.append(True)
 
-    during(model, lambda: model.partial_fit(X, y), look)
+    call = partial(getattr(model, doing), *([X] if asks else [X, y]))
+    if who == "Another":
+        told = during(model, call, look)
+    else:
+        model.kernel.calls = [look]
+        told = call()
+    assert looked
     assert not list(tmp_path.iterdir())
     # Refusals have left no trace.
-    assert_array_equal(model.decision_function(X), expected)
-
-
-def test_nothing_is_learned_while_the_model_is_asked(model, rows):
-    X, y = rows
-    expected = model.decision_function(X)
-
-    def look():
-        refused("asks", lambda: model.fit(X, y), lambda: model.partial_fit(X, y))
-        assert model.n_corrections_ > 0  # to look at it is no learning
-
-    told = during(model, lambda: model.decision_function(X), look)
-    assert_array_equal(told, expected)
+    if asks:
+        assert_array_equal(told, expected)
+    assert model.n_corrections_ == plain.n_corrections_
+    assert_array_equal(model.decision_function(X), plain.decision_function(X))
     model.partial_fit(X, y)
 
 
@@ -232,53 +246,6 @@ def test_nothing_is_learned_while_the_model_is_copied(model, rows):
     assert_array_equal(copied.decision_function(X), model.decision_function(X))
     copied.partial_fit(X, y)
     assert copied.n_corrections_ > model.n_corrections_
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_kernel_calls_the_model_that_learns_by_it_no_second_time(model, rows, method):
-    """The outer call would go on with what the inner one has left."""
-    X, y = rows
-    plain, looked = copy.deepcopy(model), []
-    getattr(plain, method)(X, y)
-
-    def look():
-        within = partial(model.partial_fit, X[:5], y[:5])
-        refused(
-            "fits", within, lambda: model.fit(X[:5], y[:5]), lambda: model.predict(X),
-            lambda: model.decision_function(X), lambda: copy.deepcopy(model), who="This",
-        )  # fmt: skip
-        looked.append(True)
-        # Refused as before, although others have been meanwhile.
-        refused("fits", within, who="This")
-
-    model.kernel.calls = [look]
-    getattr(model, method)(X, y)
-    assert looked
-    assert model.n_corrections_ == plain.n_corrections_
-    assert_array_equal(model.decision_function(X), plain.decision_function(X))
-    # What is refused there is not refused to a copy, nor to the model afterwards.
-    model.kernel.calls = [partial(plain.fit, X[:5], y[:5])]
-    model.partial_fit(X, y)
-
-
-def test_a_kernel_may_not_teach_the_model_that_is_asked(model, rows):
-    X, y = rows
-    expected = model.decision_function(X)
-    fits = [partial(model.fit, X[:5], y[:5]), partial(model.partial_fit, X[:5], y[:5])]
-    model.kernel.calls = [partial(refused, "asks", *fits, who="This")]
-    assert_array_equal(model.decision_function(X), expected)
-    assert not model.kernel.calls
-    model.fit(X, y)
-
-
-def test_a_copy_answers_while_the_model_learns(model, rows):
-    X, y = rows
-    other, expected = copy.deepcopy(model), model.decision_function(X)
-    during(
-        model,
-        lambda: model.fit(X, y),
-        lambda: assert_array_equal(other.decision_function(X), expected),
-    )
 
 
 def test_a_fit_that_fails_lets_others_go_on(model, rows):
