@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.multiclass import OneVsRestClassifier
@@ -105,7 +106,7 @@ def test_weights_are_those_of_each_label():
     assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), sample_weight=weights)
     weighted = ALMAClassifier(class_weight={2: 3.0}, random_state=0).fit(X, Y)
     alone = ALMAClassifier(class_weight={1: 3.0}, random_state=0).fit(X, Y[:, 2])
-    np.testing.assert_array_equal(weighted.decision_function(X)[:, 2], alone.decision_function(X))
+    assert_array_equal(weighted.decision_function(X)[:, 2], alone.decision_function(X))
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
@@ -114,9 +115,9 @@ def test_labels_that_no_row_or_every_row_has(class_weight):
     Y[:, 1], Y[:, 2] = 0, 1
     model = ALMAClassifier(class_weight=class_weight, fit_intercept=True, random_state=0)
     predicted = model.fit(X, Y).predict(X)
-    np.testing.assert_array_equal(predicted[:, 1:], Y[:, 1:])
+    assert_array_equal(predicted[:, 1:], Y[:, 1:])
     alone = clone(model).fit(X, Y[:, 0])
-    np.testing.assert_array_equal(predicted[:, 0], alone.predict(X))
+    assert_array_equal(predicted[:, 0], alone.predict(X))
 
 
 def test_certificates_are_those_of_each_label():
@@ -160,34 +161,23 @@ def lists_of(Y, names=NAMES):
 
 
 @pytest.mark.parametrize("kind", [bool, int, float, object])
-def test_predictions_come_in_the_form_of_y(kind):
+def test_predictions_and_scores_come_in_the_form_of_y(kind):
     X, Y = make_labels(4)
-    dense = ALMAClassifier(random_state=0).fit(X, Y.astype(kind))
-    sparse = ALMAClassifier(random_state=0).fit(X, sp.coo_array(Y.astype(float)))
-    lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y))
-    predicted = dense.predict(X)
-    assert predicted.dtype.kind == "i"
-    assert predicted.shape == Y.shape
-    assert sp.issparse(sparse.predict(X))
+    forms = Y.astype(kind), sp.coo_array(Y.astype(float)), lists_of(Y)
+    dense, sparse, lists = (ALMAClassifier(random_state=0).fit(X, form) for form in forms)
+    predicted, weights = dense.predict(X), np.arange(N_ROWS)
+    assert (predicted.dtype.kind, predicted.shape) == ("i", Y.shape)
     assert sparse.predict(X).format == "csr"
-    np.testing.assert_array_equal(sparse.predict(X).toarray(), predicted)
+    assert_array_equal(sparse.predict(X).toarray(), predicted)
     assert lists.predict(X) == lists_of(predicted)
     assert lists.classes_.tolist() == NAMES.tolist()
     assert dense.classes_.tolist() == sparse.classes_.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(lists.decision_function(X), dense.decision_function(X))
-
-
-def test_scores_are_shares_of_rows_with_all_labels_right():
-    X, Y = make_labels(4)
-    weights = np.arange(N_ROWS)
-    dense = ALMAClassifier(random_state=0).fit(X, Y)
-    expected = accuracy_score(Y, dense.predict(X), sample_weight=weights)
+    assert_array_equal(lists.decision_function(X), dense.decision_function(X))
+    # The share of the rows with all labels right.
+    expected = accuracy_score(Y, predicted, sample_weight=weights)
     assert 0 < expected < 1
-    assert dense.score(X, Y, weights) == pytest.approx(expected)
-    sparse = ALMAClassifier(random_state=0).fit(X, sp.csr_matrix(Y))
-    assert sparse.score(X, sp.csr_matrix(Y), weights) == pytest.approx(expected)
-    lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y))
-    assert lists.score(X, lists_of(Y), weights) == pytest.approx(expected)
+    for model, form in zip((dense, sparse, lists), forms, strict=True):
+        assert model.score(X, form, weights) == pytest.approx(expected)
     # A label that the model doesn't know is one it gets wrong.
     assert lists.score(X, [(*row, "tin") for row in lists_of(Y)]) == 0
 
@@ -217,18 +207,14 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     outputs = model.decision_function(X)
     monkeypatch.setattr(linear_space, "_OUTPUTS_PER_PART", 100)
     thresholds = np.linspace(-0.3, 0.3, 6)
-    np.testing.assert_array_equal(model.predict(X), outputs >= 0)
-    np.testing.assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)
-    np.testing.assert_array_equal(
-        model.predict_labels(X, threshold=thresholds), outputs >= thresholds
-    )
+    assert_array_equal(model.predict(X), outputs >= 0)
+    assert_array_equal(model.predict_labels(X, threshold=0.1), outputs >= 0.1)
+    assert_array_equal(model.predict_labels(X, threshold=thresholds), outputs >= thresholds)
     order = np.argsort(-outputs, axis=1, kind="stable")
     best = np.zeros_like(Y)
     np.put_along_axis(best, order[:, :2], 1, axis=1)
-    np.testing.assert_array_equal(model.predict_labels(X, top_k=2), best)
-    np.testing.assert_array_equal(
-        model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0)
-    )
+    assert_array_equal(model.predict_labels(X, top_k=2), best)
+    assert_array_equal(model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0))
     assert model.predict_labels(X, top_k=9).all()
 
 
@@ -260,25 +246,22 @@ def test_an_indicator_is_left_as_it_is(kind):
         part.flags.writeable = False
     predicted = ALMAClassifier(random_state=0).fit(X, indicator).predict(X)
     for part, was in zip(parts, before, strict=True):
-        np.testing.assert_array_equal(part, was)
+        assert_array_equal(part, was)
     expected = ALMAClassifier(random_state=0).fit(X, Y).predict(X)
-    np.testing.assert_array_equal(predicted.toarray(), expected)
+    assert_array_equal(predicted.toarray(), expected)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"top_k": 0}, "top_k must be"),
-        ({"top_k": 1.5}, "top_k must be"),
-        ({"top_k": True}, "top_k must be .* got True"),
+        *(({"top_k": top_k}, f"top_k must be .* got {top_k}") for top_k in (0, 1.5, True)),
         ({"threshold": [0, 1]}, "one for each of the 3 labels"),
         ({"threshold": np.nan}, "threshold must be"),
         ({"threshold": "a"}, "threshold must be a number, .* got 'a'"),
-        ({"threshold": "0.5"}, "threshold must be a number"),
-        ({"threshold": {0: 0.5}}, "threshold must be a number"),
-        ({"threshold": 1j}, "threshold must be a number"),
-        ({"threshold": np.array([1j, 0, 0])}, "threshold must be a number"),
-        ({"threshold": [[0], [1, 2]]}, "threshold must be a number"),
+        *(
+            ({"threshold": threshold}, "threshold must be a number")
+            for threshold in ("0.5", {0: 0.5}, 1j, np.array([1j, 0, 0]), [[0], [1, 2]])
+        ),
     ],
 )
 def test_choices_that_cannot_be_made(arguments, words):
@@ -299,7 +282,7 @@ def test_streams_of_many_labels(as_given):
     model.partial_fit(X[:50], as_given(Y[:50]), **named)
     assert model.decision_function(X).shape == (N_ROWS, 4)
     model.partial_fit(X[50:], as_given(Y[50:]))
-    np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
+    assert_array_equal(model.decision_function(X), whole.decision_function(X))
     assert type(model.predict(X)) is type(whole.predict(X))
 
 
@@ -308,7 +291,7 @@ def test_warm_starts_go_on_with_the_labels():
     model = ALMAClassifier(hypothesis="last", warm_start=True, shuffle=False, max_iter=1)
     model.fit(X, Y).fit(X, Y)
     twice = ALMAClassifier(hypothesis="last", shuffle=False, max_iter=2).fit(X, Y)
-    np.testing.assert_array_equal(model.coef_, twice.coef_)
+    assert_array_equal(model.coef_, twice.coef_)
     with pytest.raises(ValueError, match="indicator of 3 labels, where the model has 4"):
         model.fit(X, Y[:, :3])
     with pytest.raises(ValueError, match="learned any number of labels a row, but y has one"):
@@ -328,7 +311,7 @@ def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists(class
     whole = clone(model).partial_fit(X, labels, classes=classes)
     halves = clone(model).partial_fit(X[:2], labels[:2], classes=classes)
     halves.partial_fit(X[2:], labels[2:])
-    np.testing.assert_array_equal(halves.coef_, whole.coef_)
+    assert_array_equal(halves.coef_, whole.coef_)
     assert halves.predict(X[2:]) == [(0, 1), (0, 1)]
     assert halves.score(X[2:], [[0, 1], [1, 0]]) == 1
     warm = clone(model).set_params(warm_start=True).fit(X, [[0], [], [0, 1], [0, 1]])
@@ -343,7 +326,7 @@ def test_lists_go_on_as_the_rows_of_an_indicator():
         PNormPerceptron(hypothesis="last", warm_start=True).fit(X, sp.csr_matrix(Y)).fit(X, Y),
     ):
         model.partial_fit(X, Y)
-        np.testing.assert_array_equal(model.decision_function(X) >= 0, Y)
+        assert_array_equal(model.decision_function(X) >= 0, Y)
         assert model.score(X, Y) == 1
         with pytest.raises(ValueError, match="indicator of 3 labels, where the model has 2"):
             model.partial_fit(X, [[0, 1, 1]] * 3)
@@ -379,38 +362,34 @@ def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
         ALMAClassifier().fit(X, Y if kind is None else kind(Y))
 
 
-def test_indicators_that_are_no_matrices_of_labels():
-    X, Y = make_labels(3)
-    with pytest.raises(ValueError, match=r"y\[0, 0\] = '1' is neither 0 nor 1"):
-        ALMAClassifier().fit(np.eye(2), np.array([["1", "0"], ["0", "1"]]))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        ALMAClassifier().fit(X[1:], Y)
-    with pytest.raises(ValueError, match="one label at least"):
-        ALMAClassifier().fit(X, sp.csr_matrix((N_ROWS, 0)))
-    broken = sp.csr_matrix(Y)
-    broken.indices[5] = 9
-    with pytest.raises(ValueError, match="y is corrupted: indices must be < 3"):
-        ALMAClassifier().fit(X, broken)
-    with pytest.raises(ValueError, match="are not the columns of y"):
-        ALMAClassifier().partial_fit(X, Y, classes=[0, 1])
+def broken(Y):
+    Y = sp.csr_matrix(Y)
+    Y.indices[5] = 9
+    return Y
 
 
-def test_lists_that_are_no_labels():
-    X = make_labels(1)[0][:3]
-    fits = ALMAClassifier().fit
-    for y, words in [
-        ([["a"], "b", []], r"y\[1\] = 'b' is no list of labels"),
-        ([1, [2, 3], []], r"y\[0\] = 1 is no list of labels, as other rows are"),
-        (["a", "b", ("c",)], r"y\[0\] = 'a' is no list of labels"),
-        ([[0, 1], np.array(1), [0, 1]], r"y\[1\] = array\(1\) is no list of labels"),
-        ([[[1]], [[2]], [[1]]], "can't be sorted: .*unhashable"),
-        ([["a"], [1], []], "can't be sorted"),
-        ([[None], [], []], "neither numbers nor text"),
-        ([[], [], []], "No row of y has a label"),
-        ([["a"], ["b"]], "inconsistent numbers of samples"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            fits(X, y)
+@pytest.mark.parametrize(("y", "words"), [
+    (make_labels(3)[1][1:], "inconsistent numbers of samples"),
+    (sp.csr_matrix((N_ROWS, 0)), "one label at least"),
+    (broken(make_labels(3)[1]), "y is corrupted: indices must be < 3"),
+    (np.full((N_ROWS, 2), "1"), r"y\[0, 0\] = '1' is neither 0 nor 1"),
+    ([["a"], "b", []] * 40, r"y\[1\] = 'b' is no list of labels"),
+    ([1, [2, 3], []] * 40, r"y\[0\] = 1 is no list of labels, as other rows are"),
+    (["a", "b", ("c",)] * 40, r"y\[0\] = 'a' is no list of labels"),
+    ([[0, 1], np.array(1), [0, 1]] * 40, r"y\[1\] = array\(1\) is no list of labels"),
+    ([[[1]], [[2]], [[1]]] * 40, "can't be sorted: .*unhashable"),
+    ([["a"], [1], []] * 40, "can't be sorted"),
+    ([[None], [], []] * 40, "neither numbers nor text"),
+    ([[], [], []] * 40, "No row of y has a label"),
+    ([["a"], ["b"]], "inconsistent numbers of samples"),
+])  # fmt: skip
+def test_what_is_neither_an_indicator_nor_lists(y, words):
+    with pytest.raises(ValueError, match=words):
+        ALMAClassifier().fit(make_labels(3)[0], y)
+
+
+def test_lists_with_labels_that_were_not_told():
+    X = np.eye(3)
     model = ALMAClassifier().partial_fit(X, [["a"], [], ["b"]], classes=["a", "b"])
     with pytest.raises(ValueError, match=r"y\[2\] has the label 'c', which is not among"):
         model.partial_fit(X, [[], [], ["a", "c"]])
@@ -419,6 +398,8 @@ def test_lists_that_are_no_labels():
             use(X, [["a"], [["b"]], []])
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         ALMAClassifier().partial_fit(X, [["a"], [], ["b"]])
+    with pytest.raises(ValueError, match="are not the columns of y"):
+        ALMAClassifier().partial_fit(X, np.eye(3, dtype=int), classes=[0, 1])
 
 
 @pytest.mark.parametrize(
@@ -466,7 +447,7 @@ def test_weights_of_exactly_zero_predict_zero(p):
     assert zero.any()
     assert not outputs[zero].any()
     alone = [fitted(Y[:, label]).decision_function(X[:1])[0] for label in range(0, 600, 50)]
-    np.testing.assert_array_equal(outputs[::50], alone)
+    assert_array_equal(outputs[::50], alone)
 
 
 def test_a_bad_row_is_named_whichever_part_it_is_in(monkeypatch):
