@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import wilcoxon
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import shuffle
@@ -270,30 +271,16 @@ def test_of_equal_settings_the_first_is_taken():
     assert found.chosen == ["simple"] * 3
 
 
-class Scripted(ClassifierMixin, BaseEstimator):
-    """Errs on the rows, known by their first column, that it is told to."""
-
-    def __init__(self, wrong):
-        self.wrong = wrong
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return self.classes_[np.isin(X[:, 0], list(self.wrong)).astype(int)]
-
-
 def test_equal_errors_in_another_order_are_equally_good():
-    """In floating point 0.3 + 0.2 + 0.1 is less than 0.1 + 0.2 + 0.3."""
-    assert np.mean([0.3, 0.2, 0.1]) < np.mean([0.1, 0.2, 0.3])
-    X, y = np.arange(60.0)[:, np.newaxis], np.repeat(["ant", "cow"], [30, 30])
-    parts = np.split(np.arange(30), 3)
-    first = Scripted({*parts[0][:1], *parts[1][:2], *parts[2][:3]})
-    second = Scripted({*parts[0][:3], *parts[1][:2], *parts[2][:1]})
-    splits = [(np.append(part, [58, 59]), part) for part in parts]
-    found = select_setting({"first": first, "second": second}, X, y, splits, cv=2)
-    assert found.best_on_test == "first"
+    """In floating point a mean depends on the order of what is added up."""
+    shares = np.array([0.1, 0.3, 0.7, 0.8, 0.9, 0.2])
+    assert np.mean(1 - shares) < np.mean(shares)
+    X, y = np.zeros((60, 1)), np.repeat(["ant", "cow"], 30)
+    # Of ten rows to test on so many are cows, or so few.
+    n_cows = np.round(10 * shares).astype(int)
+    splits = [(np.arange(20, 40), np.r_[: 10 - n, 50 : 50 + n]) for n in n_cows]
+    rivals = {name: DummyClassifier(strategy="constant", constant=name) for name in ("ant", "cow")}
+    assert select_setting(rivals, X, y, splits, cv=2).best_on_test == "ant"
 
 
 # -- significance ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from problems.csr import scrambled
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
@@ -36,18 +37,12 @@ def problem():
         ("alma", {"B": 1.0, "C": sqrt(0.5)}, ALMAClassifier(B=1.0, C=sqrt(0.5))),
         ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
         ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-        (
-            None,
-            {"alpha": 0.8, "intercept_scaling": 0.1},
-            ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1),
-        ),
-        (
-            None,
-            {"max_iter": 3, "fit_intercept": False},
-            ALMAClassifier(max_iter=3, fit_intercept=False),
-        ),
+        (None, {"alpha": 0.8, "intercept_scaling": 0.1},
+         ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
+        (None, {"max_iter": 3, "fit_intercept": False},
+         ALMAClassifier(max_iter=3, fit_intercept=False)),
     ],
-)
+)  # fmt: skip
 def test_names_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
     model = fit_csr(X, y, algo, random_state=0, **params)
@@ -58,21 +53,11 @@ def test_names_stand_for_estimators(problem, algo, params, estimator):
     assert_array_equal(model.predict(X), expected.predict(X))
 
 
-def repeated(X):
-    """Every entry in two halves."""
-    X = sp.coo_matrix(X)
-    halves = (np.r_[X.data, X.data] / 2, (np.r_[X.row, X.row], np.r_[X.col, X.col]))
-    X = sp.coo_matrix(halves, shape=X.shape)
-    order = np.argsort(X.row, kind="stable")
-    indptr = np.searchsorted(X.row[order], np.arange(X.shape[0] + 1))
-    return sp.csr_matrix((X.data[order], X.col[order], indptr), shape=X.shape)
-
-
 @pytest.mark.parametrize(
     "as_given",
     [
-        sp.csr_matrix, sp.csc_array, repeated, np.asarray, np.float32, np.ndarray.tolist,
-        lambda X: X.astype(object), lambda X: X.astype(int),
+        sp.csr_matrix, sp.csc_array, lambda X: scrambled(sp.csr_matrix(X)), np.asarray, np.float32,
+        np.ndarray.tolist, lambda X: X.astype(object), lambda X: X.astype(int),
     ],
 )  # fmt: skip
 def test_the_default_scales_its_intercept_with_the_rows(as_given):
