@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from sparsemargin.io.archive import MODEL_DOCUMENT, Archive
-from sparsemargin.io.model_files import load_model, read_summary, write_contents
+from sparsemargin.io.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
+from sparsemargin.io.model_files import load_model, read_summary
 
 EXTREMES = [-(2**63), -(2**31), -1000, -2, -1, 0, 1, 2, 3, 5, 24, 25, 26, 27, 1000, 1024, 1025]
 EXTREMES += [2**16, 2**31 - 1, 2**31, 2**32, 2**61, 2**62, 2**63 - 1]
@@ -28,7 +28,10 @@ def opened(path):
 
 def rewritten(path, document, arrays):
     """Write a file of these contents, whatever they are."""
-    write_contents(path, document, arrays)
+    with open(path, "wb") as file, ArchiveWriter(file) as archive:
+        archive.document(MODEL_DOCUMENT, document)
+        for name, array in arrays.items():
+            archive.array(name, array)
 
 
 def members_of(path):
