@@ -18,9 +18,9 @@ import tracemalloc
 import pytest
 
 from problems.command_line import run
+from problems.sources import pack_zst, source_of, text_of
 from sparsemargin import fit_svmlight, load_svmlight
 from sparsemargin.io.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
-from tests.io.test_sources import pack_zst, source_of, text_of
 
 TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "lzma": "xz", "zst": "zstd"}
 PACK = {
