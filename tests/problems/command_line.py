@@ -25,14 +25,13 @@ def run(*args, code=0):
     return result
 
 
-def process(*args, env=None, start=("-m", "sparsemargin"), **settings):
-    """Start a command as a process of its own."""
+def process(*args, env=(), start=("-m", "sparsemargin"), **settings):
+    """Start a command as a process of its own, with these additions to the environment."""
     command = [sys.executable, *start, *map(str, args)]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        command, env=env or {**os.environ, "PYTHONPATH": path}, **{**piped, **settings}
-    )
+    environment = {**os.environ, "PYTHONPATH": path, **dict(env)}
+    return subprocess.Popen(command, env=environment, **{**piped, **settings})
 
 
 def evaluated(*args):
