@@ -6,17 +6,19 @@ import lzma
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from problems.command_line import run, three_classes, two_classes, write
-from sparsemargin import MarginPerceptron, fit_svmlight, load_model, load_svmlight, save_model
+from problems.command_line import run, three_classes, two_classes
+from sparsemargin import (
+    MarginPerceptron,
+    PNormPerceptron,
+    fit_svmlight,
+    load_model,
+    load_svmlight,
+    save_model,
+)
 from sparsemargin.io import sources
-from sparsemargin.io.npz import read_npz
-from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.text import as_text
 
 UNTIDY = (
     "# a comment\n"
@@ -48,7 +50,7 @@ def same(one, other):
         a, b = getattr(X, name), getattr(X_other, name)
         assert a.dtype == b.dtype
         assert a.tobytes() == b.tobytes()
-    assert np.array_equal(y, y_other) if isinstance(y, np.ndarray) else y == y_other
+    assert np.array_equal(y, y_other)
     assert all(map(np.array_equal, q, q_other))
 
 
@@ -101,22 +103,6 @@ def test_indices_from_0_come_back(tmp_path):
     assert (tmp_path / "one.svm").read_text() == "1 1:1 4:2\n-1 2:1\n"
 
 
-def test_several_labels_and_query_ids_come_back(tmp_path):
-    path = tmp_path / "many.svm"
-    path.write_text("a,b qid:1 1:1\nb qid:2 3:0.25\n qid:2 2:1\nc,a qid:9\n")
-    result = run("convert", path, tmp_path / "rows.npz", code=1)
-    assert "is more than one label. Pass multilabel=True" in result.stderr
-    for target in "rows.npz", "tidy.svm":
-        run("convert", path, tmp_path / target, "--multilabel", "-q")
-    run("convert", tmp_path / "rows.npz", tmp_path / "again.svm", "-q")
-    read = [
-        load_svmlight(tmp_path / name, multilabel=True, query_id=True)
-        for name in ("many.svm", "tidy.svm", "again.svm")
-    ]
-    same(read[0], read[1])
-    same(read[0], read[2])
-
-
 def test_hashed_features_are_written_by_their_columns(tmp_path):
     path = two_classes(tmp_path)[0]
     run("convert", path, tmp_path / "hashed.svm", "--hash-bits", "8", "-q")
@@ -166,7 +152,7 @@ def test_npz_that_holds_no_rows_is_refused(tmp_path, changed, words):
 def test_npz_cut_short_is_refused(tmp_path):
     run("convert", two_classes(tmp_path)[0], tmp_path / "rows.npz", "-q")
     whole = (tmp_path / "rows.npz").read_bytes()
-    for length in (10, 1000, len(whole) - 10):
+    for length in (10, len(whole) - 10):
         (tmp_path / "cut.npz").write_bytes(whole[:length])
         result = run("convert", tmp_path / "cut.npz", tmp_path / "x.svm", code=1)
         assert "cut.npz can't be read as an npz file" in result.stderr
@@ -200,49 +186,6 @@ def test_what_was_converted_is_told(tmp_path):
     run("convert", path, tmp_path / "tidy.svm", "-q")
     assert text.stdout == (tmp_path / "tidy.svm").read_text()
     assert text.stderr == ""
-
-
-# ------------------------------------------------------------------------------------------- text
-
-
-values = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    rows=st.lists(st.dictionaries(st.integers(0, 2**62), values, max_size=5), max_size=8),
-    labels=st.lists(values, min_size=8, max_size=8),
-    first=st.integers(0, 1),
-    single=st.booleans(),
-)
-def test_text_reads_back_to_the_same_bits(tmp_path_factory, rows, labels, first, single):
-    if not rows:
-        return
-    dtype = np.float32 if single else np.float64
-    with np.errstate(over="ignore"):
-        data = np.array([v for row in rows for _, v in sorted(row.items())], dtype=dtype)
-    data[~np.isfinite(data)] = 1.0
-    indices = np.array([i for row in rows for i in sorted(row)], dtype=np.int64)
-    indptr = np.cumsum([0, *map(len, rows)])
-    ids, texts = np.arange(len(rows)), [repr(label) for label in labels]
-    text = as_text(LabelledRows(data, indices, indptr, ids, None, None), texts, first)
-    path = tmp_path_factory.getbasetemp() / "back.svm"
-    path.write_bytes(text)
-    X, y = load_svmlight(path, dtype=dtype, zero_based=not first) if len(data) else (None, None)
-    if X is not None:
-        assert X.data.tobytes() == data.tobytes()
-        assert X.indices.tolist() == indices.tolist()
-        assert X.indptr.tolist() == indptr.tolist()
-        assert y.tolist() == labels[: len(rows)]
-
-
-def test_values_are_as_short_as_can_be():
-    data = np.array([0.1, 1.0, 1e22, 1 / 3, 5e-324, 123456789.0])
-    rows = LabelledRows(
-        data, np.arange(6), np.array([0, 6]), np.array([0]), None, np.array([2**40])
-    )
-    expected = " ".join(f"{i}:{repr(v).removesuffix('.0')}" for i, v in enumerate(data.tolist()))
-    assert bytes(as_text(rows, ["a"], 0)).decode() == f"a qid:{2**40} {expected}\n"
 
 
 # ------------------------------------------------------------------------------------------- info
@@ -306,26 +249,16 @@ def test_info_of_a_model(tmp_path):
     path = two_classes(tmp_path)[0]
     run("train", path, "-o", tmp_path / "a.model", "-q")
     figures = told(tmp_path / "a.model")
-    assert figures["kind"] == "model"
-    assert figures["class"] == "ALMAClassifier"
-    assert figures["classes"] == ["-1", "1"]
+    names = ("kind", "class", "classes")
+    assert [figures[name] for name in names] == ["model", "ALMAClassifier", ["-1", "1"]]
 
 
 def test_info_of_empty_and_of_several_files(tmp_path):
     (tmp_path / "a.svm").write_text("")
     (tmp_path / "b.svm").write_text("1\n2\n")
     files = json.loads(run("info", tmp_path / "*.svm", "--json").stdout)["files"]
-    assert [entry["rows"] for entry in files] == [0, 2]
-    assert [entry["features"] for entry in files] == [0, 0]
+    assert [(entry["rows"], entry["features"]) for entry in files] == [(0, 0), (2, 0)]
     assert run("info", tmp_path / "*.svm").stdout.count("file  ") == 2
-
-
-def test_info_of_a_damaged_cache(tmp_path):
-    run("convert", two_classes(tmp_path)[0], tmp_path / "rows.smcache", "-q")
-    content = bytearray((tmp_path / "rows.smcache").read_bytes())
-    content[1000] ^= 1
-    (tmp_path / "rows.smcache").write_bytes(content)
-    assert "is damaged" in run("info", tmp_path / "rows.smcache", code=1).stderr
 
 
 # ---------------------------------------------------------------------------------------- inspect
@@ -356,7 +289,7 @@ def test_inspect_tells_the_strongest_features(tmp_path):
     assert "for 1" in text
 
 
-def test_inspect_names_features_by_a_dictionary(tmp_path):
+def test_inspect_names_features_by_a_dictionary_or_as_files_do(tmp_path):
     path = three_classes(tmp_path)[0]
     run("train", path, "-o", tmp_path / "a.model", "-q")
     model = load_model(tmp_path / "a.model")
@@ -370,6 +303,10 @@ def test_inspect_names_features_by_a_dictionary(tmp_path):
     words.write_text("w0\nw0\n")
     result = run("inspect", tmp_path / "a.model", "--dictionary", words, code=1)
     assert "line 2 has the name 'w0' of line 1" in result.stderr
+    model = fit_svmlight(two_classes(tmp_path)[0], zero_based=True, random_state=0)
+    save_model(model, tmp_path / "a.model")
+    (entry,) = inspected(tmp_path / "a.model", "--top", "1")["strongest"]
+    assert int(entry["for"][0]["feature"]) == model.coef_[0].argmax()
 
 
 def test_inspect_tells_the_certificate(tmp_path):
@@ -383,27 +320,6 @@ def test_inspect_tells_the_certificate(tmp_path):
 
 
 def test_inspect_of_votes(tmp_path):
-    from sparsemargin import PNormPerceptron
-
-    X, y = load_svmlight(two_classes(tmp_path)[0])
-    save_model(PNormPerceptron(hypothesis="vote").fit(X, y), tmp_path / "a.model")
+    save_model(PNormPerceptron(hypothesis="vote").fit(np.eye(2), [0, 1]), tmp_path / "a.model")
     assert inspected(tmp_path / "a.model")["strongest"] is None
     assert "has no weights to show" in run("inspect", tmp_path / "a.model").stdout
-
-
-def test_zero_based_models_name_features_from_0(tmp_path):
-    path = write(tmp_path / "zero.svm", *load_svmlight(two_classes(tmp_path)[0]), zero_based=True)
-    model = fit_svmlight(path, zero_based=True, random_state=0)
-    save_model(model, tmp_path / "a.model")
-    (entry,) = inspected(tmp_path / "a.model", "--top", "1")["strongest"]
-    assert int(entry["for"][0]["feature"]) == model.coef_[0].argmax()
-
-
-def test_read_npz_sums_repeated_columns(tmp_path):
-    arrays = {
-        "data": np.array([1.0, 2.0, 4.0]), "indices": np.array([1, 0, 1]),
-        "indptr": np.array([0, 3]), "shape": np.array([1, 2]), "labels": np.array([1]),
-    }  # fmt: skip
-    np.savez(tmp_path / "rows.npz", **arrays)
-    rows, _, n_features = read_npz(tmp_path / "rows.npz")
-    assert (rows.data.tolist(), rows.indices.tolist(), n_features) == ([2.0, 5.0], [0, 1], 2)
