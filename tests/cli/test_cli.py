@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from problems.command_line import run, two_classes
+from problems.command_line import run
 from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
 from sparsemargin.models import ALGORITHMS
@@ -13,15 +13,9 @@ COMMANDS = ["train", "predict", "evaluate", "inspect", "convert", "info"]
 
 
 @pytest.fixture
-def files(tmp_path):
-    return two_classes(tmp_path)
-
-
-@pytest.fixture
-def model(tmp_path, files):
-    path = tmp_path / "a.model"
-    run("train", files[0], "-o", path, "-q")
-    return path
+def model():
+    run("train", "train.svm", "-o", "a.model", "-q")
+    return "a.model"
 
 
 # ------------------------------------------------------------------------------------------ help
@@ -96,12 +90,12 @@ TRAIN = "train train.svm -o m"
         (f"{TRAIN} --cache c --cache-beside", "two places for one cache"),
     ],
 )
-def test_wrong_usage_is_told(files, tmp_path, monkeypatch, command, words):
-    monkeypatch.chdir(tmp_path)
+def test_wrong_usage_is_told(folder, command, words):
+    before = set(folder.iterdir())
     result = run(*command.split(), code=2)
     assert words in result.stderr
     assert "Usage: " in result.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"train.svm", "test.svm"}
+    assert set(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -128,12 +122,11 @@ BAD = {
 
 
 @pytest.fixture
-def bad_files(files, tmp_path, monkeypatch):
-    """The working directory, with files from which nothing can be learned."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
+def bad_files(folder):
+    """Files from which nothing can be learned."""
+    (folder / "folder").mkdir()
     for name, content in BAD.items():
-        (tmp_path / name).write_bytes(content)
+        (folder / name).write_bytes(content)
 
 
 @pytest.mark.parametrize(
@@ -164,46 +157,45 @@ def bad_files(files, tmp_path, monkeypatch):
         ("info table.csv", "looks like comma-separated values"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_told_in_a_line(bad_files, tmp_path, command, words):
+def test_what_cannot_be_used_is_told_in_a_line(bad_files, folder, command, words):
     result = run(*command.split(), code=1)
     told = result.stderr.splitlines()[-1]
     assert words in told
     assert told.startswith("Error: ")
-    assert not (tmp_path / "m").exists()
+    assert not (folder / "m").exists()
 
 
-def test_a_model_is_no_text(model, tmp_path):
-    for command in (["predict", model], ["evaluate", model], ["train", "-o", tmp_path / "m"]):
-        assert f"{model} is a model, not svmlight text" in run(*command, model, code=1).stderr
-    result = run("convert", model, tmp_path / "x.svm", code=1)
-    assert f"{model} is a model. What can be converted" in result.stderr
+MISUSES = ["predict a.model {}", "evaluate a.model {}", "train {} -o m"]
 
 
-def test_files_of_another_kind_are_told_with_the_way_out(files, model, tmp_path):
-    for form, words in [
-        ("smcache", "is a row cache, not svmlight text. Name the text it was made of: train with "
-         "--cache {path} takes the rows from here."),
-        ("npz", "is an npz file, not svmlight text. Make it text first: sparsemargin convert {path}"
-         " FILE.svm"),
-    ]:  # fmt: skip
-        path = tmp_path / f"x.{form}"
-        run("convert", files[0], path, "-q")
-        for command in (["predict", model], ["evaluate", model], ["train", "-o", tmp_path / "m"]):
-            assert words.format(path=path) in run(*command, path, code=1).stderr
-    (tmp_path / "table.csv").write_bytes(BAD["table.csv"])
-    told = run("predict", model, tmp_path / "table.csv", code=1).stderr
-    assert "looks like comma-separated values" in told
+@pytest.mark.parametrize(
+    ("path", "commands", "words"),
+    [
+        ("a.model", MISUSES, "a.model is a model, not svmlight text"),
+        ("a.model", ["convert {} x.svm"], "a.model is a model. What can be converted"),
+        ("x.smcache", MISUSES, "is a row cache, not svmlight text. Name the text it was made of: "
+         "train with --cache x.smcache takes the rows from here."),
+        ("x.npz", MISUSES, "is an npz file, not svmlight text. Make it text first: sparsemargin "
+         "convert x.npz FILE.svm"),
+        ("table.csv", ["predict a.model {}"], "looks like comma-separated values"),
+    ],
+)  # fmt: skip
+def test_files_of_another_kind_are_told_with_the_way_out(bad_files, model, path, commands, words):
+    for form in "smcache", "npz":
+        run("convert", "train.svm", f"x.{form}", "-q")
+    for command in commands:
+        assert words in run(*command.format(path).split(), code=1).stderr
 
 
-def test_a_traceback_is_shown_when_asked_for(tmp_path, monkeypatch):
-    error = run("info", tmp_path / "none", "--traceback", code=1).exception
+def test_a_traceback_is_shown_when_asked_for(monkeypatch):
+    error = run("info", "none", "--traceback", code=1).exception
     assert isinstance(error, FileNotFoundError)
     monkeypatch.setenv("SPARSEMARGIN_TRACEBACK", "1")
-    error = run("info", tmp_path / "none", code=1).exception
+    error = run("info", "none", code=1).exception
     assert isinstance(error, FileNotFoundError)
 
 
-def test_an_error_inside_is_no_traceback_either(monkeypatch, files):
+def test_an_error_inside_is_no_traceback_either(monkeypatch):
     monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda source: 1 / 0)
-    result = run("info", files[0], code=1)
+    result = run("info", "train.svm", code=1)
     assert result.stderr.startswith("Error: An error inside sparsemargin, ZeroDivisionError")

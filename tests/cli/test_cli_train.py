@@ -13,21 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from problems.command_line import run, three_classes, two_classes
+from problems.command_line import run
 from sparsemargin import PNormPerceptron, fit_svmlight, load_model, load_svmlight, save_model
-from sparsemargin.io import sources
 from sparsemargin.io.readable import read_dictionary
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """The working directory, with train.svm, which is of two classes, and train3.svm, of three. A
-    text of some KB is many blocks."""
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
-    monkeypatch.chdir(tmp_path)
-    two_classes(tmp_path)
-    three_classes(tmp_path)
-    return tmp_path
 
 
 def train(options, code=0):

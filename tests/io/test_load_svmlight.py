@@ -154,7 +154,7 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
 
 
-@pytest.mark.parametrize(("pack", "n_jobs"), [(bytes, 1), (bytes, 2), (bz2.compress, 2)])
+@pytest.mark.parametrize(("pack", "n_jobs"), [(bytes, 1), (bytes, 2), (gzip.compress, 2)])
 def test_standard_input_is_read(corpus, pack, n_jobs):
     with standard_input(pack(corpus[1])):
         assert_same(load_svmlight(["-"], n_jobs=n_jobs), corpus[2])
