@@ -98,12 +98,9 @@ def test_wrong_usage_is_told(folder, command, words):
     assert set(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("text", "n_bytes"),
-    [("7", 7), ("1K", 1024), ("1.5M", 3 << 19), ("2G", 2 << 30), ("2gb", 2 << 30)],
-)
-def test_sizes(text, n_bytes):
-    assert Size().convert(text, None, None) == n_bytes
+def test_sizes():
+    sizes = {"7": 7, "1K": 1024, "1.5M": 3 << 19, "2G": 2 << 30, "2gb": 2 << 30}
+    assert {text: Size().convert(text, None, None) for text in sizes} == sizes
 
 
 # ---------------------------------------------------------------------------------------- errors

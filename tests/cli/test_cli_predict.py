@@ -11,7 +11,6 @@ from problems.command_line import assert_averages, evaluated, run, write
 from sparsemargin import HigherOrderPerceptron, PNormPerceptron, load_model, load_svmlight
 from sparsemargin import save_model as save
 from sparsemargin.evaluation import margins
-from sparsemargin.evaluation.files import Quantiles
 
 MODEL = "a.model"
 
@@ -261,16 +260,3 @@ def test_many_classes_are_told_by_their_most_frequent_mistakes():
     mistakes = [e["rows"] for e in figures["confusion"] if e["label"] != e["predicted"]]
     table = text.split("Most frequent mistakes\n")[1].split("\n\n")[0].splitlines()[1:]
     assert [int(line.split()[-1]) for line in table] == sorted(mistakes, reverse=True)[:20]
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_quantiles_of_parts(scale):
-    rng = np.random.default_rng(0)
-    values = scale * rng.normal(size=1000) * (rng.random(1000) > 0.1)
-    quantiles = Quantiles()
-    for part in np.array_split(values, [0, 100, 101, 700]):
-        quantiles.add(part)
-    shares = [0.0, 0.001, 0.01, 0.3, 0.45, 0.5, 0.55, 0.9, 1.0]
-    exact = np.quantile(values, shares, method="inverted_cdf")
-    np.testing.assert_allclose(quantiles.at(shares), exact, rtol=1 / 4096)
-    assert (quantiles.least, quantiles.largest) == (values.min(), values.max())

@@ -6,21 +6,26 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from long.scanner_equality import compare_random_texts
-from problems.first_order import examples
+from depth import some
 from problems.svmlight_checks import (
     bits,
     check_against_reference,
+    check_against_sklearn,
     make_scanner,
     padded,
     scan,
     try_to_scan,
 )
-from problems.svmlight_texts import ODD_NUMBERS, random_number, random_options, random_text
+from problems.svmlight_texts import (
+    ODD_NUMBERS,
+    plain_options,
+    random_double,
+    random_number,
+    random_options,
+    random_text,
+)
 from references.svmlight import Options
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
 
@@ -29,11 +34,11 @@ SINGLE = Options(dtype=np.float32)
 FROM_ONE = Options(base=1, least=1)
 
 
-def texts_of(seeds):
+def texts_of(seeds, options_of=random_options):
     """Random options and a text for each seed, and the random source for what else there is."""
     for seed in seeds:
         source = random.Random(seed)
-        options = random_options(source)
+        options = options_of(source)
         yield options, random_text(source, options), source
 
 
@@ -41,14 +46,16 @@ def texts_of(seeds):
 
 
 def test_random_texts_against_reference():
-    texts = texts_of(range(3000))
-    taken = sum(check_against_reference(text, options) for options, text, _ in texts)
-    assert 750 < taken < 2250
+    seeds = range(some(3000, 100_000))
+    taken = sum(check_against_reference(text, options) for options, text, _ in texts_of(seeds))
+    assert len(seeds) / 4 < taken < len(seeds) * 3 / 4
 
 
 def test_random_texts_against_sklearn():
-    counts = compare_random_texts(3000, 2000)
-    assert 500 < counts["equal to scikit-learn"] < 1500
+    seeds = range(some(2000, 100_000))
+    texts = texts_of(seeds, plain_options)
+    equal = sum(check_against_sklearn(text, options) for options, text, _ in texts)
+    assert len(seeds) / 4 < equal < len(seeds) * 3 / 4
 
 
 @pytest.mark.parametrize(
@@ -115,12 +122,8 @@ def test_numbers():
     longest = ["0." + "3" * 4298, "0" * 4299 + "7", "1" + "0" * 4293 + "e-4290"]
     check_numbers([*ODD_NUMBERS, *longest, *numbers_of_every_length()])
     check_numbers([random_number(source) for _ in range(20000)])
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-@examples(300)
-def test_every_double_survives_being_written(number):
-    check_numbers([repr(number), f"{number:.17e}", f"{number:.25g}", f"{number:g}"])
+    doubles = [random_double(source) for _ in range(2000)]
+    check_numbers([f"{double:{form}}" for form in (".17e", ".25g", "g") for double in doubles])
 
 
 @pytest.mark.parametrize("number", ["1e39", "-3.4028236e38", "3.40282357e38"])
@@ -147,15 +150,11 @@ QUERIES = Options(query_id=True)
     [
         (b"1 1:1\n2:3 4:5\n", Options(), "no_label", 6, 3),
         (b"1 1:1\n 3,5 1:1", Options(), "several_labels", 7, 3),
-        (b"1,,2 1:1", LABELS, "bad_label", 0, 4),
         (b"1, 1:1", LABELS, "bad_label", 0, 2),
         (b"1 1:1 3,5\n", Options(), "missing_colon", 6, 3),
-        (b"1 qid\n", Options(), "missing_colon", 2, 3),
         (b"1 :1", Options(), "bad_index", 2, 2),
-        (b"1 1.5:1", Options(), "bad_index", 2, 5),
         (b"1 1:1 qid:3", Options(), "bad_index", 6, 5),
         (b"1,2:3", LABELS, "bad_index", 0, 5),
-        (b"1 -1:1", Options(), "negative_index", 2, 4),
         (b"1 -99999999999999999999:1", Options(), "negative_index", 2, 23),
         (b"1 2:1 0:1", Options(least=1), "zero_index", 6, 3),
         (b"1 9223372036854775808:1", Options(), "index_too_large", 2, 21),
@@ -163,7 +162,6 @@ QUERIES = Options(query_id=True)
         (b"1 8:1 7:1", Options(max_index=7, hash_bits=5), "index_too_large", 2, 3),
         (b"1 1:2:3", Options(), "bad_value", 2, 5),
         (b"1 1:", Options(), "bad_value", 2, 2),
-        (b"1 1:0x1p3", Options(), "bad_value", 2, 7),
         (b"1 1:-Infinity", Options(), "not_finite", 2, 11),
         (b"NaN 1:1", Options(), "not_finite", 0, 3),
         (b"1,inf 1:1", LABELS, "not_finite", 2, 3),
@@ -172,7 +170,6 @@ QUERIES = Options(query_id=True)
         (b"1 1:1 # \0\n", Options(), "nul", 8, 1),
         (b"\0001", Options(), "nul", 0, 1),
         (b"1,x\0 1:1", LABELS, "nul", 3, 1),
-        (b"1 " + LONG + b":1", Options(), "overlong", 2, 4303),
         (b"1 1:" + LONG, Options(), "overlong", 2, 4303),
         (LONG + b" 1:1", Options(), "overlong", 0, 4301),
         (b"1 qid:x 1:1", QUERIES, "bad_query_id", 2, 5),
@@ -253,28 +250,16 @@ def test_misuse_is_refused():
 # -- writing -------------------------------------------------------------------------------------
 
 
-ROWS = st.lists(
-    st.dictionaries(
-        st.integers(0, 2**62), st.floats(allow_nan=False, allow_infinity=False), max_size=5
-    ),
-    min_size=1,
-)
-
-
-@given(ROWS, st.integers(0, 1), st.booleans())
-@examples(150)
-def test_rows_written_read_back_to_the_same_bits(rows, first, single):
-    options = Options(dtype=np.float32 if single else np.float64, base=first, least=first)
-    entries = [sorted(row.items()) for row in rows]
-    with np.errstate(over="ignore"):
-        data = np.array([value for row in entries for _, value in row], options.dtype)
-    data[~np.isfinite(data)] = 1
-    indices = np.array([index for row in entries for index, _ in row], np.int64)
-    indptr = np.cumsum([0, *map(len, rows)])
-    labels, ends = np.full(len(rows), ord("7"), np.uint8), np.arange(1, len(rows) + 1)
-    text = bytes(text_of_rows(data, indices, indptr, labels, ends, first).data)
-    assert check_against_reference(text, options)
-    read = scan(text, options)[1]
-    assert_array_equal(bits(read["data"]), bits(data))
-    assert_array_equal(read["indices"], indices)
-    assert_array_equal(read["indptr"], indptr)
+def test_rows_written_are_read_back_to_the_same_bits():
+    for options, text, source in texts_of(range(1500)):
+        refusal, _, rows = try_to_scan(text, options)
+        # An index less than 0 is of a file that counts from 0 and is not known to.
+        if refusal or rows["highest"] == 2**63 - 1 or rows["indices"].min(initial=0) < 0:
+            continue
+        n, first = rows["n_rows"], source.randint(0, 1)
+        labels, ends = np.full(n, ord("7"), np.uint8), np.arange(1, n + 1)
+        arrays = [rows[name] for name in ("data", "indices", "indptr")]
+        written = bytes(text_of_rows(*arrays, labels, ends, first).data)
+        again = scan(written, Options(dtype=options.dtype, base=first, least=first))[1]
+        for name, array in zip(("data", "indices", "indptr"), arrays, strict=True):
+            assert_array_equal(bits(again[name]), bits(array))

@@ -16,11 +16,10 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from depth import some
-from long.scanner_equality import RCV1, plain_options
 from problems.published_files import data_folder
 from problems.sources import standard_input
 from problems.svmlight_checks import try_to_scan
-from problems.svmlight_texts import random_text
+from problems.svmlight_texts import plain_options, random_text
 from references.svmlight import mixed
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources, svmlight
@@ -28,6 +27,7 @@ from sparsemargin.io.svmlight import load_svmlight
 from sparsemargin.models.labels import LabelTable
 
 MOST_SECONDS = 60
+RCV1 = "rcv1_subsets_topics.svm.bz2"
 
 
 def write(folder, content, name="text.svm"):

@@ -38,6 +38,13 @@ def random_options(random):
     )
 
 
+def plain_options(random):
+    """Return options that scikit-learn knows."""
+    options = random_options(random)
+    options.base, options.hash_bits, options.max_index = options.least, 0, 2**63 - 1
+    return options
+
+
 def random_double(random):
     """Return any finite double, as likely small or large as near 1."""
     while True:
@@ -61,25 +68,20 @@ def halfway_case(random):
 
 def random_number(random):
     """Return a decimal number as text, of any kind that float() takes."""
-    kind = random.randint(0, 11)
-    if kind <= 3:
-        return f"{random.uniform(-1, 1):.{random.randint(0, 17)}f}"
-    if kind == 4:
-        return f"{random.uniform(0, 1) ** 9:g}"
-    if kind == 5:
-        return repr(random.uniform(-1000, 1000))
-    if kind == 6:
-        return repr(random_double(random))
-    if kind == 7:
-        return str(random.randint(-(10 ** random.randint(1, 22)), 10**9))
-    if kind == 8:
-        return halfway_case(random)
-    if kind == 9:
-        return f"{random_digits(random, 25)}.{random_digits(random, 25)}"
-    if kind == 10:
-        return f"{random_digits(random, 20)}e{random.randint(-345, 285)}"
-    return random.choice(ODD_NUMBERS)
+    return random.choice(NUMBERS)(random)
 
+
+NUMBERS = [
+    *[lambda random: f"{random.uniform(-1, 1):.{random.randint(0, 17)}f}"] * 4,
+    lambda random: f"{random.uniform(0, 1) ** 9:g}",
+    lambda random: repr(random.uniform(-1000, 1000)),
+    lambda random: repr(random_double(random)),
+    lambda random: str(random.randint(-(10 ** random.randint(1, 22)), 10**9)),
+    halfway_case,
+    lambda random: f"{random_digits(random, 25)}.{random_digits(random, 25)}",
+    lambda random: f"{random_digits(random, 20)}e{random.randint(-345, 285)}",
+    lambda random: random.choice(ODD_NUMBERS),
+]
 
 ODD_NUMBERS = [
     *("0", "-0", "+1", "1.", ".5", "-.5", "+.5e-3", "5.e3", "1E5", "1e+05", "1e-05", "007", "-0.0"),
