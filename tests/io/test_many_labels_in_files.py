@@ -101,24 +101,26 @@ def test_classes_may_be_told(text):
     np.testing.assert_array_equal(piped.coef_, plain.coef_)
 
 
-def test_words_repeats_and_any_order(tmp_path):
-    path = tmp_path / "words.svm"
-    path.write_text("zinc,gold,zinc 1:1\n 2:1\ngold 3:1\nzinc 4:1 # a comment\n")
+@pytest.mark.parametrize(
+    ("lines", "classes", "predicted"),
+    [
+        (
+            "zinc,gold,zinc 1:1\n 2:1\ngold 3:1\nzinc 4:1 # a comment\n",
+            ["gold", "zinc"], [("gold", "zinc"), (), ("gold",), ("zinc",)],
+        ),
+        (" 1:1\n7 2:1\n 3:1\n", [7], [(), (7.0,), ()]),
+    ],
+)  # fmt: skip
+def test_words_repeats_any_order_and_one_label(tmp_path, lines, classes, predicted):
+    path = tmp_path / "few.svm"
+    path.write_text(lines)
     model = fit_svmlight(path, "pnorm", max_iter=20, multilabel=True, cache=tmp_path / "rows")
-    assert model.classes_.tolist() == ["gold", "zinc"]
-    assert model.predict(sp.eye(4, format="csr")) == [("gold", "zinc"), (), ("gold",), ("zinc",)]
-    assert model.n_corrections_.shape == (2,)
-
-
-def test_a_single_label_is_learned_from_rows_with_it_and_without(tmp_path):
-    path = tmp_path / "one.svm"
-    path.write_text(" 1:1\n7 2:1\n 3:1\n")
-    model = fit_svmlight(path, "perceptron", max_iter=5, multilabel=True, cache=tmp_path / "rows")
-    assert model.predict(sp.eye(3, format="csr")) == [(), (7.0,), ()]
-    bare = tmp_path / "bare.svm"
-    bare.write_text(" 1:1\n 2:1\n")
+    assert model.classes_.tolist() == classes
+    assert model.predict(sp.eye(len(predicted), format="csr")) == predicted
+    assert model.n_corrections_.shape == (len(classes),)
+    path.write_text(" 1:1\n 2:1\n")
     with pytest.raises(ValueError, match="has no row with a label"):
-        fit_svmlight(bare, multilabel=True)
+        fit_svmlight(path, multilabel=True)
 
 
 def test_saved_models_go_on_with_many_labels(text, tmp_path):
@@ -175,29 +177,20 @@ def lines_of(labels):
     return [",".join(str(int(label)) for label in row) for row in labels]
 
 
-def test_the_command_learns_what_the_function_does(text, model):
-    same = fit_svmlight(text, "alma", multilabel=True, random_state=0)
-    assert_same(load_model(model), same)
-    assert "many labels a row" in run("info", model).stdout
-
-
 def test_predictions_are_labels_separated_by_commas(text, model):
-    fitted = load_model(model)
+    fitted = fit_svmlight(text, "alma", multilabel=True, random_state=0)
+    assert_same(load_model(model), fitted)
+    assert "many labels a row" in run("info", model).stdout
     X, _ = loaded(text, fitted)
-    assert predicted(model, text) == lines_of(fitted.predict(X))
-    assert "" in predicted(model, text)
     top = fitted.predict_labels(X, top_k=2)
     assert predicted(model, text, "--top-k", 2) == lines_of(top)
     sure = fitted.predict_labels(X, top_k=2, threshold=0.01)
     assert predicted(model, text, "--top-k", 2, "--threshold", 0.01) == lines_of(sure)
-
-
-def test_scores_of_many_labels(text, model):
-    fitted = load_model(model)
-    X, _ = loaded(text, fitted)
     header, *rows = (line.split("\t") for line in predicted(model, text, "--scores"))
     assert header == ["label", *map(str, range(N_LABELS))]
-    assert [row[0] for row in rows] == predicted(model, text)
+    labels = [row[0] for row in rows]
+    assert labels == predicted(model, text) == lines_of(fitted.predict(X))
+    assert "" in labels
     scores = np.array([row[1:] for row in rows], dtype=float)
     np.testing.assert_array_equal(scores, fitted.decision_function(X))
 
