@@ -108,13 +108,10 @@ def test_sizes():
 
 BAD = {
     "empty.svm": b"",
-    "labels.svm": b"1\n-1\n1\n",
     "table.csv": b"5.1,3.5,1.4,setosa\n4.9,3.0,1.4,setosa\n",
-    "tabs.svm": b"5.1\t3.5\t1.4\n",
     "binary": b"\x7fELF\x02\x01\x01\x00\x00\x00",
     "measurements.svm": b"1.5 1:2\n2.5 2:3\n",
     "nan.svm": b"1 1:2\n-1 3:nan\n",
-    "utf-16.svm": "1 1:2\n".encode("utf-16"),
 }
 
 
@@ -130,18 +127,12 @@ def bad_files(folder):
     ("command", "words"),
     [
         ("train train.svn -o m", "no such file. Did you mean train.svm?"),
-        ("train none* -o m", "no file matches this pattern"),
-        ("train folder -o m", "is a directory. Name the files in it"),
         ("train empty.svm -o m", "has no rows. svmlight lines are"),
-        ("train labels.svm -o m", "has labels but no features"),
         ("train table.csv -o m", "table.csv, line 1, column 1: '5.1,3.5,1.4,setosa' is more than "
          "one label. This looks like comma-separated values"),
-        ("train tabs.svm -o m", "line 1, column 5: '3.5' is not index:value. This looks like a "
-         "table"),
         ("train binary -o m", "Is it a binary or compressed file?"),
         ("train measurements.svm -o m", "are not classes but measurements"),
         ("train nan.svm -o m", "line 2, column 4: '3:nan' is not finite"),
-        ("train utf-16.svm -o m", "is UTF-16 text. Make it UTF-8: iconv"),
         (f"{TRAIN} --hypothesis vote", "hypothesis='vote' keeps a log of all corrections"),
         (f"{TRAIN} --epochs 1.5", "max_iter=1.5 ends within rows"),
         (f"{TRAIN} --algo ho --max-updates none", "Pass max_updates=1000"),
