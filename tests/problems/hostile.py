@@ -1,11 +1,13 @@
 """Model files made by hand: contents changed at will, under checksums that are right."""
 
 import copy
+import zipfile
 
 import numpy as np
+import pytest
 
-from sparsemargin.io.archive import MODEL_DOCUMENT, Archive
-from sparsemargin.io.model_files import load_model, write_contents
+from sparsemargin.io.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
+from sparsemargin.io.model_files import load_model, read_summary
 
 EXTREMES = [-(2**63), -(2**31), -1000, -2, -1, 0, 1, 2, 3, 5, 24, 25, 26, 27, 1000, 1024, 1025]
 EXTREMES += [2**16, 2**31 - 1, 2**31, 2**32, 2**61, 2**62, 2**63 - 1]
@@ -26,7 +28,29 @@ def opened(path):
 
 def rewritten(path, document, arrays):
     """Write a file of these contents, whatever they are."""
-    write_contents(path, document, arrays)
+    with open(path, "wb") as file, ArchiveWriter(file) as archive:
+        archive.document(MODEL_DOCUMENT, document)
+        for name, array in arrays.items():
+            archive.array(name, array)
+
+
+def members_of(path):
+    """The bytes of an archive's members, by name."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pack(path, members, compression=zipfile.ZIP_STORED):
+    """Write an archive of pairs of a name and bytes."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+
+
+def assert_refused(path, message):
+    for load in load_model, read_summary:
+        with pytest.raises(ValueError, match=f"^{path}.*{message}"):
+            load(path)
 
 
 def leaves(document, place=()):
