@@ -5,10 +5,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import warnings
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +16,15 @@ from hypothesis import strategies as st
 
 from depth import some
 from problems.first_order import examples
-from problems.hostile import assert_refused, at, loaded_or_refused, opened, rewritten, spoiled, use
+from problems.hostile import (
+    assert_refused,
+    at,
+    contents_of,
+    loaded_or_refused,
+    rewritten,
+    spoiled,
+    use,
+)
 from problems.models import JOINT, MODELS, fit, make_problem, widened
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
 from sparsemargin._engine.first_order import label_blocks
@@ -181,20 +187,20 @@ ADDED = [
 
 
 @cache
-def contents_of(learned_by):
-    """The document and the arrays of a model; `rewritten`, they are its file."""
-    with tempfile.NamedTemporaryFile() as file:
-        save_model(fit(learned_by, X[:50], Y[:50]), file.name)
-        before = Path(file.name).read_bytes()
-        document, arrays = opened(file.name)
-        rewritten(file.name, document, arrays)
-        assert Path(file.name).read_bytes() == before
-    return document, arrays
+def sound(learned_by):
+    return contents_of(learned(learned_by))
+
+
+def test_contents_that_are_rewritten_are_the_model(path):
+    save_model(learned(average), path)
+    before = path.read_bytes()
+    rewritten(path, *sound(average))
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
 def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
-    document, arrays = copy.deepcopy(contents_of(model))
+    document, arrays = copy.deepcopy(sound(model))
     if isinstance(place, str):
         arrays[place] = change(arrays[place])
     else:
@@ -207,7 +213,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
 
 @pytest.mark.parametrize(("model", "place", "value", "message"), ADDED)
 def test_what_no_model_has_beside_is_refused_by_name(model, place, value, message, path):
-    document, arrays = copy.deepcopy(contents_of(model))
+    document, arrays = copy.deepcopy(sound(model))
     document["parameters"].pop(place[-1], None)
     document[place[0]][place[1]] = value
     rewritten(path, document, arrays)
@@ -223,15 +229,14 @@ def test_what_no_model_has_beside_is_refused_by_name(model, place, value, messag
     ],
 )
 def test_other_formats_are_refused_with_what_to_do(version, message, path):
-    document, arrays = contents_of(average)
+    document, arrays = sound(average)
     told = {"version": version, "library": "3.1", "state": "in another way"}
     rewritten(path, document | told, arrays)
     assert_refused(path, message)
 
 
 def test_a_model_of_two_labels_has_a_form_of_labels(path):
-    save_model(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]))
     del document["state"]["_label_form"]
     rewritten(path, document, arrays)
     assert_refused(path, "'_space' is not of 1 labels")
@@ -239,8 +244,7 @@ def test_a_model_of_two_labels_has_a_form_of_labels(path):
 
 def test_a_sparse_array_is_no_longer_than_the_model(path):
     wide = make_problem(n=3000)[0]
-    save_model(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]))
     sparse = at(document, (*LINEAR, "t", "sparse"))
     for length, message in [
         (30010, "are of 30010 entries, where the model has 3001"), (3001, "'t' is not an array"),
@@ -295,8 +299,7 @@ def with_padded_labels():
 def with_a_sparse_log(path):
     """Only what is saved by coordinate may be: this would be copied with all its zeros."""
     n_features = 3 * 10**7
-    save_model(wide_model(2, n_features, "vote"), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(wide_model(2, n_features, "vote"))
     log = at(document, (*LINEAR, "log", "dict"))
     for name, kind in ("columns", np.int64), ("values", np.float64):
         arrays |= {f"{name} at": np.zeros(0, np.int64), f"{name} there": np.zeros(0, kind)}
@@ -336,8 +339,7 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
     model = MODELS[estimator](
         hypothesis="last", soft_margin=1.0, warm_start=True, max_iter=2, random_state=0
     )
-    save_model(learned(model), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(learned(model))
     name = "_learned.1.0"
     rewritten(path, document, {**arrays, name: arrays[name][:1]})
     with pytest.raises(ValueError, match="'kept' is not an array of float64 of shape"):
@@ -366,9 +368,7 @@ def of_victim(victim):
         hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
         **({"soft_margin": 1.0} if name == "ALMA" else {}),
     )  # fmt: skip
-    with tempfile.NamedTemporaryFile() as file:
-        save_model(fit(model, rows, labels), file.name)
-        return opened(file.name), rows, labels
+    return contents_of(fit(model, rows, labels)), rows, labels
 
 
 @examples(some(300, 1000))
