@@ -5,27 +5,21 @@ import os
 import re
 import subprocess
 import sys
-import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from depth import some
-from problems.first_order import examples
 from problems.hostile import (
     assert_refused,
     at,
     contents_of,
-    loaded_or_refused,
     rewritten,
-    spoiled,
-    use,
 )
-from problems.models import JOINT, MODELS, fit, make_problem, widened
+from problems.models import MODELS, fit, make_problem
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
@@ -348,38 +342,13 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
 
 # -- anything at all ------------------------------------------------------------------------------
 
-VICTIMS = [
-    (name, hypothesis, n_classes)
-    for name in ("p-norm, p = 6", "ALMA", "largest margin", "ALMA, poly", "ROMMA, rbf",
-                 "Higher-order", "Higher-order, p = 3", "Higher-order, n x n", "Second-order",
-                 "Second-order, n x n")
-    for hypothesis in ("average", "vote", "random", "last")
-    for n_classes in (2, 3)
-] + [(name, hypothesis, 3) for name in JOINT for hypothesis in ("average", "last")]  # fmt: skip
 
-
-@cache
-def of_victim(victim):
-    """What the file of a model holds, and rows to use the model on."""
-    name, hypothesis, n_classes = victim
-    rows, labels = make_problem(40, n_classes=n_classes)
-    rows = widened(rows) if name == "ROMMA, rbf" else rows
-    model = {**MODELS, **JOINT}[name](
-        hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
-        **({"soft_margin": 1.0} if name == "ALMA" else {}),
+def test_no_contents_make_the_engine_leave_its_arrays():
+    """Of files of every kind of model, changed in every way, by the fuzzer."""
+    root = Path(__file__).parents[2]
+    paths = [str(root), str(root / "tests"), str(root / "fuzz"), os.environ.get("PYTHONPATH", "")]
+    run = subprocess.run(
+        [sys.executable, root / "fuzz" / "model_files.py", some("600", "5000")],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )  # fmt: skip
-    return contents_of(fit(model, rows, labels)), rows, labels
-
-
-@examples(some(300, 1000))
-@given(victim=st.sampled_from(VICTIMS), seed=st.integers(0, 2**32 - 1))
-def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "spoiled.model"
-    contents, rows, labels = of_victim(victim)
-    rewritten(path, *spoiled(np.random.RandomState(seed), *contents))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, refusal = loaded_or_refused(path)
-        assert model is not None or refusal.startswith(f"{path}")
-        if model is not None:
-            use(model, rows, labels)
+    assert "findings: none" in run.stdout, run.stdout + run.stderr

@@ -76,18 +76,6 @@ def at(document, place):
     return document
 
 
-def spoiled(random, document, arrays):
-    """The contents with up to three changes."""
-    document, arrays = copy.deepcopy(document), dict(arrays)
-    for _ in range(random.randint(1, 4)):
-        if random.randint(2):
-            spoil_document(random, document)
-        else:
-            name = list(arrays)[random.randint(len(arrays))]
-            arrays[name] = spoiled_array(random, arrays[name])
-    return document, arrays
-
-
 def spoil_document(random, document):
     places = list(leaves(document))
     *place, key = places[random.randint(len(places))]
