@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -22,9 +22,6 @@ test-dist: $(VENV)/equipped
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
 	PYTHONPATH=tests $(RUN) -m long.kill_workers
-
-scanner-equality: $(VENV)/equipped
-	PYTHONPATH=tests $(RUN) -m long.scanner_equality
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped

@@ -1,14 +1,12 @@
 """Every hypothesis at moments of one run, against models trained afresh up to each moment."""
 
-import csv
-from io import StringIO
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics.pairwise import polynomial_kernel
 
+from depth import some
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -57,6 +55,11 @@ PAIRS = [
     for space in SPACES
     if not space.startswith("p = ") or rule in ("perceptron", "pnorm", "alma", "margin")
 ]
+# Each with two classes or three in turn.
+CASES = some(
+    [(*pair, 2 + i % 2) for i, pair in enumerate(PAIRS)],
+    [(*pair, n_classes) for pair in PAIRS for n_classes in (2, 3)],
+)
 
 
 def make_problem(n_classes=2, m=90, n=12, seed=0):
@@ -113,8 +116,7 @@ def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
     return curve
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("rule", "space"), PAIRS)
+@pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
 def test_as_if_trained_afresh(rule, space, n_classes):
     X, y, X_test, y_test = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
@@ -122,8 +124,9 @@ def test_as_if_trained_afresh(rule, space, n_classes):
     check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
 
 
-@pytest.mark.parametrize("space", ["linear", "p = 6", "poly"])
-@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+@pytest.mark.parametrize(
+    ("space", "hypothesis"), [("linear", "vote"), ("p = 6", "random"), ("poly", "vote")]
+)
 def test_logs_of_normalized_hypotheses(space, hypothesis):
     X, y, X_test, y_test = make_problem(3)
     model = ALMAClassifier(
@@ -239,14 +242,14 @@ def test_float32_rows():
 def test_rows_for_tables():
     X, y, X_test, y_test = make_problem(3)
     model = PNormPerceptron(hypothesis="vote", max_iter=1, random_state=0).fit(X, y)
-    curve = hypothesis_errors(model, X_test, y_test, [0.5, 1])
-    rows = curve.as_rows()
+    rows = hypothesis_errors(model, X_test, y_test, [0.5, 1]).as_rows()
     assert [row["moment"] for row in rows] == [0.5, 1.0]
+    assert rows[0].keys() == rows[1].keys()
     assert rows[1]["n_corrections"] == model.n_corrections_.sum()
     assert rows[1]["vote"] == np.mean(model.predict(X_test) != y_test)
-    text = StringIO()
-    csv.DictWriter(text, rows[0]).writerows(rows)
-    assert len(text.getvalue().splitlines()) == 2
+    # A label that the model has not met is an error.
+    unknown = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
+    assert all(errors.tolist() == [1.0] for errors in unknown.errors.values())
 
 
 def test_of_a_model_file(tmp_path):
@@ -256,13 +259,6 @@ def test_of_a_model_file(tmp_path):
     loaded = hypothesis_errors(load_model(tmp_path / "a.model"), X_test, y_test, [1, 2])
     for name, errors in hypothesis_errors(model, X_test, y_test, [1, 2]).errors.items():
         np.testing.assert_array_equal(loaded.errors[name], errors)
-
-
-def test_an_unknown_label_is_an_error():
-    X, y, X_test, _ = make_problem()
-    model = PNormPerceptron(hypothesis="vote", random_state=0).fit(X, y)
-    curve = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
-    assert all(errors.tolist() == [1.0] for errors in curve.errors.values())
 
 
 @pytest.mark.parametrize(
@@ -284,34 +280,30 @@ def test_bad_moments(moments, message):
         hypothesis_errors(model, X_test, y_test, moments)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"hypothesis": "last"}])
-def test_models_without_a_log(parameters):
-    X, y, X_test, y_test = make_problem()
-    model = PNormPerceptron(**parameters).fit(X, y)
-    with pytest.raises(ValueError, match="no log of corrections"):
-        hypothesis_errors(model, X_test, y_test, [1])
+def of_a_stream(X, y):
+    return PNormPerceptron(hypothesis="vote").partial_fit(X, y, classes=np.unique(y))
 
 
-def test_models_of_another_kind():
-    X, y, X_test, y_test = make_problem()
-    model = HigherOrderPerceptron(hypothesis="vote").fit(X, y)
-    with pytest.raises(ValueError, match="which HigherOrderPerceptron is not"):
-        hypothesis_errors(model, X_test, y_test, [1])
-
-
-def test_models_whose_epochs_are_not_known():
-    X, y, X_test, y_test = make_problem()
-    model = PNormPerceptron(hypothesis="vote").partial_fit(X, y, classes=["ant", "cow"])
-    with pytest.raises(ValueError, match="partial_fit, without epochs"):
-        hypothesis_errors(model, X_test, y_test, [1])
-
-
-def test_labels_that_learned_on():
-    X, y, X_test, y_test = make_problem(3)
+def of_labels_that_learned_on(X, y):
     model = PNormPerceptron(hypothesis="vote", max_corrections=12, max_iter=1, warm_start=True)
-    model.fit(X, y).set_params(max_corrections=None).fit(X, y)
-    with pytest.raises(ValueError, match="after max_corrections had stopped it"):
-        hypothesis_errors(model, X_test, y_test, [1])
+    return model.fit(X, y).set_params(max_corrections=None).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (PNormPerceptron().fit, "no log of corrections"),
+        (PNormPerceptron(kernel="rbf").fit, "no log of corrections"),
+        (PNormPerceptron(hypothesis="last").fit, "no log of corrections"),
+        (HigherOrderPerceptron(hypothesis="vote").fit, "which HigherOrderPerceptron is not"),
+        (of_a_stream, "partial_fit, without epochs"),
+        (of_labels_that_learned_on, "after max_corrections had stopped it"),
+    ],
+)
+def test_models_that_do_not_know_their_moments(fit, message):
+    X, y, X_test, y_test = make_problem(3)
+    with pytest.raises(ValueError, match=message):
+        hypothesis_errors(fit(X, y), X_test, y_test, [1])
 
 
 def test_labels_and_rows_must_match():
