@@ -153,7 +153,9 @@ class DaskBackend:
 
         while True:
             try:
-                done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                # It takes the current client, which the one that was given need not be.
+                with self.client.as_current():
+                    done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
                 return next(iter(done))
             except TimeoutError:
                 if not self.client.scheduler_info().get("workers"):
