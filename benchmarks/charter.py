@@ -78,7 +78,6 @@ PARTS = {
     ),
 }  # fmt: skip
 
-# ---------------------------------------------------------------------------- aims
 
 MEGABYTE = 2**20
 LAST, AVERAGE = "Perceptron, last", "Perceptron, average"
@@ -257,9 +256,6 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-# ---------------------------------------------------------------------------- running
-
-
 def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
     """Run a part to its end, showing what it prints.
 
@@ -279,11 +275,9 @@ def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
         [sys.executable, str(FOLDER / part.script), *options, "--out", str(out)]
     )
     entry = {
-        "quick": quick,
-        "seconds": perf_counter() - start,
-        "command": " ".join(["python", f"benchmarks/{part.script}", *options]),
-        "printed": printed,
-    }
+        "quick": quick, "seconds": perf_counter() - start,
+        "command": " ".join(["python", f"benchmarks/{part.script}", *options]), "printed": printed,
+    }  # fmt: skip
     if status == 0:
         report = out / part.report if part.report else out
         return entry | {"status": "measured", "report": json.loads(report.read_text())}
@@ -320,8 +314,6 @@ def _pass_on(source: IO[str], to: IO[str], keep: Any) -> None:
             keep(line)
 
 
-# ---------------------------------------------------------------------------- the report
-
 HEAD = """\
 # Performance charter
 
@@ -330,12 +322,9 @@ machine. A part's own contestants took turns, and the part says what it measured
 it printed, below.
 """
 X_LABELS = {
-    "nonzeros": "nonzeros (entries of X)",
-    "features": "features n (columns of X)",
-    "labels": "labels",
-    "corrections": "corrections in the epoch",
-    "threads": "labels",
-}
+    "nonzeros": "nonzeros (entries of X)", "features": "features n (columns of X)",
+    "labels": "labels", "corrections": "corrections in the epoch", "threads": "labels",
+}  # fmt: skip
 
 
 def report(parts: dict[str, Any], pictures: dict[str, Path]) -> str:
@@ -392,11 +381,8 @@ def curves(parts: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, str], d
             name = f"{results[0]['contestant']}, {results[0]['n_jobs']} threads"
             of[name] = _curve(sizes, seconds, growth_exponent(sizes, seconds)._asdict())
         yield (
-            f"growth-kernels-{step}",
-            f"Kernels on MNIST: {step}",
-            ("training rows", "seconds"),
-            of,
-        )
+            f"growth-kernels-{step}", f"Kernels on MNIST: {step}", ("training rows", "seconds"), of,
+        )  # fmt: skip
 
 
 def _curve(sizes: Any, seconds: Any, exponent: dict[str, float]) -> GrowthCurve:

@@ -81,13 +81,9 @@ NEWS20 = Shape("news20", n_train=20_000, n_test=4_000, n_features=1_355_191, mea
 def draw(shape: Shape, n_samples: int, n_classes: int = 2) -> tuple[csr_matrix, np.ndarray]:
     """Draw rows of a shape; two classes are labelled -1 and 1."""
     return make_zipf_text(
-        n_samples,
-        shape.n_features,
-        mean_nnz=shape.mean_nnz,
-        n_classes=n_classes,
-        dtype=np.float64,
+        n_samples, shape.n_features, mean_nnz=shape.mean_nnz, n_classes=n_classes, dtype=np.float64,
         random_state=0,
-    )
+    )  # fmt: skip
 
 
 def draw_corpus(shape: Shape) -> Corpus:
@@ -118,8 +114,6 @@ def load_rows(folder: Path, name: str) -> tuple[Any, np.ndarray]:
     data, indices, indptr = map(read, _SPARSE)
     return csr_matrix((data, indices, indptr), shape=tuple(read("shape")), copy=False), read("y")
 
-
-# ---------------------------------------------------------------------------- many labels
 
 LARGEST_SHARE, LEAST_SHARE = 0.45, 0.001
 LABELS_A_ROW, OF_LABELS = 3.24, 103
@@ -195,8 +189,6 @@ def draw_labelled(shape: Shape, n_labels: int) -> LabelledCorpus:
     head, tail = slice(None, shape.n_train), slice(shape.n_train, None)
     return LabelledCorpus(shape, X[head], Y[head], X[tail], Y[tail])
 
-
-# ---------------------------------------------------------------------------- the RCV1 sample
 
 N_TRAIN = N_TEST = 10_000
 

@@ -111,13 +111,10 @@ CANDIDATES = [
 ]
 #: What is tried on the choice, one at a time, to see whether it matters.
 CHANGES = (
-    {"hypothesis": "last"},
-    {"normalize_hypotheses": True},
-    {"class_weight": "balanced"},
-    {"soft_margin": 0.3},
-    {"fit_intercept": False},
+    {"hypothesis": "last"}, {"normalize_hypotheses": True}, {"class_weight": "balanced"},
+    {"soft_margin": 0.3}, {"fit_intercept": False},
     *({"fit_intercept": True, "intercept_scaling": scale} for scale in (0.03, 0.1, 0.3, 1.0)),
-)
+)  # fmt: skip
 
 
 def fit_seconds(
@@ -137,11 +134,9 @@ def fit_seconds(
 
 
 def run(
-    contestants: Sequence[Contestant],
-    topics: Topics,
-    tests: Sequence[tuple[Split, int]],
+    contestants: Sequence[Contestant], topics: Topics, tests: Sequence[tuple[Split, int]],
     n_rounds: int,
-) -> list[Result]:
+) -> list[Result]:  # fmt: skip
     """Test contestants on splits, each with its seed; time them on the whole training side."""
     seconds = fit_seconds(contestants, topics.sides(), n_rounds)
     results = []
@@ -224,14 +219,10 @@ def choice(options: Namespace) -> dict[str, Any]:
     renamed = [chosen[0]._replace(name="chosen"), chosen[1]._replace(name="at any speed")]
     reported = report([SVC, AS_IT_COMES, *renamed], reporting, options.rounds)
     return {
-        "chosen": chosen[0].name,
-        "at any speed": chosen[1].name,
-        "selection": list(map(asdict, selection)),
-        "report": list(map(asdict, reported)),
-    }
+        "chosen": chosen[0].name, "at any speed": chosen[1].name,
+        "selection": list(map(asdict, selection)), "report": list(map(asdict, reported)),
+    }  # fmt: skip
 
-
-# ---------------------------------------------------------------------------- larger p
 
 NORMS = (2, 3, 4, 6, 10)
 ALPHAS = (0.9, 0.8, 0.5)
@@ -260,8 +251,6 @@ def larger_p(options: Namespace) -> dict[str, Any]:
     show("Test error in % of fit_csr(X, y, p=p, alpha=alpha)", columns, entries)
     return {"draws": options.draws, "errors": entries}
 
-
-# ---------------------------------------------------------------------------- named algorithms
 
 ROWS = 2000  # of a problem, at the most
 NAMED_INTERCEPTS: dict[str, dict[str, Any]] = {

@@ -113,7 +113,6 @@ CONTESTANTS = [
     _ours("ALMA p=2, average", ALMAClassifier, p=2.0, hypothesis="average"),
     _ours("ALMA p=6, average", ALMAClassifier, p=6.0, hypothesis="average"),
 ]
-# ---------------------------------------------------------------------------- one epoch
 
 
 def race(
@@ -152,22 +151,17 @@ def race(
     }
     return [
         {
-            "shape": corpus.shape.name,
-            "dtype": corpus.X.dtype.name,
-            "rows": rows,
-            "n_samples": corpus.X.shape[0],
-            "n_features": corpus.X.shape[1],
-            "contestant": contestant.name,
-            "seconds": min(seconds[rows, contestant.name]),
-            "ns_per_nonzero": (own := ns[rows, contestant.name]),
-            "baseline": contestant.baseline,
+            "shape": corpus.shape.name, "dtype": corpus.X.dtype.name, "rows": rows,
+            "n_samples": corpus.X.shape[0], "n_features": corpus.X.shape[1],
+            "contestant": contestant.name, "seconds": min(seconds[rows, contestant.name]),
+            "ns_per_nonzero": (own := ns[rows, contestant.name]), "baseline": contestant.baseline,
             "times_baseline": ratios(own, ns[rows, contestant.baseline]),
             "times_sorted": ratios(own, ns.get((SORTED, contestant.name))),
             "times_floor": ratios(own, ns.get((rows, FLOOR))),
             "test_error": float(np.mean(errors[rows, contestant.name])),
         }
         for (rows, corpus), contestant in product(corpora.items(), contestants)
-    ]
+    ]  # fmt: skip
 
 
 def show_race(corpus: Corpus, entries: list[dict[str, Any]], n_rounds: int) -> None:
@@ -197,8 +191,6 @@ def sorted_rows(options: Namespace) -> dict[str, Any]:
             show_race(corpus, measured, options.rounds)
     return {"epoch": entries}
 
-
-# ---------------------------------------------------------------------------- text as it comes
 
 NOISE = 0.05
 QUICK_STEP = 20  # every so manieth file
@@ -251,8 +243,6 @@ def text(options: Namespace) -> dict[str, Any]:
     return {"races": entries}
 
 
-# ---------------------------------------------------------------------------- one row a call
-
 CALLS = ("decision_function", "partial_fit")
 #: Estimators of a p-norm for rows as they come, and for the memory of a fit.
 ESTIMATORS = {
@@ -303,8 +293,6 @@ def rows(options: Namespace) -> dict[str, Any]:
     return {"one_row": entries}
 
 
-# ---------------------------------------------------------------------------- memory
-
 PROMISED_VECTORS = 4
 WARM_UP_ROWS, WARM_UP_FEATURES = 300, 100
 MEASURED = (AVERAGE_BASELINE, *IN_TABLES[:3], "ALMA p=6, average")
@@ -325,12 +313,10 @@ def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
     """
     X, y = draw(shape, shape.n_train, n_classes)
     facts = {
-        "shape": shape.name,
-        "n_classes": n_classes,
-        "n_samples": X.shape[0],
+        "shape": shape.name, "n_classes": n_classes, "n_samples": X.shape[0],
         "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
         "vector_bytes": 8 * X.shape[1] * (1 if n_classes == 2 else n_classes),
-    }
+    }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         save_rows(Path(folder), "rows", X, y)
         return [
@@ -365,8 +351,6 @@ def memory(options: Namespace) -> dict[str, Any]:
         show(f"{title}{PROMISED_VECTORS} vectors per class, plus O(m)", columns, measured)
     return {"peak_memory": entries}
 
-
-# ---------------------------------------------------------------------------- rows by class
 
 N_SEEDS = 5
 ORDERS = (

@@ -48,8 +48,6 @@ MEGABYTE = 1e6
 FEW_ROWS = 100
 QUICK_ROWS = 10_000
 
-# ---------------------------------------------------------------------------- texts
-
 
 @dataclass(frozen=True)
 class Texts:
@@ -132,8 +130,6 @@ def _packed(text: BinaryIO, out: BinaryIO) -> None:
         shutil.copyfileobj(text, packed, 1 << 20)
 
 
-# ---------------------------------------------------------------------------- runs
-
 LAUNCHER = (sys.executable, "-I", "-S", launch.__file__, "command")
 CALLER = (sys.executable, launch.__file__, "call")
 
@@ -174,12 +170,10 @@ def call_on(
 ) -> tuple:
     """Return the command that makes a call of launch.py on one of the texts."""
     wanted = {
-        "call": call,
-        "params": params,
-        "few": str(texts.path("few", kind.partition(".")[0])),
+        "call": call, "params": params, "few": str(texts.path("few", kind.partition(".")[0])),
         "text": str(texts.path(name, kind)),
         "test": str(texts.path("test", kind.partition(".")[0])),
-    }
+    }  # fmt: skip
     return (*CALLER, json.dumps(wanted))
 
 
@@ -225,15 +219,13 @@ def _entry(contestant: Contestant, runs: list[dict[str, Any]]) -> dict[str, Any]
     seconds = minimum_and_median([run["seconds"] for run in runs])
     errors = [run["test_error"] for run in runs if "test_error" in run]
     return {
-        "contestant": contestant.name,
-        "seconds": seconds,
+        "contestant": contestant.name, "seconds": seconds,
         "cpu_seconds": min(run["cpu_seconds"] for run in runs),
         "megabytes_per_second": contestant.n_bytes / MEGABYTE / seconds["min"],
         "peak_bytes": max(run["peak_bytes"] for run in runs),
         "added_bytes": max(run.get("added_bytes", 0) for run in runs),
-        "test_error": mean(errors) if errors else None,
-        "contents": runs[0].get("contents"),
-    }
+        "test_error": mean(errors) if errors else None, "contents": runs[0].get("contents"),
+    }  # fmt: skip
 
 
 def show(title: str, entries: list[dict[str, Any]], headers: Sequence[str]) -> None:
@@ -259,8 +251,6 @@ def named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the entry of a contestant."""
     return next(entry for entry in entries if entry["contestant"] == name)
 
-
-# ---------------------------------------------------------------------------- peers
 
 VW = (sys.executable, "-m", "vowpalwabbit", "--quiet")
 LIBLINEAR = "liblinear-train"
@@ -309,8 +299,6 @@ def own_error(model_file: Path, texts: Texts) -> float:
     return float((model.predict(X) != y).mean())
 
 
-# ---------------------------------------------------------------------------- within a process
-
 PEER, SGD = "vw", "load_svmlight_file, SGDClassifier"
 AGAINST = {"x vw": PEER, "x sklearn": SGD}
 # The peers of scikit-learn have no intercept either.
@@ -354,16 +342,12 @@ def fit(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
     return entries
 
 
-# ---------------------------------------------------------------------------- from a cache
-
 # What an epoch takes that is not the first: a so-manieth of what these add to a run.
 FURTHER = 5
 CACHED = {
-    "Perceptron, rows in order": PLAIN | {"shuffle": False},
-    "Perceptron, shuffled": PLAIN,
-    "Perceptron, shuffled, float32": PLAIN | {"dtype": "float32"},
-    "default (ALMA), shuffled": {},
-}
+    "Perceptron, rows in order": PLAIN | {"shuffle": False}, "Perceptron, shuffled": PLAIN,
+    "Perceptron, shuffled, float32": PLAIN | {"dtype": "float32"}, "default (ALMA), shuffled": {},
+}  # fmt: skip
 CACHES = {
     "float64": ("svm", ".float64.smcache"),
     "float32": ("svm", ".float32.smcache"),
@@ -434,8 +418,6 @@ def _cached(texts: Texts, name: str, n_epochs: int) -> Contestant:
     return Contestant(f"{name}, epochs: {n_epochs}", command, n_bytes * n_epochs, reports=True)
 
 
-# ---------------------------------------------------------------------------- whole processes
-
 OURS = "sparsemargin train"
 TWICE, FEW, KEPT = ", twice the text", f", {FEW_ROWS} rows", ", cache there"
 SEVERAL, DEFAULT = ", 5 epochs, cache made", ", default (ALMA)"
@@ -478,22 +460,18 @@ def _processes(texts: Texts, folder: Path) -> list[Contestant]:
     plain = ("--algo", "perceptron", "--no-fit-intercept")
     there, new = ("--cache", str(cache_of(texts, "float64"))), ("--cache", str(made["smcache"]))
     contestants = [
-        ours("", *plain),
-        ours(DEFAULT),
-        ours(TWICE, *plain, text="train-twice"),
+        ours("", *plain), ours(DEFAULT), ours(TWICE, *plain, text="train-twice"),
         ours(KEPT, *plain, *there),
         ours(SEVERAL, *plain, "--epochs", "5", *new, epochs=5, fresh=(made["smcache"],)),
         ours(FEW, *plain, text="few"),
-    ]
+    ]  # fmt: skip
     if has_vw():
         several = ("--passes", "5", "--holdout_off", "--cache_file", str(made["cache"]))
         contestants += [
-            theirs(""),
-            theirs(TWICE, text="train-twice"),
+            theirs(""), theirs(TWICE, text="train-twice"),
             theirs(KEPT, "--cache_file", str(cache_of(texts, "vw"))),
-            theirs(SEVERAL, *several, epochs=5, fresh=(made["cache"],)),
-            theirs(FEW, text="few"),
-        ]
+            theirs(SEVERAL, *several, epochs=5, fresh=(made["cache"],)), theirs(FEW, text="few"),
+        ]  # fmt: skip
     for solver in ("3", "1") if has_liblinear() else ():
         words = (LIBLINEAR, "-s", solver)
         rest = ("-q", str(texts.path("train")), str(liblinear))
@@ -506,8 +484,6 @@ def _processes(texts: Texts, folder: Path) -> list[Contestant]:
         )
     return contestants
 
-
-# ---------------------------------------------------------------------------- to a matrix
 
 READER, PACKED = "load_svmlight_file", "load_svmlight_file, gz"
 KINDS = {READER: "svm", PACKED: "svm.gz"}

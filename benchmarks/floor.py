@@ -164,8 +164,6 @@ def _aligned_zeros(n_rows: int, n_columns: int) -> np.ndarray:
     return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-# ---------------------------------------------------------------------------- in seconds
-
 AIM = 1.3
 EPOCHS = (1, 3)
 FLOOR, OURS, FIXED = "C loop", "Perceptron, last", "Perceptron, last, two rows"
@@ -219,16 +217,13 @@ def measure(corpus: Corpus, n_rounds: int) -> Iterator[dict[str, Any]]:
         floor, ours = epochs(FLOOR, shuffle), epochs(OURS, shuffle)
         fixed = ns[CASES[0]]
         yield {
-            "shape": corpus.shape.name,
-            "dtype": corpus.X.dtype.name,
-            "shuffled": shuffle,
-            "floor_ns": floor,
-            "ours_ns": ours,
+            "shape": corpus.shape.name, "dtype": corpus.X.dtype.name, "shuffled": shuffle,
+            "floor_ns": floor, "ours_ns": ours,
             "beyond_ns": {"fixed": fixed, "checks": ours["first"] - ours["further"] - fixed},
             "ratio": {epoch: ours[epoch] / floor[epoch] for epoch in ours},
             "test_error": float(np.mean(wrong[Case(OURS, shuffle, 1)])),
             "floor_error": float(np.mean(wrong[Case(FLOOR, shuffle, 1)])),
-        }
+        }  # fmt: skip
 
 
 def _order(entry: dict[str, Any]) -> str:
@@ -255,16 +250,12 @@ def ratio(options: Namespace) -> dict[str, Any]:
     return {"aim": AIM, "epochs": entries}
 
 
-# ---------------------------------------------------------------------------- in counts
-
 LABELLED_ROWS, LABELLED_ROWS_QUICK = 8000, 3000
 WARM_UP_ROWS = 50
 COUNTED = {
-    "instructions": ("Ir",),
-    "loads and stores": ("Dr", "Dw"),
-    "first-level misses": ("D1mr", "D1mw"),
-    "last-level misses": ("DLmr", "DLmw"),
-}
+    "instructions": ("Ir",), "loads and stores": ("Dr", "Dw"),
+    "first-level misses": ("D1mr", "D1mw"), "last-level misses": ("DLmr", "DLmw"),
+}  # fmt: skip
 VALGRIND = (
     "valgrind", "--tool=callgrind", "--cache-sim=yes", "--LL=33554432,16,64",
     "--instr-atstart=no", "--quiet",

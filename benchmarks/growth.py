@@ -48,8 +48,6 @@ class Point(NamedTuple):
     prepare: Callable[[int], Callable[[], Any]]
 
 
-# ---------------------------------------------------------------------------- two classes
-
 DTYPE = np.float32
 RANDOM = ", random labels"
 ONE = "Perceptron, last"
@@ -140,8 +138,6 @@ def corrections(quick: bool) -> Iterator[Point]:
             yield _point(contestant, noise, X, labels)
 
 
-# ---------------------------------------------------------------------------- many labels
-
 N_ROWS, N_ROWS_QUICK = 8000, 1000
 LABELS = tuple(2**k for k in range(3, 11))
 THREADED_LABELS = (104, 208, 416)
@@ -219,8 +215,6 @@ def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-# ---------------------------------------------------------------------------- curves
-
 TITLES: dict[Callable[[bool], Iterator[Point]], tuple[str, str]] = {
     nonzeros: ("One epoch over ever more rows of one shape", "nonzeros"),
     features: ("One epoch over as many nonzeros among ever more features", "features"),
@@ -248,14 +242,12 @@ def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
         sizes, least = [points[i].size for i in of], [min(seconds[i]) for i in of]
         curves.append(
             {
-                "name": name,
-                "sizes": sizes,
-                "seconds": least,
+                "name": name, "sizes": sizes, "seconds": least,
                 "nanoseconds": [1e9 * s / points[i].unit for s, i in zip(least, of, strict=True)],
                 "counts": [counts[i][-1] for i in of],
                 "exponent": growth_exponent(sizes, least)._asdict(),
             }
-        )
+        )  # fmt: skip
     return curves
 
 
@@ -273,12 +265,9 @@ def against_corrections(curve: dict[str, Any]) -> dict[str, Any]:
     (each, rest), errors = fit_line(counts, seconds)
     added = growth_exponent(counts[1:] - counts[0], seconds[1:] - seconds[0])
     return curve | {
-        "sizes": counts.tolist(),
-        "exponent": added._asdict(),
-        "seconds_each": float(each),
-        "seconds_each_error": float(errors[0]),
-        "seconds_without": float(rest),
-    }
+        "sizes": counts.tolist(), "exponent": added._asdict(), "seconds_each": float(each),
+        "seconds_each_error": float(errors[0]), "seconds_without": float(rest),
+    }  # fmt: skip
 
 
 def grow(points: Callable[[bool], Iterator[Point]], options: Namespace) -> dict[str, Any]:

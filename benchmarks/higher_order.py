@@ -117,8 +117,6 @@ def race(options: Namespace) -> dict[str, Any]:
     return {"race": entries}
 
 
-# ---------------------------------------------------------------------------- growth
-
 ROWS_A_CALL = 250
 FLIPPED = 0.2
 # The least-squares line leaves out the beginning, where fixed costs prevail.
@@ -225,8 +223,6 @@ def growth(options: Namespace) -> dict[str, Any]:
     return {"growth": {name: of.as_json() for name, of in growths.items()}}
 
 
-# ---------------------------------------------------------------------------- shapes
-
 WARM_UP_ROWS, WARM_UP_FEATURES = 20, 50
 
 
@@ -285,16 +281,11 @@ def measure_fit(folder: str, shape: str, name: str) -> dict[str, Any]:
     little = X[:WARM_UP_ROWS, :WARM_UP_FEATURES], y[:WARM_UP_ROWS]
     fitted = timing.added_by(lambda: model.fit(*little), lambda: model.fit(X, y))
     return {
-        "shape": shape,
-        "estimator": name,
-        "n_rows": len(y),
-        "seconds": fitted["seconds"],
-        "solver": model.solver_,
-        "mistakes": model.n_corrections_,
-        "updates": model.n_updates_,
+        "shape": shape, "estimator": name, "n_rows": len(y), "seconds": fitted["seconds"],
+        "solver": model.solver_, "mistakes": model.n_corrections_, "updates": model.n_updates_,
         "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if issparse(X) else X.nbytes,
         "added_bytes": fitted["added_bytes"],
-    }
+    }  # fmt: skip
 
 
 def shapes(options: Namespace) -> dict[str, Any]:

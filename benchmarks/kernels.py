@@ -148,15 +148,11 @@ def hold(*asked: Any) -> Result:
         fit_processor_seconds = process_time() - before
         predict_seconds, predicted = timed(lambda: model.predict(data.X_test))
     return {
-        "fit": fit_seconds,
-        "fit_cpu": fit_processor_seconds,
-        "predict": predict_seconds,
-        "error": 100 * float(np.mean(predicted != data.y_test)),
-        "support": len(model.support_),
-        "passed_over": int(np.sum(getattr(model, "n_passed_over_", 0))),
-        "loaded_bytes": loaded,
+        "fit": fit_seconds, "fit_cpu": fit_processor_seconds, "predict": predict_seconds,
+        "error": 100 * float(np.mean(predicted != data.y_test)), "support": len(model.support_),
+        "passed_over": int(np.sum(getattr(model, "n_passed_over_", 0))), "loaded_bytes": loaded,
         "peak_bytes": resident_peak(),
-    }
+    }  # fmt: skip
 
 
 def result(contest: Contest, folder: Path, n_rounds: int) -> Result:

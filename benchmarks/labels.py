@@ -204,8 +204,6 @@ def race(options: Namespace) -> dict[str, Any]:
     return {"race": {"fits": fits, "predictions": predictions}}
 
 
-# ---------------------------------------------------------------------------- memory
-
 MANY_LABELS, QUICK_LABELS = 1000, 200
 AIM_BYTES = 4 * 2**30
 
@@ -218,14 +216,11 @@ def fit_apart(folder: str) -> dict[str, Any]:
     X_test, Y_test = load_rows(Path(folder), "test")
     predict_seconds, predicted = timed(lambda: model.predict(X_test))
     return {
-        "fit_seconds": fitted.pop("seconds"),
-        "predict_seconds": predict_seconds,
+        "fit_seconds": fitted.pop("seconds"), "predict_seconds": predict_seconds,
         "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
-        "dense_bytes": 4 * X.shape[1] * Y.shape[1],
-        **fitted,
-        "predict_peak_bytes": timing.resident_peak(),
-        **errors(Y_test, predicted),
-    }
+        "dense_bytes": 4 * X.shape[1] * Y.shape[1], **fitted,
+        "predict_peak_bytes": timing.resident_peak(), **errors(Y_test, predicted),
+    }  # fmt: skip
 
 
 def many_features(shape: Shape, n_labels: int) -> dict[str, Any]:
@@ -257,8 +252,6 @@ def memory(options: Namespace) -> dict[str, Any]:
     show(title, columns, [entry])
     return {"memory": entry}
 
-
-# ---------------------------------------------------------------------------- RCV1
 
 QUICK_STORIES = 4000
 TEST_SHARE = 0.25
@@ -303,13 +296,11 @@ def topics_of(n_stories: int | None = None) -> dict[str, Any]:
         f1 = partial(f1_score, Y_test, predicted, zero_division=0.0)
         entries.append(
             {
-                "contestant": name,
-                "fit_seconds": fit_seconds,
-                "predict_seconds": predict_seconds,
+                "contestant": name, "fit_seconds": fit_seconds, "predict_seconds": predict_seconds,
                 "micro_f1": float(f1(average="micro")),
                 "macro_f1": float(f1(average="macro", labels=present)),
             }
-        )
+        )  # fmt: skip
     sizes = {"n_train": len(train), "n_test": len(test), "n_topics": Y.shape[1]}
     return sizes | {"n_topics_in_test": len(present), "models": entries}
 

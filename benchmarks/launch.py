@@ -118,12 +118,9 @@ def _contents(loaded, test_text):
 
 #: Each makes two functions: what is timed, of a text, and what then says what came out.
 CALLS = {
-    "fit_svmlight": _fit_svmlight,
-    "sklearn": _fit_sklearn,
-    "vw": _fit_vw,
-    "load_svmlight": _load_svmlight,
-    "load_svmlight_file": _load_svmlight_file,
-}
+    "fit_svmlight": _fit_svmlight, "sklearn": _fit_sklearn, "vw": _fit_vw,
+    "load_svmlight": _load_svmlight, "load_svmlight_file": _load_svmlight_file,
+}  # fmt: skip
 
 
 def call(wanted):

@@ -53,7 +53,6 @@ TOLERANCES = (0.1, 0.01)
 # Seconds of fits after which a solver is fitted no more, were it after one.
 ENOUGH = 1.0
 
-# ---------------------------------------------------------------------------- problems
 
 TOPICS = ("GCAT", "CCAT", "C15")
 SOFT_MARGINS = (1.0, 0.3, 0.1)
@@ -136,14 +135,11 @@ def _problems(source: str) -> Iterator[Problem]:
 
 
 SOURCES: dict[str, Callable[..., Any]] = {
-    "leukemia": load_leukemia,
-    "colon": load_colon,
-    "lymphoma": partial(load_lymphoma, "acl", missing="mean"),
-    "sonar": load_sonar,
+    "leukemia": load_leukemia, "colon": load_colon,
+    "lymphoma": partial(load_lymphoma, "acl", missing="mean"), "sonar": load_sonar,
     "rcv1": load_sample,
-}
+}  # fmt: skip
 
-# ---------------------------------------------------------------------------- solvers
 
 UNTIL_DONE = {"hypothesis": "last", "max_iter": None, "random_state": 0}
 MAX_CORRECTIONS = 3 * 10**8
@@ -207,22 +203,17 @@ def _read_own(problem: Problem, model: Any) -> Fitted:
     if problem.rho:
         w = np.append(w, model.intercept_ / problem.rho)
     return Fitted(
-        w,
-        passes=model.n_iter_,
-        corrections=model.n_corrections_,
-        margin=model.margin_,
+        w, passes=model.n_iter_, corrections=model.n_corrections_, margin=model.margin_,
         bound=model.margin_upper_bound_,
         objective=model.objective_ if problem.soft_margin else None,
-    )
+    )  # fmt: skip
 
 
 def _own(name: str, problem: Problem, model: Any) -> Solver:
     model.set_params(
-        **UNTIL_DONE,
-        fit_intercept=problem.rho > 0,
-        intercept_scaling=problem.rho or 1.0,
+        **UNTIL_DONE, fit_intercept=problem.rho > 0, intercept_scaling=problem.rho or 1.0,
         soft_margin=problem.soft_margin,
-    )
+    )  # fmt: skip
     fit = partial(model.fit, problem.X, problem.y)
     return Solver(name, fit, partial(_read_own, problem), proves=True)
 
@@ -305,12 +296,9 @@ def _read_biased(problem: Problem, X: np.ndarray, model: SVC) -> Fitted:
 
 
 def loosest(
-    solver_at: Callable[[float], Solver],
-    tolerances: Iterable[float],
-    problem: Problem,
-    target: float,
-    limit: float,
-) -> Solver:
+    solver_at: Callable[[float], Solver], tolerances: Iterable[float], problem: Problem,
+    target: float, limit: float,
+) -> Solver:  # fmt: skip
     """Return the solver at the loosest tolerance that brings it to a margin; one short of it where
     none does, or a fit takes longer than `limit` seconds."""
     for tol in tolerances:
@@ -320,8 +308,6 @@ def loosest(
             break
     return solver
 
-
-# ---------------------------------------------------------------------------- the race
 
 SVC_DEFAULT_TOL = 1e-3
 
@@ -394,18 +380,11 @@ def _entry(
     else:
         reached = "yes" if margin >= value else "no"
     return {
-        "data": problem.name,
-        "tol": tol,
-        "solver": solver.name,
-        "target": target,
-        "reached": reached,
-        "margin": margin,
-        "margin_": result.margin,
-        "J^-1/2": result.objective and result.objective**-0.5,
-        "bound": result.bound,
-        "passes": result.passes,
-        "corrections": result.corrections,
-    }
+        "data": problem.name, "tol": tol, "solver": solver.name, "target": target,
+        "reached": reached, "margin": margin, "margin_": result.margin,
+        "J^-1/2": result.objective and result.objective**-0.5, "bound": result.bound,
+        "passes": result.passes, "corrections": result.corrections,
+    }  # fmt: skip
 
 
 def _with_ratios(entries: list[dict]) -> list[dict]:

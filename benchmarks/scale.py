@@ -69,7 +69,6 @@ SECOND_ORDER: dict[str, dict[str, Any]] = {
     "Second-order": PLAIN | {"algo": "so", "max_updates": None}
 }
 SEED = 0
-# ---------------------------------------------------------------------------- rows
 
 N_RELEVANT, AMONG = 300, 1000
 NOISE = 0.05
@@ -191,8 +190,6 @@ def one_topic(problem: Problem, column: int) -> Problem:
     return problem._replace(y=y, y_test=y_test)
 
 
-# ---------------------------------------------------------------------------- errors
-
 N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
 RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
 # Second-order: quadratic in mistakes.
@@ -278,8 +275,6 @@ def of_generated(quick: bool) -> Parts:
         "curves": curves([problem], FIRST_ORDER, n_epochs, shards, shards[-1:]),
     }  # fmt: skip
 
-
-# ---------------------------------------------------------------------------- speed
 
 N_EPOCHS, N_ROUNDS = 4, 3
 MANY = 64
@@ -436,8 +431,6 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
     return entries
 
 
-# ---------------------------------------------------------------------------- bytes
-
 TRAFFIC_SHARDS = (2, 16)
 DEVICES = Path("/proc/net/dev")
 
@@ -499,8 +492,6 @@ def _traffic_of(client: Any, paths: list[str], learner: Learner) -> list[dict[st
     fit_distributed(paths, client=client, **settings, **learner)
     return found
 
-
-# ---------------------------------------------------------------------------- coordinates
 
 PLACE = 4
 N_ROWS = (2_000, 8_000, 32_000, 128_000, 500_000)
@@ -590,9 +581,6 @@ def of_memory(quick: bool) -> dict[str, float]:
     rows = [{"learner": name, "bytes": each} for name, each in found.items()]
     show("Memory", [("learner", "{learner}"), ("bytes a feature", "{bytes:.0f}")], rows)
     return found
-
-
-# ---------------------------------------------------------------------------- worked out
 
 
 class Assumed(NamedTuple):
@@ -690,9 +678,6 @@ def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[s
         (touched, by_learner[touched["learner"]], estimate(by_learner[touched["learner"]], touched))
         for touched in parts["touched"]
     ]
-
-
-# ---------------------------------------------------------------------------- tables
 
 
 class Table(NamedTuple):
@@ -840,16 +825,14 @@ def _costs(parts: Parts) -> str:
 
 _WORKED_OUT = ("speed", "touched", "memory")
 TABLES = {
-    "speed": Table(("speed",), _speed),
-    "traffic": Table(("traffic",), _traffic),
+    "speed": Table(("speed",), _speed), "traffic": Table(("traffic",), _traffic),
     "shards-rcv1": Table(("rcv1",), partial(_shards, name="rcv1")),
     "shards-generated": Table(("generated",), partial(_shards, name="generated")),
-    "touched": Table(("touched",), _touched),
-    "assumed": Table((), _assumed),
+    "touched": Table(("touched",), _touched), "assumed": Table((), _assumed),
     "costs": Table(_WORKED_OUT, _costs),
     "estimate": Table(_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
     "one-machine": Table(_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
-}
+}  # fmt: skip
 
 
 def render(parts: Parts) -> dict[str, str]:
@@ -860,8 +843,6 @@ def render(parts: Parts) -> dict[str, str]:
         if all(part in parts for part in table.parts)
     }
 
-
-# ---------------------------------------------------------------------------- pictures
 
 DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, $10^8$ nonzeros"}
 DRAWN_SHARDS = (1, 4, 16, 64)
@@ -911,8 +892,6 @@ def _draw_panel(axes: Any, curves: list[dict[str, Any]], learner: str) -> None:
     scale_epochs(axes, list(epochs))
     axes.set_xlabel("epochs")
 
-
-# ---------------------------------------------------------------------------- the command
 
 PARTS: dict[str, tuple[str, Callable[[bool], Any]]] = {
     "rcv1": ("Test error against epochs and shards, RCV1", of_rcv1),

@@ -36,7 +36,6 @@ from timing import FOLDER, apart, describe_machine, parser_of, write_json
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_svmlight
 from sparsemargin.datasets import make_zipf_text
 
-# ---------------------------------------------------------------------------- the stream
 
 N_FEATURES = 50_000
 N_CHUNKS = 8
@@ -112,8 +111,6 @@ def _starts_of_lines(text: bytearray) -> np.ndarray:
     return np.concatenate([[0], ends[:-1] + 1])
 
 
-# ---------------------------------------------------------------------------- memory
-
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -154,8 +151,6 @@ class Samples:
             "peak_bytes": max(self._bytes),
         }
 
-
-# ---------------------------------------------------------------------------- the reference
 
 N_WATCHED = 64
 _REAL = ctypes.c_longdouble
@@ -234,20 +229,15 @@ class Reference:
         return (theta**self._model.p).sum() ** (1 / np.longdouble(self._model.p))
 
 
-# ---------------------------------------------------------------------------- soaks
-
 ALPHA = 0.9
 AVERAGE = {"hypothesis": "average", "fit_intercept": False}
 #: What the Perceptron adds up of raw rows is exact in float32; of rows that are divided it is
 #: not, and the decisions would soon be others than the reference's.
 SOAKS = {
-    "Perceptron, float32": {"p": 2, "dtype": "float32", "normalize": False},
-    "Perceptron": {"p": 2},
-    "p-norm, p=6": {"p": 6},
-    "p-norm, p=6, float32": {"p": 6, "dtype": "float32"},
-    "ALMA, p=2": {"p": 2, "alpha": ALPHA},
-    "ALMA, p=6": {"p": 6, "alpha": ALPHA},
-}
+    "Perceptron, float32": {"p": 2, "dtype": "float32", "normalize": False}, "Perceptron": {"p": 2},
+    "p-norm, p=6": {"p": 6}, "p-norm, p=6, float32": {"p": 6, "dtype": "float32"},
+    "ALMA, p=2": {"p": 2, "alpha": ALPHA}, "ALMA, p=6": {"p": 6, "alpha": ALPHA},
+}  # fmt: skip
 
 
 def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -> Any:
@@ -315,11 +305,9 @@ def _relative(kept: float, exact: np.longdouble) -> float:
 def learned(estimator: Any) -> dict[str, np.ndarray]:
     """Return the numbers that tell what an estimator has learned."""
     return {
-        "theta": estimator.theta_,
-        "theta_norm": estimator.theta_norm_,
-        "average": estimator.coef_,
+        "theta": estimator.theta_, "theta_norm": estimator.theta_norm_, "average": estimator.coef_,
         "corrections": np.asarray(estimator.n_corrections_),
-    }
+    }  # fmt: skip
 
 
 def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
@@ -359,8 +347,6 @@ def soak_text(n_nonzeros: int, path: Path) -> dict[str, Any]:
     sizes = {"nonzeros": done, "text_bytes": n_bytes}
     return {"sizes": sizes, "memory": samples.summary(), "cpu_seconds": seconds}
 
-
-# ---------------------------------------------------------------------------- the verdict
 
 TWIN = "ALMA, p=2"
 MEGABYTE = 2**20

@@ -151,8 +151,6 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
     print(f"written: {page.name}, the tables {', '.join(tables)}")
 
 
-# ---------------------------------------------------------------------------- of the charter
-
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
 PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
@@ -164,12 +162,10 @@ OURS = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA 
 ONE_CALL = "fit_csr(X, y)"
 OVR = "OneVsRest(Perceptron)"
 SHAPES = {
-    "rcv1l": "RCV1 shape, 200,000 x 47,236",
-    "news20": "news20 shape, 20,000 x 1,355,191",
-    "text": "sources of three libraries",
-    "rcv1m": "RCV1 shape",
+    "rcv1l": "RCV1 shape, 200,000 x 47,236", "news20": "news20 shape, 20,000 x 1,355,191",
+    "text": "sources of three libraries", "rcv1m": "RCV1 shape",
     "rcv1m, 5% wrong": "RCV1 shape, 5 % of labels wrong",
-}
+}  # fmt: skip
 KERNELS = {
     "ALMA d=4, one epoch": "ALMA, d = 4, one epoch",
     "SVC d=4": "`SVC`, d = 4",
@@ -217,9 +213,7 @@ def _select_epoch(report: Any) -> list[Entry]:
     }
     return [
         {
-            "contestant": name,
-            "baseline": found[shape, name]["baseline"],
-            "shape": shape,
+            "contestant": name, "baseline": found[shape, name]["baseline"], "shape": shape,
             "times": 1 / found[shape, name]["times_baseline"]["min"],
             "test_error": found[shape, name]["test_error"],
             "baseline_error": found[shape, found[shape, name]["baseline"]]["test_error"],
@@ -227,7 +221,7 @@ def _select_epoch(report: Any) -> list[Entry]:
         for name in (*OURS, "C loop, shuffled")
         for shape in SHAPES
         if (shape, name) in found
-    ]
+    ]  # fmt: skip
 
 
 def _select_one_row(report: Any) -> list[Entry]:
@@ -235,28 +229,24 @@ def _select_one_row(report: Any) -> list[Entry]:
     found = {(entry["n_features"], entry["learner"]): entry for entry in report["one_row"]}
     return [
         {
-            "call": call,
-            "n_features": n_features,
-            "us": found[n_features, ours][call]["median"],
+            "call": call, "n_features": n_features, "us": found[n_features, ours][call]["median"],
             "sklearn_us": found[n_features, theirs][call]["median"],
         }
         for call in ("partial_fit", "decision_function")
         for n_features in dict.fromkeys(n for n, _ in found)
-    ]
+    ]  # fmt: skip
 
 
 def _select_floor(report: Any) -> list[Entry]:
     return [
         {
-            "shape": entry["shape"],
-            "dtype": entry["dtype"],
+            "shape": entry["shape"], "dtype": entry["dtype"],
             "order": "shuffled" if entry["shuffled"] else "in order",
-            "floor_ns": entry["floor_ns"]["further"],
-            "first": entry["ratio"]["first"],
+            "floor_ns": entry["floor_ns"]["further"], "first": entry["ratio"]["first"],
             "further": entry["ratio"]["further"],
         }
         for entry in report["epochs"]
-    ]
+    ]  # fmt: skip
 
 
 def _select_labels(report: Any) -> list[Entry]:
@@ -304,31 +294,26 @@ def _select_kernel_growth(report: Any) -> list[Entry]:
 def _select_files(report: Any) -> list[Entry]:
     entries = [
         {
-            "what": entry["contestant"],
-            "seconds": entry["seconds"]["min"],
+            "what": entry["contestant"], "seconds": entry["seconds"]["min"],
             "megabytes_per_second": entry["megabytes_per_second"],
             "times_vw": entry["times"].get("x vw", {}).get("min"),
             "times_sklearn": entry["times"].get("x sklearn", {}).get("min"),
-            "test_error": entry["test_error"],
-            "peak_bytes": entry["peak_bytes"],
+            "test_error": entry["test_error"], "peak_bytes": entry["peak_bytes"],
         }
         for measurement, names in FILES.items()
         for entry in report.get(measurement, [])
         if entry["contestant"] in names
-    ]
+    ]  # fmt: skip
     return entries + [
         {
-            "what": "a further epoch from the row cache",
-            "seconds": entry["further"]["min"],
+            "what": "a further epoch from the row cache", "seconds": entry["further"]["min"],
             "megabytes_per_second": entry["megabytes_per_second"]["further"],
-            "times_vw": entry["times"].get("further"),
-            "times_sklearn": None,
-            "test_error": None,
+            "times_vw": entry["times"].get("further"), "times_sklearn": None, "test_error": None,
             "peak_bytes": entry["peak_bytes"],
         }
         for entry in report.get("cache", [])
         if entry["contestant"] == "Perceptron, rows in order"
-    ]
+    ]  # fmt: skip
 
 
 def _select_kernels(report: Any) -> list[Entry]:

@@ -99,9 +99,6 @@ def ratios(own: dict[str, float], other: dict[str, float] | None) -> dict[str, f
     return other and {name: own[name] / other[name] for name in own}
 
 
-# ---------------------------------------------------------------------------- processes apart
-
-
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of one of these files in a new process; return what it returns.
 
@@ -138,17 +135,12 @@ def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, f
     return {"seconds": seconds, "added_bytes": peak - before, "peak_bytes": peak}
 
 
-# ---------------------------------------------------------------------------- reports
-
-
 def machine() -> dict[str, Any]:
     """Return the facts without which a timing means nothing."""
     return {
-        "cpu": _cpu_model(),
-        "cpus": os.cpu_count(),
-        "system": platform.system(),
+        "cpu": _cpu_model(), "cpus": os.cpu_count(), "system": platform.system(),
         "python": platform.python_version(),
-    } | {package: version(package) for package in _PACKAGES}
+    } | {package: version(package) for package in _PACKAGES}  # fmt: skip
 
 
 def _cpu_model() -> str:
