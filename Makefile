@@ -66,8 +66,8 @@ bench-quick: $(VENV)/equipped peers
 # The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
 # docs/scale.md, from results/scale.json.
 tables: $(VENV)/equipped
-	$(RUN) benchmarks/doc_tables.py
-	$(RUN) benchmarks/scale_pages.py
+	$(RUN) benchmarks/tables.py
+	$(RUN) benchmarks/scale.py --tables
 
 # Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
 # as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
@@ -85,15 +85,15 @@ peers: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[bench]" || echo "vw can't be installed here: it is left out" >&2
 
 bench-epoch: $(VENV)/equipped
-	$(RUN) benchmarks/epoch.py
-	$(RUN) benchmarks/floor_ratio.py
+	$(RUN) benchmarks/epoch.py --only race rows memory order
+	$(RUN) benchmarks/floor.py --only ratio
 
 # Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
 bench-text: $(VENV)/equipped
-	$(RUN) benchmarks/vectorized.py
+	$(RUN) benchmarks/epoch.py --only text --out results/text.json
 
 bench-labels: $(VENV)/equipped
-	$(RUN) benchmarks/many_labels.py
+	$(RUN) benchmarks/labels.py
 
 bench-growth: $(VENV)/equipped
 	$(RUN) benchmarks/growth.py
@@ -103,10 +103,10 @@ bench-files: $(VENV)/equipped peers
 	$(RUN) benchmarks/files.py
 
 bench-margin: $(VENV)/equipped
-	$(RUN) benchmarks/margin.py --markdown
+	$(RUN) benchmarks/margin.py
 
 bench-ho: $(VENV)/equipped
-	$(RUN) benchmarks/ho_speed.py
+	$(RUN) benchmarks/higher_order.py
 
 bench-kernels: $(VENV)/equipped
 	$(RUN) benchmarks/kernels.py
@@ -128,8 +128,6 @@ papers-quick: $(VENV)/equipped
 
 defaults: $(VENV)/equipped
 	$(RUN) benchmarks/defaults.py
-	$(RUN) benchmarks/larger_p.py
-	$(RUN) benchmarks/named_defaults.py
 
 lint: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[dev]"
