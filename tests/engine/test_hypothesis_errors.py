@@ -97,15 +97,18 @@ def outputs_at_moments(model, X_test, trials):
     return found
 
 
-def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
-    """Compare with models trained afresh: outputs, errors, corrections and support rows."""
+def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
+    """Compare a fitted model with models trained afresh: outputs, errors, corrections and support
+    rows."""
+    X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
     trials = [max(1, round(moment * model._trials_per_epoch)) for moment in moments]
     found = outputs_at_moments(model, X_test, trials)
     assert set(found) == set(curve.errors) == set(HYPOTHESES)
     for name, parameters in HYPOTHESES.items():
         for k, moment in enumerate(moments):
-            afresh = fit(clone(model).set_params(max_iter=moment, **parameters))
+            afresh = clone(model).set_params(max_iter=moment, warm_start=False, **parameters)
+            afresh.fit(X, y, **weights)
             expected = afresh.decision_function(X_test).reshape(found[name][k].shape)
             error = tolerance * np.abs(expected).max()
             np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
@@ -113,40 +116,37 @@ def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
             np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
             if hasattr(afresh._space, "support"):
                 assert curve.n_support[k] == len(afresh.support_)
-    return curve
 
 
 @pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
 def test_as_if_trained_afresh(rule, space, n_classes):
-    X, y, X_test, y_test = make_problem(n_classes)
+    data = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
-    model = clone(RULES[rule]).set_params(**parameters, **SPACES[space]).fit(X, y)
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+    model = clone(RULES[rule]).set_params(**parameters, **SPACES[space])
+    check_moments(model.fit(*data[:2]), data)
 
 
 @pytest.mark.parametrize(
     ("space", "hypothesis"), [("linear", "vote"), ("p = 6", "random"), ("poly", "vote")]
 )
 def test_logs_of_normalized_hypotheses(space, hypothesis):
-    X, y, X_test, y_test = make_problem(3)
+    data = make_problem(3)
     model = ALMAClassifier(
         hypothesis=hypothesis, normalize_hypotheses=True, max_iter=2.5, random_state=1,
         **SPACES[space],
-    ).fit(X, y)  # fmt: skip
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+    )  # fmt: skip
+    check_moments(model.fit(*data[:2]), data)
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
 def test_labels_that_stop(space):
-    X, y, X_test, y_test = make_problem(3)
+    data = make_problem(3)
     model = PNormPerceptron(
         hypothesis="vote", max_iter=2, max_corrections=12, random_state=0, **SPACES[space]
-    ).fit(X, y)
-    stopped = model._space.per_label("stopped")
-    assert (stopped >= 0).any()
-    last = model._space.trials / X.shape[0]
-    moments = [moment for moment in MOMENTS if moment < last] + [last]
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, moments)
+    ).fit(*data[:2])
+    assert (model._space.per_label("stopped") >= 0).any()
+    last = model._space.trials / len(data[1])
+    check_moments(model, data, [moment for moment in MOMENTS if moment < last] + [last])
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
@@ -155,32 +155,44 @@ def test_passes_not_made_count(space):
     target = np.random.RandomState(1).standard_normal(X.shape[1])
     y, y_test = np.sign(X @ target), np.sign(X_test @ target)
     model = PNormPerceptron(hypothesis="vote", max_iter=500, random_state=0, **SPACES[space])
-    model.fit(X, y)
-    assert model.n_iter_ < 500
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [1, 20, 500])
+    assert model.fit(X, y).n_iter_ < 500
+    check_moments(model, (X, y, X_test, y_test), [1, 20, 500])
 
 
 def test_rows_of_weight_zero_are_no_trials():
-    X, y, X_test, y_test = make_problem()
-    weights = np.where(np.arange(len(y)) % 3, 2.0, 0.0)
+    data = make_problem()
+    weights = {"sample_weight": np.where(np.arange(len(data[1])) % 3, 2.0, 0.0)}
     model = ALMAClassifier(hypothesis="vote", max_iter=2, random_state=0)
-    model.fit(X, y, sample_weight=weights)
-
-    def fit(afresh):
-        return afresh.fit(X, y, sample_weight=weights)
-
-    check_moments(model, fit, X_test, y_test, [1, 2])
+    check_moments(model.fit(*data[:2], **weights), data, [1, 2], **weights)
 
 
 def test_fits_that_go_on():
-    X, y, X_test, y_test = make_problem()
+    data = make_problem()
     model = PNormPerceptron(
         hypothesis="vote", max_iter=1, shuffle=False, random_state=0, warm_start=True
     )
     for _ in range(3):
-        model.fit(X, y)
-    model.set_params(warm_start=False)
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1.5, 3])
+        model.fit(*data[:2])
+    check_moments(model, data, [0.5, 1.5, 3])
+
+
+@pytest.mark.parametrize("p", [2, 10])
+def test_averages_that_would_cancel(p):
+    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
+    X, *others = make_problem(m=400, n=60, seed=4)
+    data = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis])), *others
+    model = PNormPerceptron(
+        p=p, normalize=False, normalize_hypotheses=True, hypothesis="vote", max_iter=2,
+        random_state=0,
+    )  # fmt: skip
+    check_moments(model.fit(*data[:2]), data, [0.5, 1, 2], tolerance=1e-8)
+
+
+def test_float32_rows():
+    X, y, X_test, y_test = make_problem(3)
+    data = X.astype(np.float32), y, X_test.astype(np.float32), y_test
+    model = PNormPerceptron(kernel="rbf", hypothesis="vote", max_iter=2, random_state=0)
+    check_moments(model.fit(*data[:2]), data, [0.5, 1, 2], tolerance=1e-4)
 
 
 def test_precomputed_and_callable_kernels_and_dense_rows():
@@ -201,20 +213,6 @@ def test_precomputed_and_callable_kernels_and_dense_rows():
             np.testing.assert_array_equal(curve.errors[name], curves[0].errors[name])
 
 
-@pytest.mark.parametrize("p", [2, 10])
-def test_averages_that_would_cancel(p):
-    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
-    X, y, X_test, y_test = make_problem(m=400, n=60, seed=4)
-    X = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis]))
-    model = PNormPerceptron(
-        p=p, normalize=False, normalize_hypotheses=True, hypothesis="vote", max_iter=2,
-        random_state=0,
-    ).fit(X, y)  # fmt: skip
-    check_moments(
-        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-8
-    )
-
-
 def test_points_beyond_one_replay(monkeypatch):
     X, y, X_test, y_test = make_problem(3)
     for space in ("linear", "poly"):
@@ -227,16 +225,6 @@ def test_points_beyond_one_replay(monkeypatch):
             parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         for name, errors in whole.errors.items():
             np.testing.assert_array_equal(parts.errors[name], errors)
-
-
-def test_float32_rows():
-    X, y, X_test, y_test = make_problem(3)
-    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
-    model = PNormPerceptron(kernel="rbf", hypothesis="vote", max_iter=2, random_state=0)
-    model.fit(X, y)
-    check_moments(
-        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-4
-    )
 
 
 def test_rows_for_tables():

@@ -307,25 +307,6 @@ def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
         assert_same(fitted, reference, reference.last(), None, 1e-10)
 
 
-@wide_longdouble
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("rule", [Perceptron, ALMA])
-@pytest.mark.parametrize("p", [2.0, 6.0])
-def test_mixed_magnitudes_are_learned_as_they_are_or_refused(rule, normalize, p):
-    problem = make_problem(7, 300, 12, 0.5, 0.1, n_classes=3)
-    sizes = np.where(np.arange(300) // 3 % 2, 1e300, 1e-300)
-    rows, machine = problem.X.toarray() * sizes[:, None], Machine(rule(normalize=normalize), p)
-    reference = run_joint(rows, problem.y, machine.rule, p)
-    assert reference.smallest_gap > 1e-9
-    fitted = Joint().estimator(machine, hypothesis="last")
-    if normalize:
-        fitted.fit(rows, problem.y)
-        assert_same(fitted, reference, reference.last(), None, 1e-10)
-    else:
-        with pytest.raises(ValueError, match=r"Row \d+ of X.* step too far in magnitude"):
-            fitted.fit(rows, problem.y)
-
-
 # -- parameters -----------------------------------------------------------------------------------
 
 

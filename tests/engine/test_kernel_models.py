@@ -14,13 +14,13 @@ from depth import pairwise
 from problems.contract import NOT_EQUIVALENT
 from problems.kernels import (
     FIRST_ORDER,
-    HYPOTHESES,
     WITH_A_KERNEL,
     first_order,
     make_rows,
     products,
     with_a_kernel,
 )
+from problems.models import HYPOTHESES
 from problems.stages import COPIES
 from sparsemargin import (
     ALMAClassifier,

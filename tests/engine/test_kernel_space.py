@@ -33,7 +33,6 @@ from problems.first_order import (
 )
 from problems.kernels import (
     FORMS,
-    HYPOTHESES,
     PLAIN,
     KernelExtras,
     KernelMachine,
@@ -45,6 +44,7 @@ from problems.kernels import (
     machines,
     weighted_rules,
 )
+from problems.models import HYPOTHESES
 from references.first_order import (
     ALMA,
     CRAMMA,
@@ -435,10 +435,10 @@ def test_a_warm_start_goes_on():
     problem = hard_problem(300, n_classes=3)
     for rule in RULES:
         machine = KernelMachine(rule, kernel=KERNELS[0])
-        warm = KernelExtras(1).estimator(machine, warm_start=True)
+        warm = KernelExtras(1, delta=0.5).estimator(machine, warm_start=True)
         for _ in range(2):
             warm.fit(problem.X, problem.y)
-        expected = KernelExtras(2).fit(machine, problem)
+        expected = KernelExtras(2, delta=0.5).fit(machine, problem)
         assert_array_equal(warm.n_corrections_, expected.n_corrections_)
         outputs = expected.decision_function(problem.X_test)
         within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}

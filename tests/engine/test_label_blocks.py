@@ -135,22 +135,6 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     assert_same(small, dense, wider)
 
 
-def test_only_what_is_not_zero_is_held(in_blocks):
-    X, y = make_problem(40)
-    in_blocks(True)
-    model = PNormPerceptron(random_state=0, max_corrections=1).fit(X, y)
-    # The first row has corrected every label, and no other row any.
-    theta = model.theta_.toarray()
-    for held, labels in zip(model._space.held, (16, 16, 8), strict=True):
-        columns = np.flatnonzero(theta[0])
-        at = np.add.outer(16 * columns, np.arange(labels))
-        assert_array_equal(held["at"], at.ravel())
-        assert len(held["t"]) == len(held["acc"]) == at.size
-    before = model._space.nbytes
-    model.predict(X)
-    assert model._space.nbytes == before
-
-
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
 def test_logs_of_blocks_and_bad_rows_are_refused(hypothesis, in_blocks):
     X, y = make_problem(40)
