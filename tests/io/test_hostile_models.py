@@ -237,6 +237,14 @@ def test_other_formats_are_refused_with_what_to_do(version, message, path):
     assert_refused(path, message)
 
 
+def test_a_message_quotes_little_of_a_file(path):
+    document, arrays = sound(average)
+    rewritten(path, document | {"class": "x" * 10**6}, arrays)
+    with pytest.raises(ValueError, match="there is no classifier 'xxx") as caught:
+        load_model(path)
+    assert len(str(caught.value)) < len(str(path)) + 1000
+
+
 def test_a_model_of_two_labels_has_a_form_of_labels(path):
     document, arrays = contents_of(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]))
     del document["state"]["_label_form"]
