@@ -193,7 +193,6 @@ DOCUMENTS = {
     + b'{"tuple": [' * 900 + b"1" + b"]}" * 900 + b"}}",
     "infinite": b'{"format": Infinity}',
     "a long number": b'{"format": "sparsemargin model", "version": 1' + b"0" * 5000 + b"}",
-    "too long": b" " * (1 << 24) + b"1",
 }  # fmt: skip
 
 
@@ -203,6 +202,13 @@ def test_documents_that_tell_of_nothing_are_refused(document, file):
     for name in members.keys() & {file.document, "labels.json"}:
         pack(file.path, (members | {name: document}).items())
         file.assert_refused()
+
+
+def test_documents_that_are_too_long_are_refused(file):
+    members = members_of(file.path)
+    long = members | {file.document: members[file.document] + b" " * (1 << 24)}
+    pack(file.path, long.items())
+    file.assert_refused(f"{file.document} takes more than")
 
 
 def header(dtype, shape, rest=b"", fortran=b"False", version=b"\1\0"):

@@ -89,6 +89,8 @@ CHANGES = [
     (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
     (average, "classes_", lambda classes: classes[:2], "'_space' is not of 1 labels"),
     (average, "classes_", put(0, 2), "'classes_' do not rise"),
+    (average, "classes_", lambda c: c.astype("u1").view(bool), "'classes_' holds what is no bool"),
+    (average, "classes_", lambda c: (c + 0x10FFFE).astype("u4").view("U1"), "holds what is no <U1"),
     (average, ("state", "n_features_in_"), 26, "'n_features_in_' is not a whole number"),
     (average, ("state", "_rule"), None, "'_rule' is no rule"),
     (average, ("state", "_rule", "FirstOrderRule", "kind"), 5, "'kind' is not a whole number"),
@@ -186,9 +188,15 @@ def sound(learned_by):
 
 
 def test_contents_that_are_rewritten_are_the_model(path):
+    """In the other order of bytes, too."""
     save_model(learned(average), path)
     before = path.read_bytes()
-    rewritten(path, *sound(average))
+    document, arrays = sound(average)
+    rewritten(path, document, arrays)
+    assert path.read_bytes() == before
+    turned = {name: array.astype(array.dtype.newbyteorder()) for name, array in arrays.items()}
+    rewritten(path, document, turned)
+    save_model(load_model(path), path)
     assert path.read_bytes() == before
 
 
@@ -227,6 +235,14 @@ def test_other_formats_are_refused_with_what_to_do(version, message, path):
     told = {"version": version, "library": "3.1", "state": "in another way"}
     rewritten(path, document | told, arrays)
     assert_refused(path, message)
+
+
+def test_a_message_quotes_little_of_a_file(path):
+    document, arrays = sound(average)
+    rewritten(path, document | {"class": "x" * 10**6}, arrays)
+    with pytest.raises(ValueError, match="there is no classifier 'xxx") as caught:
+        load_model(path)
+    assert len(str(caught.value)) < len(str(path)) + 1000
 
 
 def test_a_model_of_two_labels_has_a_form_of_labels(path):

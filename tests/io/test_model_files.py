@@ -285,6 +285,7 @@ def test_only_fitted_models_of_the_library_are_saved(model, message, path):
         ({"note": np.array([1, None])}, "note is an array of other objects than text"),
         ({"note": np.longdouble(1)}, "note is an array of type"),
         ({"random_state": np.random.RandomState(np.random.PCG64(0))}, "over PCG64 has no place"),
+        ({"alpha": 7.0}, "The 'alpha' parameter of ALMAClassifier must be"),
         ({"n_features_in_": 24}, "'n_features_in_' is not a whole number from 25 to 25"),
     ],
 )
