@@ -193,12 +193,9 @@ def run(contestant: Contestant) -> dict[str, Any]:
 def race(title: str, contestants: Sequence[Contestant], n_rounds: int) -> list[dict[str, Any]]:
     """Run all contestants in turn, for so many rounds.
 
-    Returns
-    -------
-    list of dict
-        One entry for each: ``seconds`` and their ratios ``times`` (``min`` and ``median``), MB of
-        text a second at its fastest, the least CPU time, the largest peak of its memory, the mean
-        ``test_error`` if there is one, and whatever else its runs told.
+    Returned: one entry for each: ``seconds`` and their ratios ``times`` (``min`` and
+    ``median``), MB of text a second at its fastest, the least CPU time, the largest peak of its
+    memory, the mean ``test_error`` if there is one, and whatever else its runs told.
     """
     runs: dict[str, list] = {contestant.name: [] for contestant in contestants}
     for number, contestant in turns(contestants, n_rounds):

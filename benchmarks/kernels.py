@@ -131,12 +131,9 @@ def data_of(contest: Contest) -> Data:
 def hold(*asked: Any) -> Result:
     """Run apart: fit and predict.
 
-    Returns
-    -------
-    dict
-        Seconds of the fit and of the predictions, processor seconds of the fit (of all its threads;
-        others on the machine hardly lengthen them), the test error in percent, support vectors,
-        corrections passed over, and bytes: with the data loaded, and at the peak.
+    Returned: seconds of the fit and of the predictions, processor seconds of the fit (of all
+    its threads; others on the machine hardly lengthen them), the test error in percent, support
+    vectors, corrections passed over, and bytes: with the data loaded, and at the peak.
     """
     contest = Contest(*asked)
     data = data_of(contest)

@@ -26,7 +26,7 @@ import corpora
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
-from tables import cell, fill_page, markdown, markdown_table, pivot, show
+from tables import cell, fill_page, markdown, markdown_table, pivot
 from timing import (
     FOLDER,
     apart,
@@ -168,13 +168,7 @@ def generated_rows(quick: bool) -> Problem:
 
 
 def rcv1() -> tuple[Problem, list[str]]:
-    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the sample is not at hand.
-    """
+    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names."""
     reported = corpora.halves(corpora.load_topics())[1]
     sides = reported.sides()
     y, y_test = (
@@ -201,11 +195,8 @@ def curve(
 ) -> dict[str, list[float]]:
     """Learn from the shards in turn.
 
-    Returns
-    -------
-    dict
-        After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
-        those of the epoch.
+    Returned: after each epoch: ``errors``, the share of labels predicted wrongly, and
+    ``corrections``, those of the epoch.
     """
     found: dict[str, list[float]] = {"errors": [], "corrections": []}
 
@@ -400,10 +391,6 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
     """Seconds of an epoch: the most frequent topic of RCV1, if it is at hand, in the workers'
     memory, and generated rows; all learners that are quick enough on them."""
     entries: list[dict[str, Any]] = []
-    columns = [
-        ("", "{name}"), ("s an epoch", "{seconds:.3f}"), ("median", "{median:.3f}"),
-        ("learning", "{learning:.3f}"), ("mixing", "{mixing:.3f}"),
-    ]  # fmt: skip
     with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
 
         def add(problem: Problem, learners: dict[str, Learner], shards: Any) -> None:
@@ -414,11 +401,6 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
                      "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
                      "contestants": found}
                 )  # fmt: skip
-                rows = [
-                    {"name": name, "learning": each["seconds"] - each["mixing"]} | each
-                    for name, each in found.items()
-                ]
-                show(f"{problem.name}, {name}", columns, rows)
 
         try:
             topic = one_topic(rcv1()[0], 0)
@@ -464,17 +446,6 @@ def of_traffic(quick: bool) -> list[dict[str, Any]]:
                      "dense": {"sent": vector, "received": 2 * vector * n_shards},
                      "epochs": _traffic_of(client, paths, learner)}
                 )  # fmt: skip
-    columns = [
-        ("learner", "{learner}"), ("shards", "{shards}"), ("epoch", "{epoch}"),
-        ("MB to a worker", "{sent:.2D}"), ("MB from all", "{received:.2D}"),
-        ("dense, from all", "{dense[received]:.2D}"), ("loopback MB", "{loopback:.2D}"),
-    ]  # fmt: skip
-    rows = [
-        entry | {"epoch": n} | each
-        for entry in entries
-        for n, each in enumerate(entry["epochs"], 1)
-    ]
-    show("Bytes", columns, rows)
     return entries
 
 
@@ -545,7 +516,6 @@ def of_touched(quick: bool) -> list[dict[str, Any]]:
                 "whole": [each >= 2 * value * shape.n_features for each in found],
             }  # fmt: skip
             entries.append(entry | law(entry))
-    print(TABLES["touched"].render({"touched": entries}))
     return entries
 
 
@@ -574,13 +544,10 @@ def of_memory(quick: bool) -> dict[str, float]:
     The updates, which few rows leave short, are not part of it.
     """
     few, many = (n >> (4 if quick else 0) for n in MEMORY_FEATURES)
-    found = {
+    return {
         name: (apart(peak_of_a_fit, name, many) - apart(peak_of_a_fit, name, few)) / (many - few)
         for name in FIRST_ORDER
     }
-    rows = [{"learner": name, "bytes": each} for name, each in found.items()]
-    show("Memory", [("learner", "{learner}"), ("bytes a feature", "{bytes:.0f}")], rows)
-    return found
 
 
 class Assumed(NamedTuple):
@@ -678,13 +645,6 @@ def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[s
         (touched, by_learner[touched["learner"]], estimate(by_learner[touched["learner"]], touched))
         for touched in parts["touched"]
     ]
-
-
-class Table(NamedTuple):
-    """A table of docs/scale.md, and the parts that it tells of."""
-
-    parts: tuple[str, ...]
-    render: Callable[[Parts], str]
 
 
 def _speed(parts: Parts) -> str:
@@ -824,23 +784,24 @@ def _costs(parts: Parts) -> str:
 
 
 _WORKED_OUT = ("speed", "touched", "memory")
-TABLES = {
-    "speed": Table(("speed",), _speed), "traffic": Table(("traffic",), _traffic),
-    "shards-rcv1": Table(("rcv1",), partial(_shards, name="rcv1")),
-    "shards-generated": Table(("generated",), partial(_shards, name="generated")),
-    "touched": Table(("touched",), _touched), "assumed": Table((), _assumed),
-    "costs": Table(_WORKED_OUT, _costs),
-    "estimate": Table(_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
-    "one-machine": Table(_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
+#: The parts that the tables of docs/scale.md tell of, and what makes them.
+TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
+    "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
+    "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
+    "shards-generated": (("generated",), partial(_shards, name="generated")),
+    "touched": (("touched",), _touched), "assumed": ((), _assumed),
+    "costs": (_WORKED_OUT, _costs),
+    "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
+    "one-machine": (_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
 }  # fmt: skip
 
 
 def render(parts: Parts) -> dict[str, str]:
     """Return the tables that the parts suffice for, in Markdown."""
     return {
-        name: table.render(parts)
-        for name, table in TABLES.items()
-        if all(part in parts for part in table.parts)
+        name: table(parts)
+        for name, (needed, table) in TABLES.items()
+        if all(part in parts for part in needed)
     }
 
 
@@ -955,6 +916,7 @@ def main() -> None:
         title, measure = PARTS[name]
         print(f"\n{title}", flush=True)
         seconds, figures = timed(partial(measure, options.quick))
+        print(*render({name: figures}).values(), sep="\n\n")
         print(f"{name}: {seconds:.0f} s", flush=True)
         parts[name] = {"quick": options.quick, "figures": figures}
         write(path, {each: parts[each] for each in PARTS if each in parts})
