@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -49,19 +50,15 @@ def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
         np.testing.assert_allclose(sweep.weights[:, label], alone.weights, atol=1e-4)
 
 
-def test_a_corpus_is_renumbered_sorted_again_and_mislabelled(tmp_path):
+def test_corpora_are_renumbered_mislabelled_and_kept(tmp_path):
     drawn = corpora.draw_corpus(TINY)
     unsorted = drawn.renumbered()
-    assert not unsorted.X.has_sorted_indices
     # A word has one number in all rows, and its own.
     numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
     assert len(set(numbers.values())) == len(numbers)
-    by_row = unsorted.with_sorted_rows()
-    assert by_row.X.has_sorted_indices
-    np.testing.assert_array_equal(unsorted.X.toarray(), by_row.X.toarray())
-    noisy = drawn.mislabelled(0.05)
-    assert np.sum(noisy.y == -drawn.y) == 6
-    np.testing.assert_array_equal(noisy.y_test, drawn.y_test)
+    assert not unsorted.X.has_sorted_indices
+    assert unsorted.with_sorted_rows().X.has_sorted_indices
+    assert np.sum(drawn.mislabelled(0.05).y == -drawn.y) == 6
     for X in (unsorted.X, drawn.X.toarray()):
         corpora.save_rows(tmp_path, str(type(X)), X, drawn.y)
         kept, y = corpora.load_rows(tmp_path, str(type(X)))
@@ -155,13 +152,12 @@ def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
 
 
 def test_the_busiest_worker_is_told_for_each_round():
-    def task(start, stop, worker, key="sparsemargin-learn_epoch-1", action="compute"):
-        span = {"action": action, "start": start, "stop": stop}
-        return {"key": key, "worker": worker, "startstops": [span]}
-
+    told = [(10, 13, "a"), (10, 12, "b"), (13, 14, "b"), (0, 1, "a"), (0, 1, "b"), (1, 3, "a")]
+    kinds = [("learn_epoch", "compute")] * 6 + [("survey", "compute"), ("learn_epoch", "transfer")]
     tasks = [
-        task(10, 13, "a"), task(10, 12, "b"), task(13, 14, "b"), task(0, 1, "a"), task(0, 1, "b"),
-        task(1, 3, "a"), task(2, 9, "a", key="survey-1"), task(2, 9, "a", action="transfer"),
+        {"key": f"{key}-1", "worker": worker,
+         "startstops": [{"action": action, "start": start, "stop": stop}]}
+        for (start, stop, worker), (key, action) in zip([*told, *[(2, 9, "a")] * 2], kinds, strict=True)
     ]  # fmt: skip
     assert scale._learned(tasks, 2) == [3, 3]
 
@@ -255,24 +251,22 @@ def test_text_is_raced_unsorted_and_sorted(capsys):
     assert (type(made), made.get_params()) == (type(own), own.get_params())
 
 
-def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class(capsys):
+def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
     corpus = corpora.draw_corpus(TINY)
     entries = list(floor.measure(corpus, 2))
-    assert [entry["shuffled"] for entry in entries] == [False, True]
     for entry in entries:
         ours, beyond = entry["ours_ns"], entry["beyond_ns"]
         assert ours["first"] == pytest.approx(ours["further"] + sum(beyond.values()))
         assert entry["ratio"]["first"] == ours["first"] / entry["floor_ns"]["first"]
     # In order, both make the same corrections.
     assert entries[0]["test_error"] == entries[0]["floor_error"]
-    one_row = epoch.one_row_calls(TINY, 5)
     races = epoch.race({epoch.SORTED: corpus}, epoch.CONTESTANTS, 1)
-    report = {"one_row": one_row, "epoch": [each | {"shape": "rcv1l"} for each in races]}
+    report = {"epoch": [each | {"shape": "rcv1l"} for each in races]}
+    report |= {"one_row": epoch.one_row_calls(TINY, 5)}
     parts = {"epoch": part_of(report), "floor": part_of({"epochs": entries})}
     assert set(tables.render(tables.select(parts))) == {"epoch", "one-row", "floor"}
     assert len(charter.aims(parts)) == 4
-    by_class = epoch.class_order(corpus, 1)
-    assert [each["estimator"] for each in by_class] == list(tables.OURS)
+    assert [each["estimator"] for each in epoch.class_order(corpus, 1)] == list(tables.OURS)
 
 
 @pytest.fixture
@@ -389,14 +383,11 @@ def test_commands_run_alone(tmp_path):
     del ballast
     assert small < 50e6
     assert small + 140e6 < large < small + 200e6
+    (stale := tmp_path / "cache").write_text("+1 1:1\n-1 |f 1:1\n-1 1:1\n1 1:1\n")
+    (predictions := tmp_path / "predictions").write_text("0.5\n-2\n1\n-0.1\n")
+    assert launch.error_of(predictions, stale) == 0.5
     with pytest.raises(subprocess.CalledProcessError):
-        run("raise SystemExit(3)")
-    (stale := tmp_path / "cache").write_text("stale")
-    run(f"import os; raise SystemExit(os.path.exists({str(stale)!r}))", fresh=(stale,))
-    predictions, text = tmp_path / "predictions", tmp_path / "text"
-    predictions.write_text("0.5\n-2\n1\n-0.1\n")
-    text.write_text("+1 1:1\n-1 |f 1:1\n-1 1:1\n1 1:1\n")
-    assert launch.error_of(predictions, text) == 0.5
+        run(f"import os; raise SystemExit(not os.path.exists({str(stale)!r}))", fresh=(stale,))
 
 
 def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch, capsys):
@@ -433,22 +424,16 @@ def test_ratios_of_files_are_of_minima_and_of_medians(monkeypatch):
     assert entry["test_error"] == pytest.approx(11 / 300)
 
 
-def _followed():
-    """The classes that asv runs. Their package has the name of the tool, which may be installed."""
-    path = timing.FOLDER / "asv" / "__init__.py"
-    spec = importlib.util.spec_from_file_location("followed", path)
+def test_what_asv_follows_can_be_run():
+    # Its package has the name of the tool, which may be installed.
+    spec = importlib.util.spec_from_file_location("followed", timing.FOLDER / "asv/__init__.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return [each for each in vars(module).values() if hasattr(each, "setup")]
-
-
-@pytest.mark.parametrize("followed", _followed(), ids=lambda each: each.__name__)
-def test_what_asv_follows_can_be_run(followed):
-    chosen = [values[0] for values in getattr(followed, "params", [])]
-    for name in dir(followed):
-        if name.startswith(("time_", "track_", "peakmem_")):
-            instance = followed()
-            instance.most_rows = 300
-            instance.setup(*chosen)
-            getattr(instance, name)(*chosen)
+    for followed in (each for each in vars(module).values() if hasattr(each, "setup")):
+        for chosen in getattr(followed, "params", [[]])[0] or [None]:
+            (instance := followed()).most_rows = 150
+            arguments = () if chosen is None else (chosen,)
+            instance.setup(*arguments)
+            for name in (name for name in dir(followed) if re.match("time_|track_|peakmem_", name)):
+                getattr(instance, name)(*arguments)
             getattr(instance, "teardown", lambda: None)()
