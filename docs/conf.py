@@ -105,6 +105,7 @@ html_sidebars = {
         "scale",
         "exactness",
         "contributing",
+        "releasing",
         "changelog",
     )
 }

@@ -1,0 +1,250 @@
+"""Fits over shards that are broken off: what they keep, and what goes on from it."""
+
+import errno
+import os
+import tempfile
+import time
+from threading import Thread
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparsemargin
+from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._mixing import VectorMixer
+from sparsemargin.io.stream import Interruption
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "checkpoint.model"
+
+
+@pytest.fixture
+def how(path):
+    """An algorithm, and where its mixture is kept."""
+    return {"algo": "alma", "random_state": 0, "checkpoint": path}
+
+
+# ------------------------------------------------------------------------------------ what goes on
+
+
+@pytest.mark.parametrize(("name", "n_shards"), [
+    *((name, n_shards) for name in MIXED for n_shards in (1, 3)),
+    ("pnorm 6", "files"), ("so", "files"),
+])  # fmt: skip
+def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
+    data, how = make_data(n_classes=3 if name == "joint" else 2), parameters(name)
+    shards = cut(*data, 2 if n_shards == "files" else n_shards)
+    shards = write_each(tmp_path, shards) if n_shards == "files" else shards
+    whole = fit_distributed(shards, **how)
+    fit_distributed(shards, checkpoint=path, **{**how, "max_iter": 1})
+    assert_same(fit_distributed(shards, checkpoint=path, resume=True, **how), whole)
+    assert_same(sparsemargin.load_model(path), whole)
+
+
+def test_a_finished_fit_is_resumed_by_doing_nothing(how):
+    shards = cut(*make_data(), 2)
+    model = fit_distributed(shards, **how)
+    rounds = []
+    assert_same(fit_distributed(shards, resume=True, on_round=rounds.append, **how), model)
+    assert rounds == []
+
+
+def test_a_fit_with_a_generator_goes_on(path):
+    shards = cut(*make_data(), 2)
+    how = {"algo": "alma", "checkpoint": path}
+    whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
+    fit_distributed(shards, random_state=np.random.RandomState(3), max_iter=2, **how)
+    again = np.random.RandomState(4)
+    assert_same(fit_distributed(shards, random_state=again, resume=True, **how), whole)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float64])
+def test_labels_are_the_same_numbers_in_any_type(kind, how):
+    """In another shard, and when the fit goes on."""
+    X, y = make_data(n_classes=3)
+    expected = fit_distributed(cut(X, y, 2), **how)
+    first, (rows, labels) = cut(X, y, 2)
+    model = fit_distributed([first, (rows, labels.astype(kind))], **{**how, "max_iter": 1})
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
+    resumed = fit_distributed(cut(X, y.astype(kind), 2), resume=True, **how)
+    np.testing.assert_array_equal(resumed.coef_, expected.coef_)
+
+
+# ---------------------------------------------------------------------------- what does not go on
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X, y: (cut(X, y, 2), {"p": 4}), "was learned with p=2.0, not 4"),
+        (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "is of ALMAClassifier"),
+        (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other mixing"),
+        (lambda X, y: (cut(X, y, 3), {}), "other shards"),
+        (lambda X, y: (cut(2 * X, y, 2), {}), "other shards"),
+        (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other shards"),
+        (lambda X, y: (cut(X, y + 1, 2), {}), "other classes"),
+        (lambda X, y: (cut(X, y > 0, 2), {}), "other classes"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["pairs", "files"])
+def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
+    X, y = make_data(n_classes=3)
+
+    def given(shards):
+        return write_each(tmp_path, shards) if form == "files" else shards
+
+    fit_distributed(given(cut(X, y, 2)), max_iter=1, **how)
+    shards, options = change(X, y)
+    with pytest.raises(ValueError, match=words):
+        fit_distributed(given(shards), resume=True, **{**how, **options})
+
+
+def test_other_columns_do_not_go_on(how):
+    X, y = make_data()
+    fit_distributed([(X, y)], max_iter=1, **how)
+    wider = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], 50))
+    with pytest.raises(ValueError, match="other features"):
+        fit_distributed([(wider, y)], resume=True, **how)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"positive": "1"}, {"positive": "2"}, "other positive"),
+        ({}, {"classes": [0, 1, 2, 3]}, "other classes"),
+        ({}, {"n_features": 50}, "other features"),
+        ({"zero_based": True}, {"zero_based": False}, "other features"),
+    ],
+)
+def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, how, tmp_path):
+    path = write(tmp_path / "a.svm", *make_data(n_classes=3))
+    fit_distributed([path], max_iter=1, **how, **before)
+    with pytest.raises(ValueError, match=words):
+        fit_distributed([path], resume=True, **how, **after)
+    fit_distributed([path], resume=True, **how, **before)
+
+
+@pytest.mark.parametrize(("form", "names"), [
+    ("one", [0, 1, 2]), ("lists", [0, 1, 2]), ("files", [0, 1, 2]), ("one", [-3.0, 0.0, 1e6]),
+    ("lists", ["a", "b", "c"]), ("files", [2**53, 2**53 + 1, 2**53 + 2]),
+])  # fmt: skip
+def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path):
+    """All shards have the classes that they had, but one of them has others of these."""
+    X, y = make_data(n_classes=3)
+    rows = np.flatnonzero(y < 2)
+
+    def named(places):
+        labels = np.array(names)[places]
+        return [(label,) for label in labels.tolist()] if form == "lists" else labels
+
+    def shards(swapped):
+        cuts = [(X, named(y)), (X[rows], named(2 * y[rows] if swapped else y[rows]))]
+        return write_each(tmp_path, cuts) if form == "files" else cuts
+
+    fit_distributed(shards(swapped=False), max_iter=1, **how)
+    with pytest.raises(ValueError, match="other shards"):
+        fit_distributed(shards(swapped=True), resume=True, **how)
+    model = fit_distributed(shards(swapped=False), resume=True, **how)
+    assert_same(model, fit_distributed(shards(swapped=False), **how))
+
+
+def test_a_plain_model_is_no_checkpoint(path):
+    X, y = make_data()
+    sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
+    with pytest.raises(ValueError, match="no fit over shards"):
+        fit_distributed(cut(X, y, 2), algo="alma", checkpoint=path, resume=True)
+    with pytest.raises(ValueError, match="pass its path as checkpoint"):
+        fit_distributed(cut(X, y, 2), algo="alma", resume=True)
+
+
+# ------------------------------------------------------------------------------- where it is kept
+
+
+def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
+    X, y = make_data()
+    path = write(tmp_path / "a.svm", X, y)
+    text = (tmp_path / "a.svm").read_bytes()
+    rounds = []
+    for checkpoint, words in (
+        (tmp_path / "none" / "a.model", "there is no folder"), (tmp_path, "is a directory")
+    ):  # fmt: skip
+        with pytest.raises(OSError, match=words):
+            fit_distributed([(X, y)], checkpoint=checkpoint, on_round=rounds.append)
+    for named in path, str(tmp_path / "*.svm"):
+        with pytest.raises(ValueError, match="replace a file that is learned from"):
+            fit_distributed([named], checkpoint=tmp_path / "." / "a.svm", on_round=rounds.append)
+    assert rounds == []
+    assert (tmp_path / "a.svm").read_bytes() == text
+
+
+def test_a_mixture_that_has_no_room_is_set_aside(how, path, tmp_path, monkeypatch):
+    shards = cut(*make_data(), 2)
+    whole, replace = fit_distributed(shards, **how), os.replace
+    path.unlink()
+
+    def full(fresh, target):
+        if target == path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(fresh, target)
+
+    (tmp_path / "spare").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            fit_distributed(shards, **how)
+    (aside,) = (tmp_path / "spare").iterdir()
+    assert caught.value.__notes__ == [f"What has been learned is in {aside}."]
+    aside.rename(path)
+    assert_same(fit_distributed(shards, resume=True, **how), whole)
+
+
+# --------------------------------------------------------------------------------- what breaks off
+
+
+def test_the_model_of_a_round_is_the_mixture_by_then():
+    X, y = make_data()
+    how, models = {"algo": "pnorm", "p": 3, "random_state": 0}, []
+    fit_distributed(cut(X, y, 3), on_round=lambda each: models.append(each.model()), **how)
+    for epochs, model in enumerate(models, 1):
+        assert_same(model, fit_distributed(cut(X, y, 3), max_iter=epochs, **how))
+
+
+def test_an_interrupted_fit_keeps_the_last_mixture(how):
+    shards = cut(*make_data(), 2)
+
+    def interrupt(done):
+        if done.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(Interruption, match="after epoch 2"):
+        model = fit_distributed(shards, max_iter=9, on_round=interrupt, **how)
+    assert_same(model, fit_distributed(shards, **{**how, "checkpoint": None}, max_iter=2))
+
+
+def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypatch):
+    shards = cut(*make_data(), 2)
+    starts = []
+
+    class Interrupted(Thread):
+        def start(self):
+            super().start()
+            starts.append(self)
+            if len(starts) == 3:
+                raise KeyboardInterrupt
+
+    def mix_slowly(mixer, updates):
+        # A fit that does not wait has ended by then.
+        time.sleep(0.1)
+        mix(mixer, updates)
+
+    mix = VectorMixer.mix
+    monkeypatch.setattr(VectorMixer, "mix", mix_slowly)
+    monkeypatch.setattr("threading.Thread", Interrupted)
+    model = fit_distributed(shards, max_iter=4, **how)
+    assert not any(thread.is_alive() for thread in starts)
+    assert_same(model, sparsemargin.load_model(path))

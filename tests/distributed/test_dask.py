@@ -1,0 +1,340 @@
+"""Learning over shards on Dask's workers, which may die, as may the scheduler."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparsemargin
+from depth import some
+from long.kill_workers import Workers, scheduler_and_workers
+from problems.command_line import run
+from problems.shards import assert_same, cut, make_data, parameters, write_each
+from sparsemargin.distributed import LostScheduler, _backends, _fit, _rounds, fit_distributed
+from sparsemargin.distributed._shards import MatrixShard
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("dask.distributed")
+
+HOW = {"algo": "alma", "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A client of a scheduler that two processes work for, and these.
+
+    What a worker dies of is an error at once, after which the library begins again itself.
+    """
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        scheduler_and_workers(tmp_path_factory.mktemp("dask")) as (client, workers),
+    ):
+        client.wait_for_workers(2)
+        yield client, workers
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    return cluster[0]
+
+
+@pytest.fixture(scope="module")
+def near():
+    """A client of two workers in this process."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    return write_each(tmp_path_factory.mktemp("shards"), cut(*make_data(240), 3))
+
+
+# ----------------------------------------------------------------------------- what is learned from
+
+
+@pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "joint", "ho", "so"])
+def test_the_workers_come_to_the_same_model(name, client):
+    shards = cut(*make_data(n_classes=3), 3)
+    here = fit_distributed(shards, **parameters(name))
+    assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
+
+
+def test_files_are_read_where_the_workers_are(client, paths, tmp_path):
+    caches = tmp_path / "caches"
+    there = fit_distributed(paths, client=client.scheduler.address, cache_dir=caches, **HOW)
+    assert_same(there, fit_distributed(paths, **HOW))
+    assert len(list(caches.iterdir())) == 3
+
+
+@pytest.mark.parametrize("lazy_labels", [True, False])
+def test_dask_arrays_are_cut_at_their_blocks(lazy_labels, near):
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1)).map_blocks(csr_matrix)
+    labels = da.from_array(y, chunks=100) if lazy_labels else y
+    expected = fit_distributed([(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)], **HOW)
+    assert_same(fit_distributed(blocks, labels, client=near, **HOW), expected)
+    assert_same(fit_distributed(blocks, labels, **HOW), expected)
+
+
+def test_labels_beside_blocks_may_have_any_form():
+    X, y = make_data()
+    blocks = da.from_array(X.toarray(), chunks=(100, -1))
+    indicator = np.stack([y == 0, y == 1], axis=1).astype(int)
+    expected = fit_distributed(blocks, indicator, **HOW)
+    for labels in csr_matrix(indicator), [[label] for label in y]:
+        np.testing.assert_array_equal(fit_distributed(blocks, labels, **HOW).coef_, expected.coef_)
+
+
+class Labels(np.ndarray):
+    """Have a column named key, and one named result, as no future has."""
+
+    key = result = 0
+
+
+def test_pairs_may_be_on_their_way(near):
+    shards = cut(*make_data(), 2)
+    futures = [(near.submit(csr_matrix, X), near.submit(np.array, y)) for X, y in shards]
+    lazy = [(dask.delayed(csr_matrix)(X), y) for X, y in shards]
+    named = [(X, y.view(Labels)) for X, y in shards]
+    expected = fit_distributed(shards, **HOW)
+    for given in futures, lazy, named:
+        for client in near, None:
+            assert_same(fit_distributed(given, client=client, **HOW), expected)
+    whole = near.submit(tuple, shards[0])
+    with pytest.raises(ValueError, match=r"tuple\(delayed\(load, nout=2\)"):
+        fit_distributed([whole], client=near)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "blocks", "files"])
+def test_shards_are_spread_over_the_workers(kind, near, paths, monkeypatch):
+    X, y = make_data(400)
+    blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
+    given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
+    known, submit = set(), near.submit
+    found = []
+
+    def hesitate(*arguments, **how):
+        # So that what Dask was told before has been done, as it has where shards are large.
+        time.sleep(0.03)
+        return submit(*arguments, **how)
+
+    def look(done):
+        # It may take a moment to forget the shards of the fit before.
+        mine = {key: at for key, at in near.who_has().items() if "open_shard" in key}
+        found.append({at for key in mine.keys() - known for at in mine[key]})
+        known.update(mine)
+
+    monkeypatch.setattr(near, "submit", hesitate)
+    # Until they are: which worker is found idle while others compute is chance.
+    while len(found) < 10 and max(map(len, found), default=0) < 2:
+        fit_distributed(*given, client=near, max_iter=1, on_round=look, **HOW)
+    assert max(map(len, found)) == 2
+
+
+# ---------------------------------------------------------------------------------- what is refused
+
+
+def of_blocks(X, labels, chunks=(100, -1)):
+    return da.from_array(X.toarray(), chunks=chunks), labels
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda X, y: of_blocks(X, da.from_array(y, 100), (100, 20)), "whose blocks have all columns"),
+    (lambda X, y: of_blocks(X, da.from_array(y, 120)), "with the blocks of X"),
+    (lambda X, y: of_blocks(X, y[:-1]), "239 labels"),
+    (lambda X, y: of_blocks(X, None), "y is missing"),
+    (lambda X, y: of_blocks(X, dask.delayed(np.array)(y)), "y must be a Dask array"),
+    (lambda X, y: (dask.delayed(csr_matrix)(X), y), "Of Dask's collections an array is taken"),
+])  # fmt: skip
+def test_collections_that_do_not_fit_are_told(make, words):
+    with pytest.raises(ValueError, match=words):
+        fit_distributed(*make(*make_data()))
+
+
+def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
+    with pytest.raises(OSError, match=r"Shard 3 of 4.*none\.svm"):
+        fit_distributed([*paths, tmp_path / "none.svm"], client=client, algo="alma")
+    X, y = make_data()
+    X.data[7] = np.inf
+    with pytest.raises(ValueError, match=r"Shard 1 of 2.*infinity at row"):
+        fit_distributed([(X[20:], y[20:]), (X, y)], client=client, algo="alma")
+
+
+def test_workers_need_the_same_version(client, monkeypatch):
+    monkeypatch.setattr(_fit, "__version__", "0.0.7")
+    with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
+        fit_distributed(cut(*make_data(), 2), client=client)
+
+
+def test_workers_need_the_library(near, monkeypatch):
+    def fail(X, y):
+        raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")
+
+    monkeypatch.setattr(MatrixShard, "of", fail)
+    with pytest.raises(ConnectionError, match=r"A worker has no sparsemargin: pip install"):
+        fit_distributed(cut(*make_data(), 2), client=near)
+
+
+@pytest.mark.parametrize("address", ["localhost", "", "http://127.0.0.1:8786", "tcp://host"])
+def test_what_is_no_address_is_told_of(address):
+    with pytest.raises(ValueError, match=r"no address of a Dask scheduler. Write tcp://HOST:PORT"):
+        fit_distributed(cut(*make_data(), 2), client=address)
+
+
+def test_dask_is_needed_for_workers_only(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):
+        fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize("name", some(["pnorm 6"], ["pnorm 6", "so"]))
+def test_workers_may_die(name, cluster, tmp_path):
+    """One as it loads a shard, and all after an epoch, with what they have."""
+    client, workers = cluster
+    shards, died = cut(*make_data(), 3), str(tmp_path / "died")
+
+    def load(X):
+        if not os.path.exists(died):
+            with open(died, "w"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return X
+
+    def kill(done):
+        if done.epoch == 1:
+            for _ in range(workers.n_workers):
+                workers.kill(0)
+
+    futures = [(client.submit(load, X, pure=False), y) for X, y in shards]
+    there = fit_distributed(futures, client=client, on_round=kill, **parameters(name))
+    assert os.path.exists(died)
+    assert_same(there, fit_distributed(shards, **parameters(name)))
+
+
+def start_scheduler(port_file):
+    command = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
+               "--no-dashboard", "--scheduler-file", str(port_file)]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not port_file.exists() or not port_file.stat().st_size:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process, distributed.Client(scheduler_file=str(port_file), set_as_default=False)
+
+
+def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
+    checkpoint = tmp_path / "last.model"
+    process, client = start_scheduler(tmp_path / "scheduler.json")
+
+    def kill(done):
+        if done.epoch == 3:
+            process.kill()
+            process.wait()
+
+    try:
+        with (
+            client,
+            Workers(client.scheduler.address, 1, tmp_path / "dask"),
+            pytest.raises(LostScheduler, match=r"gone away.*after epoch 3.*last\.model"),
+        ):
+            fit_distributed(paths, client=client, checkpoint=checkpoint, on_round=kill, **HOW)
+    finally:
+        process.kill()
+    assert_same(sparsemargin.load_model(checkpoint), fit_distributed(paths, max_iter=3, **HOW))
+    resumed = fit_distributed(paths, checkpoint=checkpoint, resume=True, **HOW)
+    assert_same(resumed, fit_distributed(paths, **HOW))
+
+
+def test_a_client_that_is_closed_is_told_of():
+    shards = cut(*make_data(), 2)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        client = distributed.Client(cluster, set_as_default=False)
+        with pytest.raises(LostScheduler, match="gone away in epoch 2"):
+            fit_distributed(shards, client=client, on_round=lambda done: client.close())
+        with pytest.raises(ConnectionError, match=r"is closed\. Pass one"):
+            fit_distributed(shards, client=client)
+
+
+def test_a_scheduler_without_workers_is_told_of(monkeypatch):
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        monkeypatch.setattr(_backends, "PATIENCE", 0.1)
+        with pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"):
+            fit_distributed(cut(*make_data(), 2), client=client)
+
+
+def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
+    monkeypatch.setattr(_backends, "PATIENCE", 0.1)
+    with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------------------ the command line
+
+
+@pytest.fixture
+def command(client, paths, tmp_path):
+    return ["train", *paths, "-o", tmp_path / "a.model", "--dask", client.scheduler.address]
+
+
+def test_training_from_the_shell(command, paths, tmp_path):
+    command += ["--algo", "alma"]
+    for options, max_iter in (["--epochs", "2"], 2), (["--resume"], 5):
+        run(*command, *options)
+        expected = fit_distributed(paths, max_iter=max_iter, **HOW)
+        assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
+    told = run(*command, "--resume").stderr
+    assert "has made its 5 epochs" in told
+    assert "Pass more --epochs" in told
+
+
+def test_a_fit_that_has_settled_is_not_resumed(command):
+    command += ["--algo", "pnorm", "--epochs", "99"]
+    run(*command)
+    told = run(*command, "--resume").stderr
+    assert "The last made no correction" in told
+    assert "--epochs" not in told
+
+
+def test_ctrl_c_upon_a_resumed_fit_is_no_end(command, monkeypatch):
+    command += ["--algo", "alma"]
+    run(*command, "--epochs", "1")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_rounds.Rounds, "_make_round", interrupt)
+    assert "nothing is left" not in run(*command, "--resume", code=130).stderr
+
+
+DASK = ["--dask", "tcp://127.0.0.1:9"]
+
+
+@pytest.mark.parametrize(("options", "code", "words"), [
+    (["--mixing", "errors"], 2, "pass --dask"),
+    (["--resume"], 2, "pass --dask"),
+    ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
+    ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
+    ([*DASK, "-o", "0.svm"], 1, "0.svm would replace"),
+    ([*DASK, "--kernel", "rbf"], 1, "kernel='rbf' needs all rows"),
+])  # fmt: skip
+def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(paths[0]).parent)
+    told = run("train", *paths, "-o", tmp_path / "a.model", *options, code=code)
+    assert words in told.stderr
