@@ -136,24 +136,11 @@ CALLER = (sys.executable, launch.__file__, "call")
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of a race.
+    """One line of a race: a process that goes through `n_bytes` of text in one run.
 
-    Attributes
-    ----------
-    name : str
-    command : tuple of str
-        The process that is run.
-    n_bytes : int
-        Of text, gone through in one run.
-    against : dict
-        Headers of ratios, and the contestants that these are to.
-    reports : bool
-        Whether the last line the command prints tells its own seconds and memory; they are the
-        whole process's otherwise.
-    judge : callable, optional
-        Returns the test error of what the command left behind.
-    fresh : tuple of Path
-        Files that must not be there when the command starts.
+    `against` are headers of ratios, and the contestants that these are to. Where it `reports`, its
+    last line tells its own seconds and memory; they are the whole process's otherwise. `judge`
+    returns the test error of what it left behind; `fresh` files must not be there when it starts.
     """
 
     name: str

@@ -55,18 +55,8 @@ Result = dict[str, Any]
 
 
 class Contest(NamedTuple):
-    """Who learns what.
-
-    Attributes
-    ----------
-    contestant : str
-    n_rows : int
-        The first so many training rows.
-    n_jobs : int
-        Threads; SVC has one, whatever is asked for.
-    max_support : int
-        Rows that a bounded pool may hold.
-    """
+    """Who learns what: the first so many training rows, with so many threads (SVC has one, whatever
+    is asked for); a bounded pool may hold so many of them."""
 
     contestant: str
     n_rows: int

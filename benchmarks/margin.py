@@ -61,14 +61,9 @@ SOFT_MARGINS = (1.0, 0.3, 0.1)
 class Problem:
     """Rows to separate by a hyperplane through the origin with the largest margin, p = 2.
 
-    Attributes
-    ----------
-    rho : float
-        The constant coordinate that every row gets; 0 for none.
-    soft_margin : float
-        Delta, the value of the coordinate that each row has for itself; 0 for a hard margin.
-    online : bool
-        Whether the on-line rules take part, which take the longest by far.
+    `rho` is the constant coordinate that every row gets, 0 for none; `soft_margin` Delta, the value
+    of the coordinate that each row has for itself, 0 for a hard margin; `online` says whether the
+    on-line rules take part, which take the longest by far.
     """
 
     name: str
@@ -152,18 +147,10 @@ HARD_C = 1e4
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit came to; None is what the solver doesn't tell.
+    """What a fit came to, w over the rows of the problem; None is what the solver doesn't tell.
 
-    Attributes
-    ----------
-    w : ndarray of shape (n,)
-        Weights over the rows of the problem.
-    margin : float or None
-        As the solver defines it: in the extended space for ours, with the bias for SVC.
-    bound : float or None
-        What our classifiers prove that no margin can exceed.
-    objective : float or None
-        J, of our classifiers with a soft margin.
+    `margin` is as the solver defines it: in the extended space for ours, with the bias for SVC;
+    `bound` what our classifiers prove that no margin can exceed, and `objective` their J.
     """
 
     w: np.ndarray
@@ -196,8 +183,8 @@ def _limited(fit: Callable[[], Any], seconds: float) -> Any:
 
 def _read_own(problem: Problem, model: Any) -> Fitted:
     return Fitted(
-        _weights(problem, model), passes=model.n_iter_, corrections=model.n_corrections_, margin=model.margin_,
-        bound=model.margin_upper_bound_,
+        _weights(problem, model), passes=model.n_iter_, corrections=model.n_corrections_,
+        margin=model.margin_, bound=model.margin_upper_bound_,
         objective=model.objective_ if problem.soft_margin else None,
     )  # fmt: skip
 

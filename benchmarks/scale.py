@@ -184,32 +184,34 @@ def one_topic(problem: Problem, column: int) -> Problem:
     return problem._replace(y=y, y_test=y_test)
 
 
+N_EPOCHS = 4
 N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
 RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
 # Second-order: quadratic in mistakes.
 SECOND_ORDER_EPOCHS = 5
 
 
-def curve(
-    problem: Problem, n_shards: int, learner: dict[str, Any], mixing: str, n_epochs: int
-) -> dict[str, list[float]]:
-    """Learn from the shards in turn.
-
-    Returned: after each epoch: ``errors``, the share of labels predicted wrongly, and
-    ``corrections``, those of the epoch.
-    """
-    found: dict[str, list[float]] = {"errors": [], "corrections": []}
-
-    def take(done: Round) -> None:
-        predicted = done.model().predict(problem.X_test)
-        found["errors"].append(float(np.mean(predicted != problem.y_test)))
-        found["corrections"].append(sum(done.corrections))
-
-    fit_distributed(
-        problem.shards(n_shards), max_iter=n_epochs, mixing=mixing, random_state=SEED,
-        on_round=take, **learner,
-    )  # fmt: skip
+def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
+    """What `take` says of each round of one fit."""
+    found: list[Any] = []
+    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings
+    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
     return found
+
+
+def curve(
+    problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
+) -> dict[str, list[float]]:
+    """After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
+    those of the epoch."""
+
+    def take(done: Round) -> tuple[float, int]:
+        wrong = done.model().predict(problem.X_test) != problem.y_test
+        return float(np.mean(wrong)), sum(done.corrections)
+
+    shards = problem.shards(n_shards)
+    found = rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
+    return dict(zip(("errors", "corrections"), map(list, zip(*found, strict=True)), strict=True))
 
 
 def curves(
@@ -267,7 +269,7 @@ def of_generated(quick: bool) -> Parts:
     }  # fmt: skip
 
 
-N_EPOCHS, N_ROUNDS = 4, 3
+N_ROUNDS = 3
 MANY = 64
 FIT_CSR, ONE = "fit_csr", "one shard, this process"
 TWO, MANY_SHARDS = "two shards, this process", f"{MANY} shards, this process"
@@ -294,37 +296,24 @@ def cluster(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def rounds_of(
-    shards: Any, learner: dict[str, Any], client: Any = None, n_epochs: int = N_EPOCHS
-) -> list[Round]:
-    """The rounds of one fit."""
-    rounds: list[Round] = []
-    fit_distributed(
-        shards, client=client, max_iter=n_epochs, random_state=SEED, on_round=rounds.append,
-        **learner,
-    )  # fmt: skip
-    return rounds
+def _seconds(done: Round) -> dict[str, float]:
+    return {"seconds": done.seconds, "mixing": done.mixing_seconds}
 
 
-def here(shards: Any, learner: dict[str, Any]) -> list[dict[str, float]]:
+def here(shards: Any, learner: Learner) -> list[dict[str, float]]:
     """Seconds of the epochs after the first, and how much of them went into the mixture."""
-    return [
-        {"seconds": each.seconds, "mixing": each.mixing_seconds}
-        for each in rounds_of(shards, learner)[1:]
-    ]
+    return rounds_of(shards, learner, _seconds)[1:]
 
 
-def on_workers(client: Any, shards: Any, learner: dict[str, Any]) -> list[dict[str, float]]:
+def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, float]]:
     """As `here`, with the seconds that the busiest worker learned."""
     from dask.distributed import get_task_stream
 
     with get_task_stream(client) as stream:
-        rounds = rounds_of(shards, learner, client)
+        rounds = rounds_of(shards, learner, _seconds, client=client)
     learned = _learned(stream.data, len(rounds))
-    return [
-        {"seconds": each.seconds, "mixing": each.mixing_seconds, "learning": learning}
-        for each, learning in zip(rounds[1:], learned[1:], strict=True)
-    ]
+    pairs = zip(rounds[1:], learned[1:], strict=True)
+    return [told | {"learning": learning} for told, learning in pairs]
 
 
 def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
@@ -452,16 +441,13 @@ def of_traffic(quick: bool) -> list[dict[str, Any]]:
 def _traffic_of(client: Any, paths: list[str], learner: Learner) -> list[dict[str, int]]:
     """For each epoch the bytes sent to each worker, received from all, and of the interface."""
     seen = [loopback_bytes()]
-    found: list[dict[str, int]] = []
 
-    def take(done: Round) -> None:
+    def take(done: Round) -> dict[str, int]:
         seen.append(loopback_bytes())
         told = {"sent": done.bytes_sent, "received": done.bytes_received}
-        found.append(told | {"loopback": seen[-1] - seen[-2]})
+        return told | {"loopback": seen[-1] - seen[-2]}
 
-    settings = {"max_iter": N_EPOCHS, "random_state": SEED, "on_round": take}
-    fit_distributed(paths, client=client, **settings, **learner)
-    return found
+    return rounds_of(paths, learner, take, client=client)
 
 
 PLACE = 4
@@ -508,8 +494,8 @@ def of_touched(quick: bool) -> list[dict[str, Any]]:
             for n in sizes:
                 starts = ((0, n), (n, 2 * n))
                 shards = [(rows_between(problem.X, i, j), problem.y[i:j]) for i, j in starts]
-                last = rounds_of(shards, learner, n_epochs=3)[-1]
-                found.append(last.bytes_received // len(shards))
+                sent = rounds_of(shards, learner, lambda done: done.bytes_received, max_iter=3)
+                found.append(sent[-1] // len(shards))
             entry = {
                 "learner": name, "n_features": shape.n_features, "rows": list(sizes),
                 "coordinates": [touched(each, value) for each in found],
@@ -916,7 +902,8 @@ def main() -> None:
         title, measure = PARTS[name]
         print(f"\n{title}", flush=True)
         seconds, figures = timed(partial(measure, options.quick))
-        print(*render({name: figures}).values(), sep="\n\n")
+        told = render({name: figures})
+        print(*(table for each, table in told.items() if TABLES[each][0]), sep="\n\n")
         print(f"{name}: {seconds:.0f} s", flush=True)
         parts[name] = {"quick": options.quick, "figures": figures}
         write(path, {each: parts[each] for each in PARTS if each in parts})

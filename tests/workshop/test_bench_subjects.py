@@ -154,10 +154,11 @@ def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
 def test_the_busiest_worker_is_told_for_each_round():
     told = [(10, 13, "a"), (10, 12, "b"), (13, 14, "b"), (0, 1, "a"), (0, 1, "b"), (1, 3, "a")]
     kinds = [("learn_epoch", "compute")] * 6 + [("survey", "compute"), ("learn_epoch", "transfer")]
+    told += [(2, 9, "a")] * 2
     tasks = [
         {"key": f"{key}-1", "worker": worker,
          "startstops": [{"action": action, "start": start, "stop": stop}]}
-        for (start, stop, worker), (key, action) in zip([*told, *[(2, 9, "a")] * 2], kinds, strict=True)
+        for (start, stop, worker), (key, action) in zip(told, kinds, strict=True)
     ]  # fmt: skip
     assert scale._learned(tasks, 2) == [3, 3]
 
