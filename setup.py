@@ -1,6 +1,7 @@
 """Compile the engine; every other fact about the package is in pyproject.toml."""
 
 import os
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -16,6 +17,10 @@ COLD = {
 
 # For whoever sets flags, as the sanitizers' build does, they stay.
 NO_SYMBOLS = [] if "CFLAGS" in os.environ else ["-g0"]
+
+if sys.platform == "darwin":
+    # The first whose library writes doubles.
+    os.environ.setdefault("MACOSX_DEPLOYMENT_TARGET", "13.3")
 
 # Each compiler takes some hundred megabytes.
 N_JOBS = min(4, os.cpu_count() or 1)

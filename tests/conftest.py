@@ -1,5 +1,7 @@
 """What several test modules set up and have to undo, and how hypothesis runs."""
 
+import os
+
 import hypothesis
 import pytest
 
@@ -9,6 +11,9 @@ from problems.synthetic_files import CONTENTS, forget_registry, use_registry
 hypothesis.settings.register_profile(
     "noticing", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], derandomize=True
 )
+
+# No file of a test has to outlast the machine; that files are synchronised, faulty_disk.py tells.
+os.fsync = lambda descriptor: None
 
 
 @pytest.fixture

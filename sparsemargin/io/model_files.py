@@ -136,16 +136,9 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
         "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
         "state": encoder.encode_named(dict(sorted(state.items()))),
     }
-    write_contents(path, document, encoder.arrays)
-
-
-def write_contents(
-    path: str | os.PathLike[str], document: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
-    """Write a model file of that document and those arrays."""
     with replacing(path) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
-        for name, array in arrays.items():
+        for name, array in encoder.arrays.items():
             archive.array(name, array)
 
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Okabe & Ito's colours, moved as little as serves two ends: a contrast of 3 or more to the ground,
-# and distances that the colour-blind see, as tests/test_plotting.py measures both. Grey stands for
-# their black.
+# and distances that the colour-blind see, as tests/plotting/test_plotting.py measures both. Grey
+# stands for their black.
 PALETTES: dict[str, tuple[str, ...]] = {
     "light": (
         "#14639D", "#952D00", "#0E995E", "#CC78A7", "#9D6602", "#249BDD", "#877D7A", "#A29600",

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+from depth import pairwise
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
 from sparsemargin.evaluation import (
     compare_on_splits,
@@ -17,165 +18,119 @@ from sparsemargin.evaluation import (
 FORMATS = [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.bsr_matrix]
 
 
+Y = np.arange(30) % 2
+
+
 @pytest.fixture
 def X():
     return sp.random(30, 8, density=0.5, format="csr", random_state=0)
 
 
-@pytest.fixture
-def y():
-    return np.arange(30) % 2
+def put(name, place, value):
+    """An array with one entry changed; scipy reads and writes where that leads."""
+
+    def change(X):
+        getattr(X, name)[place] = value
+
+    return change
 
 
-def far_pointer(X):
-    """Beyond what is stored: scipy reads and writes there."""
-    X.indptr[-1] = 2**30
+def turned(name, change):
+    return lambda X: setattr(X, name, change(getattr(X, name)))
 
 
-def falling_pointers(X):
-    X.indptr[2] = 2**20
+CORRUPTIONS = {
+    "far pointer": put("indptr", -1, 2**30),
+    "falling pointers": put("indptr", 2, 2**20),
+    "late pointers": put("indptr", 0, 2),
+    "too few pointers": turned("indptr", lambda indptr: indptr[:-1]),
+    "no pointers": turned("indptr", lambda indptr: None),
+    "two axes": turned("indptr", lambda indptr: indptr[np.newaxis]),
+    "far index": put("indices", 3, 2**30),
+    "negative index": put("indices", 3, -(2**30)),
+    "indices of floats": turned("indices", lambda indices: indices.astype(float)),
+    "a list of indices": turned("indices", lambda indices: indices.tolist()),
+    "fewer values": turned("data", lambda data: data[:1]),
+    "negative shape": turned("_shape", lambda shape: (30, -8)),
+    "three dimensions": turned("_shape", lambda shape: (30, 8, 1)),
+}
 
 
-def late_pointers(X):
-    X.indptr[0] = 2
-
-
-def too_few_pointers(X):
-    X.indptr = X.indptr[:-1]
-
-
-def far_index(X):
-    X.indices[3] = 2**30
-
-
-def negative_index(X):
-    X.indices[3] = -(2**30)
-
-
-def fewer_values(X):
-    X.data = X.data[:1]
-
-
-def indices_of_floats(X):
-    X.indices = X.indices.astype(float)
-
-
-def no_pointers(X):
-    X.indptr = None
-
-
-def a_list_of_indices(X):
-    X.indices = X.indices.tolist()
-
-
-def two_dimensions(X):
-    X.indptr = X.indptr[np.newaxis]
-
-
-def negative_shape(X):
-    X._shape = (30, -8)
-
-
-def three_dimensions(X):
-    X._shape = (30, 8, 1)
-
-
-CORRUPTIONS = [
-    far_pointer, falling_pointers, late_pointers, too_few_pointers, far_index, negative_index,
-    fewer_values, indices_of_floats, no_pointers, a_list_of_indices, two_dimensions,
-    negative_shape, three_dimensions,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("corrupt", CORRUPTIONS)
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("algo", [None, "pnorm", "so"])
-def test_a_fit_refuses_them(X, y, corrupt, format, algo):
+@pytest.mark.parametrize(
+    ("name", "format", "algo"), pairwise(list(CORRUPTIONS), FORMATS, [None, "pnorm", "so"])
+)
+def test_a_fit_refuses_them(X, name, format, algo):
     bad = format(X)
-    corrupt(bad)
+    CORRUPTIONS[name](bad)
     with pytest.raises(ValueError, match=r"^X is (corrupted|of shape)"):
-        fit_csr(bad, y, algo)
+        fit_csr(bad, Y, algo)
 
 
-@pytest.mark.parametrize(
-    ("name", "entries"),
-    [("row", [30, 0]), ("row", [-1, 0]), ("col", [2**30, 0]), ("col", [0]), ("row", [0.5, 1.5])],
-)
-def test_coordinates_out_of_range_are_refused(y, name, entries):
+def coordinates(row=(0, 1), col=(2, 3)):
     bad = sp.coo_matrix(([1.0, 2.0], ([0, 1], [2, 3])), shape=(30, 8))
-    axis = ("row", "col").index(name)
-    bad.coords = tuple(
-        np.array(entries) if i == axis else array for i, array in enumerate(bad.coords)
-    )
-    with pytest.raises(ValueError, match=r"^X is corrupted"):
-        fit_csr(bad, y)
+    bad.coords = np.array(row), np.array(col)
+    return bad
 
 
-def longer_list(X):
-    """Of values: scipy writes them all into an array for the columns."""
-    X.data[0].extend([1.0] * 10**6)
+def changed(matrix, change):
+    change(matrix)
+    return matrix
 
 
-def no_list(X):
-    X.rows[3] = None
+OTHERS = {
+    "row too high": lambda X: coordinates(row=[30, 0]),
+    "row negative": lambda X: coordinates(row=[-1, 0]),
+    "row between": lambda X: coordinates(row=[0.5, 1.5]),
+    "column too high": lambda X: coordinates(col=[2**30, 0]),
+    "fewer columns": lambda X: coordinates(col=[0]),
+    # Scipy would write them all into an array for the columns.
+    "longer list": lambda X: changed(sp.lil_matrix(X), lambda X: X.data[0].extend([1.0] * 10**6)),
+    "no list": lambda X: changed(sp.lil_matrix(X), put("rows", 3, None)),
+    "fewer lists": lambda X: changed(sp.lil_matrix(X), turned("rows", lambda rows: rows[:2])),
+    **{
+        f"diagonals {i}": lambda X, name=name, way=way: changed(sp.dia_matrix(X), turned(name, way))
+        for i, (name, way) in enumerate([
+            ("data", lambda data: data[:1]), ("data", np.ravel), ("data", lambda data: None),
+            ("offsets", lambda offsets: np.tile(offsets, 1000)),
+            ("offsets", lambda offsets: offsets + 0.5),
+        ])
+    },
+}  # fmt: skip
 
 
-def fewer_lists(X):
-    X.rows = X.rows[:2]
-
-
-@pytest.mark.parametrize("corrupt", [longer_list, no_list, fewer_lists])
-def test_lists_that_do_not_go_together_are_refused(X, y, corrupt):
-    bad = sp.lil_matrix(X)
-    corrupt(bad)
-    with pytest.raises(ValueError, match=r"^X is corrupted: it"):
-        fit_csr(bad, y, "pnorm")
-
-
-@pytest.mark.parametrize(
-    ("name", "changed"),
-    [
-        ("data", lambda data: data[:1]),
-        ("data", np.ravel),
-        ("data", lambda data: None),
-        ("offsets", lambda offsets: np.tile(offsets, 1000)),
-        ("offsets", lambda offsets: offsets + 0.5),
-    ],
-)
-def test_diagonals_that_do_not_go_together_are_refused(X, y, name, changed):
-    bad = sp.dia_matrix(X)
-    setattr(bad, name, changed(getattr(bad, name)))
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_other_formats_that_do_not_go_together_are_refused(X, make):
     with pytest.raises(ValueError, match=r"^X is corrupted: "):
-        fit_csr(bad, y, "pnorm")
+        fit_csr(make(X), Y, "pnorm")
 
 
-@pytest.mark.parametrize("corrupt", [far_pointer, far_index, no_pointers, fewer_values])
-def test_an_indicator_of_labels_is_looked_at_too(X, corrupt):
-    Y = sp.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), X.shape)
-    model = ALMAClassifier().fit(X, Y)
-    bad = Y.copy()
-    corrupt(bad)
-    for call in model.fit, model.partial_fit, model.score:
-        with pytest.raises(ValueError, match=r"^y is corrupted"):
-            call(X, bad)
+def test_an_indicator_of_labels_is_looked_at_too(X):
+    indicator = sp.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), X.shape)
+    model = ALMAClassifier().fit(X, indicator)
+    for name in "far pointer", "far index", "no pointers", "fewer values":
+        bad = indicator.copy()
+        CORRUPTIONS[name](bad)
+        for call in model.fit, model.partial_fit, model.score:
+            with pytest.raises(ValueError, match=r"^y is corrupted"):
+                call(X, bad)
 
 
-def test_lists_of_labels_are_no_classes(X, y):
-    model = PNormPerceptron(hypothesis="vote").fit(X, y)
+def test_lists_of_labels_are_no_classes(X):
+    model = PNormPerceptron(hypothesis="vote").fit(X, Y)
     for ask in margins, hypothesis_errors:
         with pytest.raises(ValueError, match=r"^y\[1\] = \[0, 1\] is no class, but a list of 2"):
             ask(model, X, [[0], [0, 1], []] * 10)
 
 
-def test_nothing_slices_them_for_splits_or_epochs(X, y):
+def test_nothing_slices_them_for_splits_or_epochs(X):
     bad = X.copy()
-    far_pointer(bad)
+    CORRUPTIONS["far pointer"](bad)
     model, splits = PNormPerceptron(), [(np.arange(20), np.arange(20, 30))]
     for call in (
-        lambda: compare_on_splits({"it": model}, bad, y, splits),
-        lambda: selection_stability(model, bad, y, splits),
-        lambda: learning_curve_over_epochs(model, bad, y, X, y, epochs=[1]),
-        lambda: margins(model.fit(X, y), bad, y),
+        lambda: compare_on_splits({"it": model}, bad, Y, splits),
+        lambda: selection_stability(model, bad, Y, splits),
+        lambda: learning_curve_over_epochs(model, bad, Y, X, Y, epochs=[1]),
+        lambda: margins(model.fit(X, Y), bad, Y),
     ):
         with pytest.raises(ValueError, match=r"^X is corrupted"):
             call()
@@ -184,37 +139,30 @@ def test_nothing_slices_them_for_splits_or_epochs(X, y):
 # -- odd, but sound -------------------------------------------------------------------------------
 
 
-def strided(array):
-    wide = np.zeros(2 * len(array), array.dtype)
-    wide[::2] = array
-    return wide[::2]
-
-
-def backwards(array):
-    return array[::-1].copy()[::-1]
-
-
 def misaligned(array):
     raw = np.zeros(array.nbytes + 1, np.uint8)
     raw[1:] = array.view(np.uint8)
     return raw[1:].view(array.dtype)
 
 
-def byte_swapped(array):
-    return array.astype(array.dtype.newbyteorder())
+LAYOUTS = {
+    "strided": lambda array: np.repeat(array, 2)[::2],
+    "backwards": lambda array: array[::-1].copy()[::-1],
+    "misaligned": misaligned,
+    "byte-swapped": lambda array: array.astype(array.dtype.newbyteorder()),
+}
 
 
-@pytest.mark.parametrize("laid_out", [strided, backwards, misaligned, byte_swapped])
+@pytest.mark.parametrize("laid_out", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-@pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
-def test_however_the_arrays_lie_the_model_is_the_same(X, y, laid_out, name, estimator):
-    expected = estimator(random_state=0).fit(X, y)
+def test_however_the_arrays_lie_the_model_is_the_same(X, laid_out, name):
     odd = X.copy()
     setattr(odd, name, laid_out(getattr(X, name)))
-    model = estimator(random_state=0).fit(odd, y)
-    assert_array_equal(model.coef_, expected.coef_)
-    assert_array_equal(model.decision_function(odd), expected.decision_function(X))
-    assert_array_equal(getattr(odd, name), getattr(X, name))
+    for estimator in PNormPerceptron, ALMAClassifier:
+        expected, model = (estimator(random_state=0).fit(rows, Y) for rows in (X, odd))
+        assert_array_equal(model.coef_, expected.coef_)
+        assert_array_equal(model.decision_function(odd), expected.decision_function(X))
+        assert_array_equal(getattr(odd, name), getattr(X, name))
 
 
 def test_a_row_of_zeros_may_be_told_to_be_too_far_in_magnitude():

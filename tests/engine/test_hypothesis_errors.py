@@ -1,14 +1,12 @@
 """Every hypothesis at moments of one run, against models trained afresh up to each moment."""
 
-import csv
-from io import StringIO
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics.pairwise import polynomial_kernel
 
+from depth import some
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -57,6 +55,11 @@ PAIRS = [
     for space in SPACES
     if not space.startswith("p = ") or rule in ("perceptron", "pnorm", "alma", "margin")
 ]
+# Each with two classes or three in turn.
+CASES = some(
+    [(*pair, 2 + i % 2) for i, pair in enumerate(PAIRS)],
+    [(*pair, n_classes) for pair in PAIRS for n_classes in (2, 3)],
+)
 
 
 def make_problem(n_classes=2, m=90, n=12, seed=0):
@@ -94,15 +97,18 @@ def outputs_at_moments(model, X_test, trials):
     return found
 
 
-def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
-    """Compare with models trained afresh: outputs, errors, corrections and support rows."""
+def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
+    """Compare a fitted model with models trained afresh: outputs, errors, corrections and support
+    rows."""
+    X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
     trials = [max(1, round(moment * model._trials_per_epoch)) for moment in moments]
     found = outputs_at_moments(model, X_test, trials)
     assert set(found) == set(curve.errors) == set(HYPOTHESES)
     for name, parameters in HYPOTHESES.items():
         for k, moment in enumerate(moments):
-            afresh = fit(clone(model).set_params(max_iter=moment, **parameters))
+            afresh = clone(model).set_params(max_iter=moment, warm_start=False, **parameters)
+            afresh.fit(X, y, **weights)
             expected = afresh.decision_function(X_test).reshape(found[name][k].shape)
             error = tolerance * np.abs(expected).max()
             np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
@@ -110,40 +116,37 @@ def check_moments(model, fit, X_test, y_test, moments=MOMENTS, tolerance=1e-9):
             np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
             if hasattr(afresh._space, "support"):
                 assert curve.n_support[k] == len(afresh.support_)
-    return curve
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("rule", "space"), PAIRS)
+@pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
 def test_as_if_trained_afresh(rule, space, n_classes):
-    X, y, X_test, y_test = make_problem(n_classes)
+    data = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
-    model = clone(RULES[rule]).set_params(**parameters, **SPACES[space]).fit(X, y)
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+    model = clone(RULES[rule]).set_params(**parameters, **SPACES[space])
+    check_moments(model.fit(*data[:2]), data)
 
 
-@pytest.mark.parametrize("space", ["linear", "p = 6", "poly"])
-@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+@pytest.mark.parametrize(
+    ("space", "hypothesis"), [("linear", "vote"), ("p = 6", "random"), ("poly", "vote")]
+)
 def test_logs_of_normalized_hypotheses(space, hypothesis):
-    X, y, X_test, y_test = make_problem(3)
+    data = make_problem(3)
     model = ALMAClassifier(
         hypothesis=hypothesis, normalize_hypotheses=True, max_iter=2.5, random_state=1,
         **SPACES[space],
-    ).fit(X, y)  # fmt: skip
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test)
+    )  # fmt: skip
+    check_moments(model.fit(*data[:2]), data)
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
 def test_labels_that_stop(space):
-    X, y, X_test, y_test = make_problem(3)
+    data = make_problem(3)
     model = PNormPerceptron(
         hypothesis="vote", max_iter=2, max_corrections=12, random_state=0, **SPACES[space]
-    ).fit(X, y)
-    stopped = model._space.per_label("stopped")
-    assert (stopped >= 0).any()
-    last = model._space.trials / X.shape[0]
-    moments = [moment for moment in MOMENTS if moment < last] + [last]
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, moments)
+    ).fit(*data[:2])
+    assert (model._space.per_label("stopped") >= 0).any()
+    last = model._space.trials / len(data[1])
+    check_moments(model, data, [moment for moment in MOMENTS if moment < last] + [last])
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
@@ -152,32 +155,44 @@ def test_passes_not_made_count(space):
     target = np.random.RandomState(1).standard_normal(X.shape[1])
     y, y_test = np.sign(X @ target), np.sign(X_test @ target)
     model = PNormPerceptron(hypothesis="vote", max_iter=500, random_state=0, **SPACES[space])
-    model.fit(X, y)
-    assert model.n_iter_ < 500
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [1, 20, 500])
+    assert model.fit(X, y).n_iter_ < 500
+    check_moments(model, (X, y, X_test, y_test), [1, 20, 500])
 
 
 def test_rows_of_weight_zero_are_no_trials():
-    X, y, X_test, y_test = make_problem()
-    weights = np.where(np.arange(len(y)) % 3, 2.0, 0.0)
+    data = make_problem()
+    weights = {"sample_weight": np.where(np.arange(len(data[1])) % 3, 2.0, 0.0)}
     model = ALMAClassifier(hypothesis="vote", max_iter=2, random_state=0)
-    model.fit(X, y, sample_weight=weights)
-
-    def fit(afresh):
-        return afresh.fit(X, y, sample_weight=weights)
-
-    check_moments(model, fit, X_test, y_test, [1, 2])
+    check_moments(model.fit(*data[:2], **weights), data, [1, 2], **weights)
 
 
 def test_fits_that_go_on():
-    X, y, X_test, y_test = make_problem()
+    data = make_problem()
     model = PNormPerceptron(
         hypothesis="vote", max_iter=1, shuffle=False, random_state=0, warm_start=True
     )
     for _ in range(3):
-        model.fit(X, y)
-    model.set_params(warm_start=False)
-    check_moments(model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1.5, 3])
+        model.fit(*data[:2])
+    check_moments(model, data, [0.5, 1.5, 3])
+
+
+@pytest.mark.parametrize("p", [2, 10])
+def test_averages_that_would_cancel(p):
+    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
+    X, *others = make_problem(m=400, n=60, seed=4)
+    data = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis])), *others
+    model = PNormPerceptron(
+        p=p, normalize=False, normalize_hypotheses=True, hypothesis="vote", max_iter=2,
+        random_state=0,
+    )  # fmt: skip
+    check_moments(model.fit(*data[:2]), data, [0.5, 1, 2], tolerance=1e-8)
+
+
+def test_float32_rows():
+    X, y, X_test, y_test = make_problem(3)
+    data = X.astype(np.float32), y, X_test.astype(np.float32), y_test
+    model = PNormPerceptron(kernel="rbf", hypothesis="vote", max_iter=2, random_state=0)
+    check_moments(model.fit(*data[:2]), data, [0.5, 1, 2], tolerance=1e-4)
 
 
 def test_precomputed_and_callable_kernels_and_dense_rows():
@@ -198,20 +213,6 @@ def test_precomputed_and_callable_kernels_and_dense_rows():
             np.testing.assert_array_equal(curve.errors[name], curves[0].errors[name])
 
 
-@pytest.mark.parametrize("p", [2, 10])
-def test_averages_that_would_cancel(p):
-    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
-    X, y, X_test, y_test = make_problem(m=400, n=60, seed=4)
-    X = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis]))
-    model = PNormPerceptron(
-        p=p, normalize=False, normalize_hypotheses=True, hypothesis="vote", max_iter=2,
-        random_state=0,
-    ).fit(X, y)  # fmt: skip
-    check_moments(
-        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-8
-    )
-
-
 def test_points_beyond_one_replay(monkeypatch):
     X, y, X_test, y_test = make_problem(3)
     for space in ("linear", "poly"):
@@ -226,27 +227,17 @@ def test_points_beyond_one_replay(monkeypatch):
             np.testing.assert_array_equal(parts.errors[name], errors)
 
 
-def test_float32_rows():
-    X, y, X_test, y_test = make_problem(3)
-    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
-    model = PNormPerceptron(kernel="rbf", hypothesis="vote", max_iter=2, random_state=0)
-    model.fit(X, y)
-    check_moments(
-        model, lambda afresh: afresh.fit(X, y), X_test, y_test, [0.5, 1, 2], tolerance=1e-4
-    )
-
-
 def test_rows_for_tables():
     X, y, X_test, y_test = make_problem(3)
     model = PNormPerceptron(hypothesis="vote", max_iter=1, random_state=0).fit(X, y)
-    curve = hypothesis_errors(model, X_test, y_test, [0.5, 1])
-    rows = curve.as_rows()
+    rows = hypothesis_errors(model, X_test, y_test, [0.5, 1]).as_rows()
     assert [row["moment"] for row in rows] == [0.5, 1.0]
+    assert rows[0].keys() == rows[1].keys()
     assert rows[1]["n_corrections"] == model.n_corrections_.sum()
     assert rows[1]["vote"] == np.mean(model.predict(X_test) != y_test)
-    text = StringIO()
-    csv.DictWriter(text, rows[0]).writerows(rows)
-    assert len(text.getvalue().splitlines()) == 2
+    # A label that the model has not met is an error.
+    unknown = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
+    assert all(errors.tolist() == [1.0] for errors in unknown.errors.values())
 
 
 def test_of_a_model_file(tmp_path):
@@ -256,13 +247,6 @@ def test_of_a_model_file(tmp_path):
     loaded = hypothesis_errors(load_model(tmp_path / "a.model"), X_test, y_test, [1, 2])
     for name, errors in hypothesis_errors(model, X_test, y_test, [1, 2]).errors.items():
         np.testing.assert_array_equal(loaded.errors[name], errors)
-
-
-def test_an_unknown_label_is_an_error():
-    X, y, X_test, _ = make_problem()
-    model = PNormPerceptron(hypothesis="vote", random_state=0).fit(X, y)
-    curve = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
-    assert all(errors.tolist() == [1.0] for errors in curve.errors.values())
 
 
 @pytest.mark.parametrize(
@@ -284,34 +268,30 @@ def test_bad_moments(moments, message):
         hypothesis_errors(model, X_test, y_test, moments)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"hypothesis": "last"}])
-def test_models_without_a_log(parameters):
-    X, y, X_test, y_test = make_problem()
-    model = PNormPerceptron(**parameters).fit(X, y)
-    with pytest.raises(ValueError, match="no log of corrections"):
-        hypothesis_errors(model, X_test, y_test, [1])
+def of_a_stream(X, y):
+    return PNormPerceptron(hypothesis="vote").partial_fit(X, y, classes=np.unique(y))
 
 
-def test_models_of_another_kind():
-    X, y, X_test, y_test = make_problem()
-    model = HigherOrderPerceptron(hypothesis="vote").fit(X, y)
-    with pytest.raises(ValueError, match="which HigherOrderPerceptron is not"):
-        hypothesis_errors(model, X_test, y_test, [1])
-
-
-def test_models_whose_epochs_are_not_known():
-    X, y, X_test, y_test = make_problem()
-    model = PNormPerceptron(hypothesis="vote").partial_fit(X, y, classes=["ant", "cow"])
-    with pytest.raises(ValueError, match="partial_fit, without epochs"):
-        hypothesis_errors(model, X_test, y_test, [1])
-
-
-def test_labels_that_learned_on():
-    X, y, X_test, y_test = make_problem(3)
+def of_labels_that_learned_on(X, y):
     model = PNormPerceptron(hypothesis="vote", max_corrections=12, max_iter=1, warm_start=True)
-    model.fit(X, y).set_params(max_corrections=None).fit(X, y)
-    with pytest.raises(ValueError, match="after max_corrections had stopped it"):
-        hypothesis_errors(model, X_test, y_test, [1])
+    return model.fit(X, y).set_params(max_corrections=None).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (PNormPerceptron().fit, "no log of corrections"),
+        (PNormPerceptron(kernel="rbf").fit, "no log of corrections"),
+        (PNormPerceptron(hypothesis="last").fit, "no log of corrections"),
+        (HigherOrderPerceptron(hypothesis="vote").fit, "which HigherOrderPerceptron is not"),
+        (of_a_stream, "partial_fit, without epochs"),
+        (of_labels_that_learned_on, "after max_corrections had stopped it"),
+    ],
+)
+def test_models_that_do_not_know_their_moments(fit, message):
+    X, y, X_test, y_test = make_problem(3)
+    with pytest.raises(ValueError, match=message):
+        hypothesis_errors(fit(X, y), X_test, y_test, [1])
 
 
 def test_labels_and_rows_must_match():

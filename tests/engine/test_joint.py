@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.datasets import dump_svmlight_file
 
-from problems.command_line import run, three_classes
-from problems.contract import NOT_EQUIVALENT
+from depth import long
 from problems.first_order import (
     LEAST_NORM,
     Extras,
     Machine,
-    alma_rules,
     examples,
     index_types,
+    machines,
     make_problem,
     partial_epochs,
-    perceptron_rules,
     problems,
     vectors,
 )
@@ -35,23 +33,18 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-from sparsemargin._engine.first_order import linear_loop
-from sparsemargin._engine.fitting import task
 from sparsemargin.evaluation import margins
 from sparsemargin.io import sources
 
 POWERS = [2.0, 2.5, 6.0, "log"]
-CLASSES = st.integers(3, 5)
+WITH_WEIGHTS = ["Perceptron", "ALMA"]
 
 
-@parametrize_with_checks(
-    [ALMAClassifier(multi_class="joint")],
-    expected_failed_checks=lambda estimator: NOT_EQUIVALENT,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+def several_classes(**fixed):
+    return st.integers(3, 5).flatmap(lambda k: problems(n_classes=st.just(k), **fixed))
 
 
+@long
 @dataclass
 class Joint(Extras):
     """The extras of a run of the joint machine."""
@@ -80,11 +73,9 @@ extras = st.builds(
     rho=st.sampled_from([None, 0.5, 3.0]),
     weighted=st.booleans(),
     class_weight=st.sampled_from([None, {0: 0.5, 1: 3.0}, {2: 0.0}]),
+    max_corrections=st.sampled_from([None, 5, 12]),
 )
-
-
-def machines(rules=perceptron_rules | alma_rules, powers=POWERS):
-    return st.builds(Machine, rules, st.sampled_from(powers))
+joint_machines = machines(WITH_WEIGHTS, POWERS)
 
 
 def assert_same(fitted, reference, expected, rho, tolerance):
@@ -103,47 +94,37 @@ def assert_same(fitted, reference, expected, rho, tolerance):
     np.testing.assert_allclose(fitted.theta_norm_, [float(reference.theta_norm)], rtol=tolerance)
 
 
-def check(machine, problem, extras, hypothesis, normalized=False, tolerance=1e-10, least_gap=1e-9):
-    """Fit both and compare, unless a decision lay within rounding of another one."""
+def check(machine, problem, extras, normalized=False, tolerance=1e-10, least_gap=1e-9):
+    """Fit with either hypothesis and compare, unless a decision lay within rounding of another."""
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > least_gap)
     assume(not normalized or reference.smallest_norm > LEAST_NORM)
-    fitted = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
-    expected = getattr(reference, hypothesis)(normalized)
-    assert_same(fitted, reference, expected, extras.rho, tolerance)
     X_test = problem.X_test.toarray()
-    outputs = X_test @ fitted.coef_.T + fitted.intercept_
-    error = 1e-6 * np.abs(outputs).max()
-    np.testing.assert_allclose(fitted.decision_function(problem.X_test), outputs, atol=error)
-    return fitted, reference
+    for hypothesis in ("last", "average"):
+        how = {"hypothesis": hypothesis, "normalize_hypotheses": normalized}
+        fitted = extras.fit(machine, problem, **how)
+        expected = getattr(reference, hypothesis)(normalized)
+        assert_same(fitted, reference, expected, extras.rho, tolerance)
+        outputs = X_test @ fitted.coef_.T + fitted.intercept_
+        error = 1e-6 * np.abs(outputs).max()
+        np.testing.assert_allclose(fitted.decision_function(problem.X_test), outputs, atol=error)
 
 
-@examples(250)
-@given(
-    machines(),
-    CLASSES.flatmap(lambda k: problems(n_classes=st.just(k), index_dtype=index_types)),
-    extras,
-    vectors,
-    st.booleans(),
-)
-def test_rows_of_float64(machine, problem, extras, hypothesis, normalized):
-    check(machine, problem, extras, hypothesis, normalized)
-
-
-@examples(100)
-@given(
-    machines(),
-    problems(n_classes=CLASSES, value_dtype=st.just("f4"), index_dtype=index_types),
-    extras,
-    vectors,
-)
-def test_rows_of_float32(machine, problem, extras, hypothesis):
-    check(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
+@examples(200)
+@given(joint_machines, several_classes(index_dtype=index_types), extras, st.booleans())
+def test_rows_of_float64(machine, problem, extras, normalized):
+    check(machine, problem, extras, normalized)
 
 
 @examples(80)
+@given(joint_machines, several_classes(value_dtype=st.just("f4"), index_dtype=index_types), extras)
+def test_rows_of_float32(machine, problem, extras):
+    check(machine, problem, extras, tolerance=1e-4, least_gap=1e-4)
+
+
+@examples(60)
 @given(
-    problems(n_classes=CLASSES, n=st.integers(2, 5), integers=st.just(True)),
+    several_classes(n=st.integers(2, 5), integers=st.just(True)),
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 0.5])),
 )
 def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, extras):
@@ -154,7 +135,7 @@ def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, e
 
 
 @examples(60)
-@given(machines(alma_rules), problems(n_classes=st.just(4)), extras, st.booleans())
+@given(machines(["ALMA"], POWERS), problems(n_classes=st.just(4)), extras, st.booleans())
 def test_certificate(machine, problem, extras, normalized):
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9 and reference.smallest_norm > LEAST_NORM)
@@ -200,9 +181,9 @@ def test_a_proven_margin_ends_a_fit():
 # -- two classes ----------------------------------------------------------------------------------
 
 
-@examples(60)
+@examples(40)
 @given(
-    machines(st.sampled_from([Perceptron(), ALMA(), ALMA(alpha=0.5)])),
+    st.builds(Machine, st.sampled_from([Perceptron(), ALMA(), ALMA(0.5)]), st.sampled_from(POWERS)),
     problems(),
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 1.0])),
     vectors,
@@ -253,41 +234,23 @@ def test_batches_are_one_epoch_to_the_bit(p, hypothesis, tmp_path):
     np.testing.assert_array_equal(fitted.intercept_, whole.intercept_)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """A text of some KB is then many blocks, and the features grow from one to the next."""
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 512)
-
-
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("options", [
     {"algo": "alma", "fit_intercept": False}, {"algo": "pnorm", "p": 21.5},
     {"algo": "alma", "hypothesis": "last", "normalize": "running"},
 ])  # fmt: skip
-def test_files_are_learned_as_matrices_are(options, tmp_path):
-    path, *_ = three_classes(tmp_path)
+def test_files_are_learned_as_matrices_are(options, tmp_path, monkeypatch):
+    """By many blocks, from one to the next of which the features grow."""
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 512)
+    problem = make_problem(3, 300, 400, 0.02, 0.2, n_classes=4)
+    dump_svmlight_file(problem.X, problem.y, str(tmp_path / "rows.svm"), zero_based=False)
     options = {
         "multi_class": "joint", "max_iter": 2, "shuffle": False, "intercept_scaling": 1.0, **options
     }  # fmt: skip
-    streamed = fit_svmlight(path, **options)
-    X, y = load_svmlight(path)[:2]
-    fitted = fit_csr(X, y, **options)
+    streamed = fit_svmlight(tmp_path / "rows.svm", **options)
+    fitted = fit_csr(*load_svmlight(tmp_path / "rows.svm")[:2], **options)
     assert streamed.n_corrections_ == fitted.n_corrections_ > 0
     np.testing.assert_array_equal(streamed.coef_, fitted.coef_)
     np.testing.assert_array_equal(streamed.intercept_, fitted.intercept_)
-
-
-def test_command_line(tmp_path):
-    path, *_ = three_classes(tmp_path)
-    run("train", path, "-o", tmp_path / "model", "-q", "--multi-class", "joint", "--p", "3")
-    model = load_model(tmp_path / "model")
-    assert model.multi_class == "joint"
-    same = fit_svmlight(path, multi_class="joint", p=3, random_state=0, max_iter=1)
-    assert words(model, tmp_path / "one") == words(same, tmp_path / "other")
-    run("predict", tmp_path / "model", path, "-q", "-o", tmp_path / "predicted")
-    X, _ = load_svmlight(path)[:2]
-    predicted = (tmp_path / "predicted").read_text().split()
-    assert predicted == [str(label) for label in model.predict(X)]
 
 
 @pytest.mark.parametrize("params", [{"p": 6.0}, {"hypothesis": "last", "fit_intercept": True}])
@@ -334,25 +297,6 @@ def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
         assert_same(fitted, reference, reference.last(), None, 1e-10)
 
 
-@wide_longdouble
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("rule", [Perceptron, ALMA])
-@pytest.mark.parametrize("p", [2.0, 6.0])
-def test_mixed_magnitudes_are_learned_as_they_are_or_refused(rule, normalize, p):
-    problem = make_problem(7, 300, 12, 0.5, 0.1, n_classes=3)
-    sizes = np.where(np.arange(300) // 3 % 2, 1e300, 1e-300)
-    rows, machine = problem.X.toarray() * sizes[:, None], Machine(rule(normalize=normalize), p)
-    reference = run_joint(rows, problem.y, machine.rule, p)
-    assert reference.smallest_gap > 1e-9
-    fitted = Joint().estimator(machine, hypothesis="last")
-    if normalize:
-        fitted.fit(rows, problem.y)
-        assert_same(fitted, reference, reference.last(), None, 1e-10)
-    else:
-        with pytest.raises(ValueError, match=r"Row \d+ of X.* step too far in magnitude"):
-            fitted.fit(rows, problem.y)
-
-
 # -- parameters -----------------------------------------------------------------------------------
 
 
@@ -366,10 +310,9 @@ def test_mixed_magnitudes_are_learned_as_they_are_or_refused(rule, normalize, p)
         ({"multi_class": "crammer"}, "'multi_class' parameter .* among {'joint', 'ovr'}"),
     ],
 )
-@pytest.mark.parametrize("estimator", [ALMAClassifier, PNormPerceptron])
-def test_what_no_joint_machine_has_is_refused(estimator, params, message):
+def test_what_no_joint_machine_has_is_refused(params, message):
     problem = make_problem(0, 20, 5, 1.0, 0.0, n_classes=3)
-    model = estimator(**{"multi_class": "joint", **params})
+    model = ALMAClassifier(**{"multi_class": "joint", **params})
     with pytest.raises(ValueError, match=message):
         model.fit(problem.X, problem.y)
     with pytest.raises(ValueError, match=message):
@@ -382,51 +325,3 @@ def test_the_classes_are_learned_on_as_they_were():
     model.fit(problem.X, problem.y)
     with pytest.raises(ValueError, match="warm_start can't go on with another multi_class"):
         model.set_params(multi_class="ovr").fit(problem.X, problem.y)
-
-
-@examples(40)
-@given(machines(), problems(n_classes=CLASSES), st.integers(1, 12), vectors)
-def test_a_fit_ends_after_so_many_corrections(machine, problem, most, hypothesis):
-    check(machine, problem, Joint(n_epochs=2, max_corrections=most), hypothesis)
-
-
-def test_threads_change_nothing():
-    problem = make_problem(1, 200, 20, 0.5, 0.2, n_classes=5)
-    models = [
-        ALMAClassifier(multi_class="joint", random_state=0, n_jobs=n_jobs, p=3.0)
-        for n_jobs in (1, 2)
-    ]
-    one, two = (model.fit(problem.X, problem.y).coef_ for model in models)
-    np.testing.assert_array_equal(one, two)
-
-
-def test_ctrl_c_keeps_what_was_learned(monkeypatch):
-    problem, calls = make_problem(0, 90, 10, 1.0, 0.2, n_classes=3), linear_loop.LinearLoop.run_span
-
-    def interrupted(loop, order, start, *rest):
-        if start > 30:
-            raise KeyboardInterrupt
-        return calls(loop, order, start, *rest)
-
-    monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 300)
-    monkeypatch.setattr(linear_loop.LinearLoop, "run_span", interrupted)
-    model = ALMAClassifier(multi_class="joint", hypothesis="last", max_iter=None, random_state=0)
-    with pytest.warns(UserWarning, match="Interrupted after"):
-        model.fit(problem.X, problem.y)
-    assert 0 < model.n_iter_ < 1
-    assert model.n_corrections_ > 0
-    assert not hasattr(model, "margin_")
-
-
-def test_rows_out_of_order_and_bad_rows_are_met_as_they_are_read():
-    problem = make_problem(2, 60, 8, 1.0, 0.2, n_classes=3)
-    model = ALMAClassifier(multi_class="joint", random_state=0)
-    expected = model.fit(problem.X, problem.y).n_corrections_
-    backwards = problem.X[:, ::-1][:, ::-1]
-    backwards.indices = backwards.indices.reshape(60, 8)[:, ::-1].ravel().copy()
-    backwards.data = backwards.data.reshape(60, 8)[:, ::-1].ravel().copy()
-    assert model.fit(backwards, problem.y).n_corrections_ == expected
-    broken = problem.X.copy()
-    broken.data[83] = np.nan
-    with pytest.raises(ValueError, match="NaN at row 10, column 3"):
-        model.fit(broken, problem.y)

@@ -1,4 +1,5 @@
-"""Labels that are learned in blocks are, to the bit, those of one dense space."""
+"""Labels that are learned in blocks are, to the bit, those of one dense space, and take the memory
+of what is not zero."""
 
 import pickle
 import signal
@@ -8,8 +9,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix, issparse, random
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 
-from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron, ROMMAClassifier
+from depth import pairwise as pairs_of
+from sparsemargin import (
+    ALMAClassifier,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    ROMMAClassifier,
+    fit_svmlight,
+)
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.io.model_files import load_model, save_model
@@ -67,10 +77,13 @@ def fitted(machine, X, y, **params):
 
 
 # Room for 16 labels, and for up to 64.
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize(("n_labels", "room"), [(17, 0), (40, 0), (103, 0), (103, 150_000)])
-@pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_blocks_change_no_bit(machine, n_labels, room, n_jobs, in_blocks):
+@pytest.mark.parametrize(
+    ("machine", "size", "n_jobs"),
+    pairs_of(MACHINES, [(17, 0), (40, 0), (103, 0), (103, 150_000)], [1, 2]),
+    ids=str,
+)
+def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
+    n_labels, room = size
     X, y = make_problem(n_labels, np.float32 if n_labels == 40 else np.float64)
     in_blocks(False)
     dense = fitted(machine, X, y)
@@ -82,26 +95,17 @@ def test_blocks_change_no_bit(machine, n_labels, room, n_jobs, in_blocks):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_models_in_blocks_travel(machine, in_blocks, tmp_path):
+def test_models_in_blocks_travel_and_learn_on(machine, in_blocks, tmp_path):
     X, y = make_problem(40)
     in_blocks(True)
     model = fitted(machine, X, y)
     save_model(model, tmp_path / "model")
-    for other in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")):
+    others = pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")
+    for other in others:
         assert type(other._space) is LabelBlocks
         assert_same(model, other, X)
-
-
-@pytest.mark.parametrize("p", [2.0, 6.0])
-def test_a_restored_model_learns_on(p, in_blocks):
-    X, y = make_problem(40)
-    in_blocks(True)
-    machine = PNormPerceptron, {"p": p, "hypothesis": "average"}
-    model = fitted(machine, X, y)
-    other = pickle.loads(pickle.dumps(model))
-    for each in (model, other):
-        each.partial_fit(X[::-1], y[::-1])
-    assert_same(model, other, X)
+    model.partial_fit(X[::-1], y[::-1])
+    assert_same(model, others[0].partial_fit(X[::-1], y[::-1]), X)
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
@@ -131,28 +135,15 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     assert_same(small, dense, wider)
 
 
-def test_only_what_is_not_zero_is_held(in_blocks):
-    X, y = make_problem(40)
-    in_blocks(True)
-    model = PNormPerceptron(random_state=0, max_corrections=1).fit(X, y)
-    # The first row has corrected every label, and no other row any.
-    theta = model.theta_.toarray()
-    for held, labels in zip(model._space.held, (16, 16, 8), strict=True):
-        columns = np.flatnonzero(theta[0])
-        at = np.add.outer(16 * columns, np.arange(labels))
-        assert_array_equal(held["at"], at.ravel())
-        assert len(held["t"]) == len(held["acc"]) == at.size
-    before = model._space.nbytes
-    model.predict(X)
-    assert model._space.nbytes == before
-
-
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
-def test_there_is_no_log_of_blocks(hypothesis, in_blocks):
+def test_logs_of_blocks_and_bad_rows_are_refused(hypothesis, in_blocks):
     X, y = make_problem(40)
     in_blocks(True)
     with pytest.raises(ValueError, match=r"hypothesis='average', or fewer features .*hash_bits"):
         PNormPerceptron(hypothesis=hypothesis).fit(X, y)
+    X.data[X.indptr[7]] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 7"):
+        PNormPerceptron().fit(X, y)
 
 
 def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
@@ -183,14 +174,6 @@ def test_rows_with_columns_twice(in_blocks):
     in_blocks(True)
     machine = PNormPerceptron, {"hypothesis": "last", "tol": 0.5}
     assert_same(fitted(machine, once, y), fitted(machine, twice, y), X)
-
-
-def test_bad_rows_are_named(in_blocks):
-    X, y = make_problem(40)
-    X.data[X.indptr[7]] = np.nan
-    in_blocks(True)
-    with pytest.raises(ValueError, match="NaN at row 7"):
-        PNormPerceptron().fit(X, y)
 
 
 def test_sparse_weights_stay_sparse(in_blocks):
@@ -259,3 +242,72 @@ def test_outputs_of_blocks_for_one_row_and_for_all(hypothesis, in_blocks):
     model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
     together = model.decision_function(X)
     assert_array_equal(np.vstack([model.decision_function(row) for row in X[:20]]), together[:20])
+
+
+# -------------------------------------------------------------------- the memory that there may be
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Rows of few features, which lie far apart."""
+    rng = np.random.RandomState(0)
+    X = random(200, 30, 0.3, format="csr", random_state=rng)
+    X.resize(200, 100_000)
+    X.indices *= 3333
+    y = np.r_[np.arange(40), rng.randint(0, 40, 160)]
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
+    return tmp_path / "rows.svm"
+
+
+@pytest.mark.parametrize("n_features", [None, 100_000])
+def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks):
+    settings = {"algo": "pnorm", "hypothesis": "last", "n_features": n_features}
+    dense = fit_svmlight(text, **settings)
+    in_blocks(True, 1 << 20)
+    limit = 16 * 8 * 100_000
+    blocks = fit_svmlight(text, memory_limit=limit, **settings)
+    assert type(blocks._space) is LabelBlocks
+    assert blocks._space.nbytes < limit < dense._space.nbytes
+    assert_array_equal(blocks.coef_.toarray(), dense.coef_)
+
+
+def test_streams_in_blocks_keep_to_the_memory_there_is(text, in_blocks):
+    in_blocks(True, 1 << 16)
+    with pytest.raises(ValueError, match=r"memory_limit has room for.* 34,722 features"):
+        fit_svmlight(text, "pnorm", memory_limit=10**7)
+    with pytest.raises(ValueError, match=r"100,000 features take 28,800,000 bytes .*more than"):
+        fit_svmlight(text, "pnorm", n_features=100_000, memory_limit=10**7)
+
+
+def test_what_corrections_make_keeps_to_it_too(tmp_path, in_blocks):
+    """Every row corrects every label: what is held comes to more than one dense block."""
+    X, y = make_problem(40)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
+    in_blocks(True)
+    limit = N_FEATURES * 16 * 18
+    with pytest.raises(ValueError, match=rf"weights that are not 0.* memory_limit={limit:,}"):
+        fit_svmlight(tmp_path / "rows.svm", "pnorm", n_features=N_FEATURES, memory_limit=limit)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PNormPerceptron(hypothesis="last"),
+        PNormPerceptron(hypothesis="average", fit_intercept=True),
+        PNormPerceptron(p=6, hypothesis="last", multi_class="joint"),
+        ALMAClassifier(p="log", hypothesis="average"),
+        ROMMAClassifier(hypothesis="last", keep_history=True, fit_intercept=True),
+    ],
+    ids=repr,
+)
+def test_the_memory_of_weights_is_known_beforehand(model, dtype, in_blocks):
+    X, y = make_problem(40, dtype)
+    n_coordinates = N_FEATURES + model.fit_intercept
+    for on in (False, True):
+        in_blocks(on)
+        space = clone(model).partial_fit(X, y, classes=np.arange(40))._space
+        told = n_coordinates * model._bytes_per_feature(np.dtype(dtype), 40, N_FEATURES)
+        blocks = on and getattr(model, "multi_class", "ovr") == "ovr"
+        assert (type(space) is LabelBlocks) == blocks
+        assert told == (space.empty(n_coordinates, 16) if blocks else space).nbytes

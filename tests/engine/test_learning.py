@@ -1,23 +1,42 @@
-"""The loop over epochs: order, stopping, threads, progress, interruption."""
+"""The loop over epochs: order, threads, stopping, going on; what a fit says, refuses and leaves
+behind where it comes to its aim, misses it or is interrupted."""
 
 import _thread
+import re
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
-from itertools import product
+import time
+import warnings
+from itertools import count, product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+from depth import pairwise
 from problems.stages import InterruptingOutput
 from sparsemargin import (
     ALMAClassifier,
+    CRAMMAClassifier,
     HigherOrderPerceptron,
+    MarginPerceptron,
+    MaxMarginClassifier,
     PNormPerceptron,
+    ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin._engine.first_order import linear_loop
+from sparsemargin._engine.fitting import certificate, task, threads
 from sparsemargin._engine.fitting import epochs as learning
+from sparsemargin._engine.kernel import gram_loop as gram
+from sparsemargin._engine.matrix import loop as matrix_loop
+from sparsemargin.datasets import make_zipf_text
 
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 VECTORS = ["last", "average"]
@@ -51,12 +70,27 @@ def make_contradiction():
     return sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
 
 
+def make_dense(m=60, n=8, noise=0):
+    """Return dense rows and labels of a hyperplane through the origin, the first of them wrong."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((m, n))
+    y = (X @ rng.standard_normal(n) > 0).astype(int)
+    y[:noise] = 1 - y[:noise]
+    return X, y
+
+
+@pytest.fixture
+def threads_at_once(monkeypatch):
+    """Let a fit take the threads that it may, however little there is to do."""
+    monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
+
+
 def assert_same_model(one, other):
     assert_array_equal(one.n_corrections_, other.n_corrections_)
     assert_array_equal(one.theta_, other.theta_)
     assert_array_equal(one.theta_norm_, other.theta_norm_)
-    assert_array_equal(one.coef_, other.coef_)
-    assert_array_equal(one.intercept_, other.intercept_)
+    X = sp.identity(one.n_features_in_, format="csr")
+    assert_array_equal(one.decision_function(X), other.decision_function(X))
 
 
 def streamed(model, X, y, n_passes=1):
@@ -99,19 +133,14 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
 
 
-def test_without_shuffling_the_seed_means_nothing():
-    X, y = make_problem()
-    one, other = (PNormPerceptron(shuffle=False, random_state=seed).fit(X, y) for seed in (0, 1))
-    assert_same_model(one, other)
-
-
 # -- labels side by side --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("max_corrections", [None, 4])
+@pytest.mark.usefixtures("threads_at_once")
+@pytest.mark.parametrize(
+    ("estimator", "hypothesis", "p", "max_corrections"),
+    pairwise(ESTIMATORS, [*VECTORS, "vote", "random"], POWERS, [None, 4]),
+)
 def test_threads_change_no_bit(estimator, hypothesis, p, max_corrections):
     X, y = make_problem(200, n_classes=7)
     params = {"p": p, "hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
@@ -123,59 +152,51 @@ def test_threads_change_no_bit(estimator, hypothesis, p, max_corrections):
         assert_same_model(model.partial_fit(X, y), estimator(**params).fit(X, y).partial_fit(X, y))
 
 
-@pytest.mark.parametrize("hypothesis", ["vote", "random"])
-def test_threads_change_no_replayed_output(hypothesis):
-    X, y = make_problem(n_classes=4)
-    outputs = [
-        PNormPerceptron(hypothesis=hypothesis, random_state=0, n_jobs=n_jobs)
-        .fit(X, y)
-        .decision_function(X)
-        for n_jobs in (1, 3)
-    ]
-    assert_array_equal(*outputs)
+def test_results_come_in_the_order_of_the_calls_and_an_error_gets_out():
+    calls = [lambda i=i: i**2 for i in range(7)]
+    for n_threads in 1, 2, 20:
+        assert threads.run_together(calls, n_threads) == [i**2 for i in range(7)]
+    with pytest.raises(ZeroDivisionError):
+        threads.run_together([lambda: 1, lambda: 1 // 0, lambda: 3], 2)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", [*VECTORS, "vote"])
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("extra", [{}, {"fit_intercept": True}, {"soft_margin": 0.5}])
-@pytest.mark.parametrize("max_corrections", [None, 6])
-def test_labels_learn_together_as_each_would_alone(
-    estimator, hypothesis, p, extra, max_corrections
-):
-    X, y = make_problem(n_classes=3)
-    params = {"p": p, "hypothesis": hypothesis, "max_iter": 3, "shuffle": False, **extra}
-    params["max_corrections"] = max_corrections
-    together = estimator(**params).fit(X, y)
-    scores = together.decision_function(X)
-    for label in range(3):
-        alone = estimator(**params).fit(X, y == label)
-        assert alone.n_corrections_ == together.n_corrections_[label]
-        assert_array_equal(scores[:, label], alone.decision_function(X))
-        assert_array_equal(together.theta_[label], alone.theta_[0])
-        if hypothesis in VECTORS:
-            assert_array_equal(together.coef_[label], alone.coef_[0])
-            assert together.intercept_[label] == alone.intercept_[0]
-    if max_corrections is not None:
-        assert_array_equal(together.n_corrections_, max_corrections)
+def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
+    """The thread is then on its way, and the pool doesn't know it."""
+    start, started, begun, ended = threading.Thread.start, [], [], []
+
+    def interrupted(thread):
+        start(thread)
+        started.append(thread)
+        if len(begun) > 0:
+            raise KeyboardInterrupt
+
+    def call(i):
+        begun.append(i)
+        time.sleep(0.05)
+        ended.append(i)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_together([lambda i=i: call(i) for i in range(20)], 10)
+    n_begun = len(begun)
+    assert 0 < n_begun == len(ended)
+    for thread in started:
+        thread.join(60)
+    assert len(begun) == n_begun
 
 
 # -- how long -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
 @pytest.mark.parametrize(
     ("max_iter", "n_trials"), [(0.1, 8), (0.5, 40), (1, 80), (1.5, 120), (2.26, 181), (1e-9, 1)]
 )
-def test_fractions_of_an_epoch(estimator, hypothesis, max_iter, n_trials):
+def test_fractions_of_an_epoch(max_iter, n_trials):
     X, y = make_problem()
-    params = {"hypothesis": hypothesis, "intercept_scaling": 1.0}
-    model = estimator(max_iter=max_iter, shuffle=False, **params).fit(X, y)
-    expected = estimator(**params)
+    model = ALMAClassifier(max_iter=max_iter, shuffle=False, intercept_scaling=1.0).fit(X, y)
     rows = np.arange(n_trials) % 80
-    expected.partial_fit(X[rows], y[rows], classes=[0, 1])
-    assert_same_model(model, expected)
+    expected = ALMAClassifier(intercept_scaling=1.0)
+    assert_same_model(model, expected.partial_fit(X[rows], y[rows], classes=[0, 1]))
     assert model.n_iter_ == n_trials / 80
 
 
@@ -193,9 +214,7 @@ def test_a_fraction_of_a_shuffled_epoch_is_a_random_part(max_iter):
     assert np.array_equal(*used) == (max_iter > 1)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
 def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p):
     X, y = make_separable()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
@@ -212,34 +231,11 @@ def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p)
     assert last.score(X, y) == 1
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("normalize_hypotheses", [False, True])
-def test_epochs_after_a_clean_pass_only_count(estimator, hypothesis, normalize_hypotheses):
-    X, y = make_separable()
-    params = {"hypothesis": hypothesis, "normalize_hypotheses": normalize_hypotheses}
-    model = estimator(max_iter=200, shuffle=False, **params).fit(X, y)
-    assert model.n_iter_ < 200
-    assert_same_model(model, streamed(estimator(**params), X, y, n_passes=200))
-
-
-@pytest.mark.parametrize("hypothesis", ["average", "vote"])
-def test_rows_of_weight_zero_are_no_trials_in_the_epochs_that_only_count(hypothesis):
-    X, y = make_separable()
-    weights = np.arange(40) % 3.0
-    used = weights > 0
-    params = {
-        "hypothesis": hypothesis, "max_iter": 200, "shuffle": False, "intercept_scaling": 1.0
-    }  # fmt: skip
-    model = PNormPerceptron(**params).fit(X, y, sample_weight=weights)
-    assert model.n_iter_ < 200
-    expected = PNormPerceptron(**params).fit(X[used], y[used], sample_weight=weights[used])
-    assert_array_equal(model.decision_function(X), expected.decision_function(X))
-
-
 RESTING = {
     "linear": PNormPerceptron(),
     "p of 6": ALMAClassifier(p=6.0),
+    "votes": PNormPerceptron(hypothesis="vote"),
+    "of norm 1": ALMAClassifier(normalize_hypotheses=True),
     "joint": PNormPerceptron(multi_class="joint"),
     "kernel": PNormPerceptron(kernel="poly", degree=1),
     "Second-order": SecondOrderPerceptron(),
@@ -247,10 +243,12 @@ RESTING = {
 }
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize(
-    ("name", "labels"),
-    [*product(RESTING, ["two", "three"]), *product(["linear", "p of 6"], ["several a row"])],
+    ("name", "labels", "shuffle"),
+    [
+        *pairwise(list(RESTING), ["two", "three"], [False, True]),
+        *product(["linear", "p of 6"], ["several a row"], [False, True]),
+    ],
 )
 def test_trials_that_only_count_are_those_that_would_have_been_made(
     name, labels, shuffle, monkeypatch
@@ -277,45 +275,12 @@ def test_trials_that_only_count_are_those_that_would_have_been_made(
         np.testing.assert_allclose(*outputs, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("max_corrections", [1, 2, 9])
-def test_corrections_stop_at_their_limit(estimator, hypothesis, max_corrections):
-    X, y = make_contradiction()
-    params = {"hypothesis": hypothesis, "shuffle": False, "intercept_scaling": 1.0}
-    model = estimator(max_corrections=max_corrections, max_iter=None, **params).fit(X, y)
-    expected, rows = estimator(**params), 0
-    while rows == 0 or expected.n_corrections_ < max_corrections:
-        expected.partial_fit(X[rows : rows + 1], y[rows : rows + 1], classes=[0, 1])
-        rows += 1
-    assert rows < X.shape[0]
-    assert model.n_corrections_ == max_corrections
-    assert_same_model(model, expected)
-
-
-def test_a_limit_beyond_reach_changes_nothing():
-    X, y = make_problem()
-    limited, free = (
-        PNormPerceptron(max_corrections=limit, random_state=0).fit(X, y) for limit in (10**9, None)
-    )
-    assert_same_model(limited, free)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_stream_is_not_held_by_the_limit_of_a_fit_before_it(n_classes):
-    X, y = make_problem(n_classes=n_classes)
-    model = PNormPerceptron(max_corrections=1, shuffle=False).fit(X, y)
-    assert np.all(model.n_corrections_ == 1)
-    model.partial_fit(X, y)
-    assert np.all(model.n_corrections_ > 1)
-
-
 # -- going on -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("estimator", "hypothesis", "n_classes"), pairwise(ESTIMATORS, VECTORS, [2, 3])
+)
 def test_warm_start_goes_on(estimator, hypothesis, n_classes):
     X, y = make_problem(n_classes=n_classes)
     params = {"hypothesis": hypothesis, "shuffle": False}
@@ -327,32 +292,28 @@ def test_warm_start_goes_on(estimator, hypothesis, n_classes):
 
 
 def test_without_warm_start_a_fit_begins_anew():
-    X, y = make_problem()
+    X, y = make_problem(n_classes=3)
     model = PNormPerceptron(random_state=0).fit(X, y)
     assert_same_model(model.fit(X, y), PNormPerceptron(random_state=0).fit(X, y))
-    other = sp.csr_matrix(X[:, :7])
-    assert model.fit(other, 1 - y).coef_.shape == (1, 7)
-
-
-def test_warm_start_after_the_limit_of_corrections_learns_up_to_the_new_one():
-    X, y = make_contradiction()
-    model = PNormPerceptron(max_corrections=3, warm_start=True, shuffle=False).fit(X, y)
-    model.set_params(max_corrections=8).fit(X, y)
-    assert model.n_corrections_ == 8
-
-
-def test_warm_start_keeps_the_classes_of_the_first_fit():
-    X, y = make_problem(n_classes=3)
-    model = PNormPerceptron(warm_start=True).fit(X, y)
     some = y < 2
-    model.fit(X[some], y[some])
-    assert_array_equal(model.classes_, [0, 1, 2])
+    assert model.fit(sp.csr_matrix(X[some, :7]), y[some]).coef_.shape == (1, 7)
+    model.set_params(warm_start=True).fit(X[:, :7], (y < 2).astype(int))
+    # And with it the classes are those of the first fit.
+    model.fit(X[some, :7], np.ones(some.sum()))
+    assert_array_equal(model.classes_, [0, 1])
 
 
-def test_a_stream_goes_on_where_a_fit_ended():
+def test_warm_start_takes_new_parameters_of_the_rule_and_no_others():
     X, y = make_problem()
-    model = ALMAClassifier(max_iter=2, shuffle=False).fit(X, y).partial_fit(X, y)
-    assert_same_model(model, streamed(ALMAClassifier(), X, y, n_passes=3))
+    model = ALMAClassifier(alpha=1.0, warm_start=True, shuffle=False, max_iter=1).fit(X, y)
+    on_mistakes = model.n_corrections_
+    patient = ALMAClassifier(alpha=1.0, shuffle=False, max_iter=2).fit(X, y).n_corrections_
+    model.set_params(alpha=0.1).fit(X, y)
+    assert model.n_corrections_ > patient > on_mistakes
+    with pytest.raises(ValueError, match="warm_start can't go on with another p"):
+        model.set_params(p=3).fit(X, y)
+    with pytest.raises(ValueError, match="can't go on with another normalize"):
+        model.set_params(p=2.0, normalize="running").fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -380,11 +341,28 @@ def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
         with pytest.warns(match="Stopped after"):
             model.fit(X, y)
         assert model.n_corrections_ == 10
+    with pytest.warns(match="Stopped after"):
+        model.set_params(max_corrections=18).fit(X, y)
+    assert model.n_corrections_ == 18
     model.partial_fit(X, y)
-    assert model.n_corrections_ > 10
+    assert model.n_corrections_ > 18
 
 
-# -- progress and interruption --------------------------------------------------------------------
+@pytest.mark.parametrize("hypothesis", [*VECTORS, "vote"])
+def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
+    X, y = make_problem(n_classes=3)
+    model = PNormPerceptron(max_corrections=9, max_iter=3, hypothesis=hypothesis, shuffle=False)
+    together = clone(model).fit(X, y)
+    assert len(set(together._space.per_label("stopped"))) > 1
+    together.partial_fit(X, y)
+    for label in range(3):
+        alone = clone(model).fit(X, y == label).partial_fit(X, y == label)
+        assert alone.n_corrections_ == together.n_corrections_[label] > 9
+        scores = together.decision_function(X)[:, label]
+        assert_array_equal(scores, alone.decision_function(X))
+
+
+# -- what a fit says -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("verbose", "shown"), [(0, 0), (False, 0), (1, 3), (True, 3), (2, 3)])
@@ -399,9 +377,197 @@ def test_verbose_prints_a_line_an_epoch(verbose, shown, capsys):
         assert sum(corrections) == model.n_corrections_
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("hypothesis", VECTORS)
-@pytest.mark.parametrize("soft_margin", [0.0, 1e-3])
+@pytest.mark.parametrize(
+    ("shuffle", "watched"), [(False, {"keep_history": True}), (True, {"verbose": 1})]
+)
+def test_watching_leaves_no_trace(shuffle, watched, monkeypatch, capsys):
+    monkeypatch.setattr(gram, "MEMORY", 0)
+    X, y = make_dense(m=150, n=10)
+    fit = dict(tol=1e-3, max_iter=None, shuffle=shuffle, random_state=0)
+    alone = MaxMarginClassifier(**fit).fit(X, y)
+    seen = MaxMarginClassifier(**fit, **watched).fit(X, y)
+    assert seen.n_corrections_ == alone.n_corrections_
+    np.testing.assert_array_equal(seen.theta_, alone.theta_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PNormPerceptron(hypothesis="last", max_iter=None, tol=0.01),
+        ALMAClassifier(hypothesis="last", max_iter=None, tol=0.01),
+        MarginPerceptron(max_iter=None, tol=0.01),
+        CRAMMAClassifier(beta=0.1, max_iter=None, tol=0.01),
+        ROMMAClassifier(max_iter=None, tol=0.01),
+    ],
+)
+def test_no_row_left_to_correct_is_no_proof(model):
+    with pytest.warns(ConvergenceWarning, match=r"no row is left to correct, at a margin proven"):
+        model.fit(*make_dense())
+    assert model.margin_ < 0.99 * model.margin_upper_bound_
+
+
+@pytest.mark.parametrize("tol", [None, 0.6])
+def test_a_label_at_its_limit_has_not_converged(tol):
+    X, y = make_dense(noise=20)
+    y[X[:, 0] > 1.5] = 2
+    model = MarginPerceptron(max_iter=None, max_corrections=3000, tol=tol)
+    with pytest.warns(ConvergenceWarning, match="Stopped after"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("tol", [None, 0.9])
+def test_an_aim_that_is_reached_is_no_cause_for_warnings(tol):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MarginPerceptron(max_iter=None, tol=tol).fit(*make_dense())
+
+
+def test_a_proof_found_only_at_the_end_counts(monkeypatch):
+    monkeypatch.setattr(learning, "PASSES_BETWEEN_CERTIFICATES", 1e9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MaxMarginClassifier(tol=0.01, max_iter=5000, random_state=0).fit(*make_dense())
+    assert model.margin_ >= 0.99 * model.margin_upper_bound_
+
+
+TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=1000"
+
+
+def noisy_text(n_rows=1500):
+    return make_zipf_text(n_rows, 2000, noise=0.2, random_state=0)
+
+
+@pytest.fixture
+def seconds_a_look(monkeypatch):
+    """Let every look at the clock find it so many seconds later."""
+
+    def set_to(seconds):
+        ticks = count(0, seconds)
+        monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: float(next(ticks)))
+
+    return set_to
+
+
+@pytest.mark.parametrize(
+    ("estimator", "form"), [(HigherOrderPerceptron, "implicit"), (SecondOrderPerceptron, "dual")]
+)
+def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(estimator, form, seconds_a_look):
+    X, y = noisy_text(3000)
+    seconds_a_look(4.0)
+    with pytest.warns(UserWarning, match=TOLD) as told:
+        estimator(solver=form, max_updates=None, random_state=0, max_iter=2).fit(X, y)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    # The calls of the loop take as many trials as make them last alike: what is foretold at the
+    # first of them is that of quadratic growth, not of 4 seconds for so many trials.
+    assert int(re.match(TOLD, str(told[0].message))[1]) > 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "parameters"),
+    [
+        (1e-3, {"max_updates": None}),
+        (4.0, {}),
+        (4.0, {"solver": "primal", "max_updates": None}),
+    ],
+    ids=["soon done", "bounded", "n x n"],
+)
+def test_nothing_is_told_where_nothing_grows(seconds, parameters, seconds_a_look):
+    X, y = noisy_text()
+    if "solver" in parameters:
+        X = X[:, :50]
+    seconds_a_look(seconds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SecondOrderPerceptron(random_state=0, **parameters).fit(X, y)
+
+
+def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_before(
+    monkeypatch,
+):
+    class Space:
+        most_updates, updates = -1, 0
+
+    class Spaces:
+        def __init__(self):
+            self.spaces = [Space(), Space()]
+
+    # 100 and 50 mistakes in each tenth of an epoch, after 300 and none; a second for each unit.
+    spaces, cost = Spaces(), 0.0
+    first, rates = np.array([300, 0]), np.array([1000, 500])
+    clock = {"now": 0.0}
+    monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: clock["now"])
+    for space, before in zip(spaces.spaces, first, strict=True):
+        space.updates = int(before)
+    forecast = matrix_loop.Forecast(spaces)
+    forecast.begin()
+    for label, space in enumerate(spaces.spaces):
+        space.updates = int(first[label] + rates[label] // 10)
+        cost += sum(range(first[label], space.updates))
+    clock["now"] = cost
+    whole = sum(sum(range(a, a + r)) for a, r in zip(first.tolist(), rates.tolist(), strict=True))
+    with pytest.warns(UserWarning, match=TOLD) as told:
+        forecast.tell(0.1)
+    assert float(re.match(TOLD, str(told[0].message))[1]) == pytest.approx(whole / 60, rel=0.01)
+
+
+# -- what it refuses -------------------------------------------------------------------------------
+
+
+def test_float32_rows_are_proven_in_float64():
+    X = sp.csr_matrix(np.array([[1.0], [-1.0]], dtype=np.float32))
+    model = MarginPerceptron(margin=3e7, max_iter=None, fit_intercept=False).fit(X, [1, 0])
+    assert model.margin_ == model.margin_upper_bound_ == 1
+    bare = PNormPerceptron(hypothesis="last").fit(X, [1, 0])
+    with pytest.raises(AttributeError, match="needs hypothesis='last', and float64"):
+        _ = bare.margin_upper_bound_
+
+
+def test_a_certificate_above_its_own_bound_is_a_fault_of_the_library(monkeypatch):
+    true = certificate.LinearCertificate._signed
+    monkeypatch.setattr(certificate.LinearCertificate, "_signed", lambda *args: 1.001 * true(*args))
+    with pytest.raises(RuntimeError, match=r"none can exceed.*by a fault of sparsemargin, not"):
+        MarginPerceptron(margin=100.0, max_iter=None).fit([[1.0, 2.0], [-1.0, -2.0]], [1, 0])
+
+
+def test_margins_above_the_bound_tell_of_a_kernel_that_is_none():
+    K = [[1.0, 0.75, -0.5], [0.75, 1.0, 0.5], [-0.5, 0.5, 1.0]]
+    assert np.linalg.eigvalsh(K).min() < -0.1
+    model = MarginPerceptron(kernel="precomputed", max_iter=None, shuffle=False)
+    with pytest.raises(ValueError, match="kernel is not positive semidefinite: the margin came"):
+        model.fit(K, [0, 1, 1])
+    model.set_params(hypothesis="average").fit(K, [0, 1, 1])
+
+
+@pytest.mark.parametrize("p", [2.0, 6.0])
+@pytest.mark.parametrize("estimator", [MaxMarginClassifier, ROMMAClassifier])
+def test_steps_that_no_float_can_hold_are_refused(estimator, p):
+    params = {"p": p, "shuffle": False} if estimator is MaxMarginClassifier else {}
+    with pytest.raises(ValueError, match="Row 0 of X"):
+        estimator(**params).fit([[1e200, 1.0], [1.0, -1e200]], [1, 0])
+
+
+@pytest.mark.parametrize(("beta", "delta"), [(10.0, 400.0), (0.1, 1e5)])
+def test_rates_that_no_float_can_hold_are_refused(beta, delta):
+    with pytest.raises(ValueError, match="is no rate to learn at"):
+        CRAMMAClassifier(beta=beta, delta=delta).fit(*make_dense())
+
+
+def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
+    X, y = make_problem()
+    X.data[-1] = np.nan
+    for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
+        with pytest.raises(ValueError, match=f"NaN at row 79, column {X.indices[-1]}"):
+            PNormPerceptron(shuffle=False, **params).fit(X, y)
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("threads_at_once")
+@pytest.mark.parametrize(
+    ("n_jobs", "hypothesis", "soft_margin"), pairwise([1, 2], VECTORS, [0.0, 1e-3])
+)
 def test_ctrl_c_ends_a_fit_with_what_was_learned(n_jobs, hypothesis, soft_margin, monkeypatch):
     X, y = make_contradiction()
     y = np.where(np.arange(len(y)) % 3, y, 2)
@@ -434,3 +600,63 @@ def test_ctrl_c_between_epochs_leaves_whole_epochs(monkeypatch):
     monkeypatch.undo()
     assert model.n_iter_ == 3
     assert_same_model(model, streamed(PNormPerceptron(), X, y, n_passes=3))
+
+
+ENDLESS = """
+    import numpy as np, time, warnings
+    from sparsemargin import MarginPerceptron
+    from sparsemargin._engine.fitting import threads
+    from sparsemargin._engine.kernel import gram_loop as gram
+    gram.MEMORY, threads.PRODUCTS_PER_THREAD = {memory}, 1
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 20)), rng.integers(4, size=300)
+    model = MarginPerceptron(max_iter=None, margin=1e9, soft_margin={delta}, n_jobs=2, verbose=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    before = model.n_corrections_, model.theta_
+    time.sleep(0.2)
+    assert (model.n_corrections_ == before[0]).all() and (model.theta_ == before[1]).all()
+    assert np.isfinite(model.margin_).all()
+    print([str(w.message) for w in caught])
+"""
+
+
+@pytest.mark.parametrize(("memory", "delta"), [(0, 0.0), (0, 0.05), (gram.MEMORY, 0.05)])
+def test_ctrl_c_waits_for_the_threads(memory, delta):
+    script = textwrap.dedent(ENDLESS.format(memory=memory, delta=delta))
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    # By then several passes are made in one call, over products where these are kept.
+    while not re.match(r"epoch \d{3,}", process.stdout.readline()):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "Interrupted after" in out
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "joint"])
+def test_ctrl_c_in_the_first_epoch_looks_at_no_unchecked_row(multi_class, monkeypatch):
+    X, y = make_dense(m=50)
+    X, y[:5] = sp.csr_matrix(X), 2
+    X.indices[-1] = 10**8
+    calls = linear_loop.LinearLoop.run_span
+
+    def interrupted(loop, order, start, *rest):
+        if start > 0:
+            raise KeyboardInterrupt
+        return calls(loop, order, start, *rest)
+
+    monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 100)
+    monkeypatch.setattr(linear_loop.LinearLoop, "run_span", interrupted)
+    model = ALMAClassifier(
+        hypothesis="last", multi_class=multi_class, max_iter=None, shuffle=False
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="Interrupted after"):
+        model.fit(X, y)
+    assert 0 < model.n_iter_ < 1
+    assert np.all(model.n_corrections_ > 0)
+    assert not hasattr(model, "margin_")

@@ -4,13 +4,13 @@ The references carry 80-bit numbers here, whose range no test leaves.
 """
 
 import warnings
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from depth import pairwise
 from problems.first_order import Problem, make_problem
 from problems.higher_order import (
     SOLVERS,
@@ -22,6 +22,7 @@ from problems.higher_order import (
     paper_so,
     streamed,
 )
+from problems.models import HYPOTHESES
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
 
 pytestmark = pytest.mark.skipif(
@@ -29,11 +30,16 @@ pytestmark = pytest.mark.skipif(
     reason="numpy.longdouble has no wider range than float64 here",
 )
 
-RULES = [HigherOrder(), HigherOrder(p=4.0, c=0.8), HigherOrder(p=64.0, c=0.2), SecondOrder()]
+RULES = {
+    "HO_2": HigherOrder(),
+    "HO_4": HigherOrder(p=4.0, c=0.8),
+    "HO_21.5": HigherOrder(p=21.5, c=0.999),
+    "HO_64": HigherOrder(p=64.0, c=0.2),
+    "SO": SecondOrder(),
+}
 
-rules = pytest.mark.parametrize("rule", RULES, ids=["HO_2", "HO_4", "HO_64", "SO"])
-every_solver = pytest.mark.parametrize("solver", SOLVERS)
-vectors = pytest.mark.parametrize("hypothesis", ["last", "average"])
+rules = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+every_solver = pytest.mark.parametrize("solver", ["implicit", "primal"])
 
 
 @pytest.fixture(autouse=True)
@@ -59,37 +65,34 @@ def runs_of(problem, rule, sample_weight=None):
     return runs
 
 
-def check(problem, rule, solver, hypothesis, sample_weight=None):
-    """Fit both and compare."""
-    runs = runs_of(problem, rule, sample_weight)
-    estimator = MatrixMachine(rule, solver).estimator(hypothesis=hypothesis)
-    estimator.fit(problem.X, problem.y, sample_weight=sample_weight)
-    assert_agrees(estimator, problem, runs)
-
-
-@every_solver
-@vectors
-@pytest.mark.parametrize("p", [21.5, 64.0])
-@pytest.mark.parametrize("c", [0.2, 0.8, 0.999])
-def test_large_powers(p, c, solver, hypothesis):
-    check(dense_problem(), HigherOrder(p=p, c=c), solver, hypothesis)
+exponents = np.random.RandomState(1).uniform(-1, 1, 120)
+MAGNITUDES = {  # of rows, and of their weights
+    "plain": (1.0, None),
+    "rows of all": (10.0 ** (150 * exponents), None),
+    "large weights": (1.0, np.full(120, 2.0**330)),
+    "small weights": (1.0, np.full(120, 2.0**-330)),
+    "weights of all": (1.0, 10.0 ** (100 * exponents)),
+}
 
 
 @rules
 @every_solver
-@vectors
-def test_rows_of_any_magnitude(rule, solver, hypothesis):
+@pytest.mark.parametrize("magnitudes", MAGNITUDES)
+def test_rows_and_weights_of_any_magnitude(rule, solver, magnitudes):
+    factors, sample_weight = MAGNITUDES[magnitudes]
     problem = dense_problem()
-    factors = 10.0 ** np.random.RandomState(1).uniform(-150, 150, (120, 1))
-    check(
-        replace(problem, X=sp.csr_matrix(factors * problem.X.toarray())), rule, solver, hypothesis
-    )
+    problem.X = sp.csr_matrix(np.reshape(factors, (-1, 1)) * problem.X.toarray())
+    runs = runs_of(problem, rule, sample_weight)
+    for hypothesis in "last", "average":
+        estimator = MatrixMachine(rule, solver).estimator(hypothesis=hypothesis)
+        estimator.fit(problem.X, problem.y, sample_weight=sample_weight)
+        assert_agrees(estimator, problem, runs)
 
 
-@rules
+# A rate near 1 leaves next to nothing of the first row's direction, which is then mistaken again.
+@pytest.mark.parametrize("name", [name for name in RULES if name != "HO_21.5"])
 @every_solver
-@vectors
-def test_entries_of_any_magnitude_within_a_row(rule, solver, hypothesis):
+def test_entries_of_any_magnitude_within_a_row(name, solver):
     """Every row is all but one coordinate, whose sign tells the label."""
     exponents = np.linspace(-150, 150, 10)
     rng = np.random.RandomState(1)
@@ -99,26 +102,11 @@ def test_entries_of_any_magnitude_within_a_row(rule, solver, hypothesis):
     largest = np.abs(rows).argmax(axis=1)
     y = rows[np.arange(120), largest] * rng.choice([-1, 1], 10)[largest] > 0
     X = sp.csr_matrix(rows)
-    estimator = MatrixMachine(rule, solver).estimator(hypothesis=hypothesis, max_iter=3).fit(X, y)
-    assert estimator.score(X, y) == 1
-    assert 5 <= estimator.n_corrections_ <= 10
-    assert np.isfinite(estimator.coef_).all()
-
-
-@rules
-@every_solver
-@vectors
-@pytest.mark.parametrize("scale", [2.0**330, 2.0**-330])
-def test_weights_of_one_far_magnitude(rule, solver, hypothesis, scale):
-    check(dense_problem(), rule, solver, hypothesis, sample_weight=np.full(120, scale))
-
-
-@rules
-@every_solver
-@vectors
-def test_weights_of_all_magnitudes(rule, solver, hypothesis):
-    weights = 10.0 ** np.random.RandomState(2).uniform(-100, 100, 120)
-    check(dense_problem(), rule, solver, hypothesis, sample_weight=weights)
+    for hypothesis in "last", "average":
+        estimator = MatrixMachine(RULES[name], solver).estimator(hypothesis=hypothesis, max_iter=3)
+        assert estimator.fit(X, y).score(X, y) == 1
+        assert 5 <= estimator.n_corrections_ <= 10
+        assert np.isfinite(estimator.coef_).all()
 
 
 @rules
@@ -143,18 +131,17 @@ def test_a_refused_step_leaves_no_trace(rule, solver, weight):
 
 
 @models
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_step_out_of_range_is_refused_before_any_label_learns(model, n_classes):
-    X, y = noisy_problem(60, n_classes=n_classes)
+def test_a_step_out_of_range_is_refused_before_any_label_learns(model):
+    X, y = noisy_problem(60, n_classes=3)
     weights = np.ones(60)
     weights[5] = 1e250
-    fitted = streamed(model(), X, y, n_classes=n_classes)
-    before = fitted.coef_.copy()
+    fitted = streamed(model(), X, y, n_classes=3)
+    before = fitted.decision_function(X)
     with pytest.raises(ValueError, match=r"sample_weight\[5\] = 1e\+250 makes steps"):
         fitted.partial_fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="class_weight makes steps"):
         model(class_weight={0: 1e-200, 1: 1.0, 2: 1.0}).fit(X, y)
-    np.testing.assert_array_equal(fitted.coef_, before)
+    np.testing.assert_array_equal(fitted.decision_function(X), before)
 
 
 @pytest.mark.parametrize("c", [0.0, 0.4, 0.8])
@@ -183,7 +170,7 @@ def test_products_that_overflow_are_refused():
 
 def wide_problem():
     """Return more features than there will be mistakes."""
-    return make_problem(0, m=150, n=400, density=0.05, noise=0.6)
+    return make_problem(0, m=100, n=200, density=0.07, noise=0.6)
 
 
 @pytest.mark.parametrize("problem", [dense_problem(), wide_problem()], ids=["long", "wide"])
@@ -191,19 +178,19 @@ def wide_problem():
 def test_any_a(a, problem):
     """The smaller a, the worse conditioned is the larger of the two matrices, and it alone."""
     runs = runs_of(problem, SecondOrder(a=a))
-    for solver, hypothesis in product([*SOLVERS, "auto"], ["last", "average"]):
+    for solver, hypothesis in product(SOLVERS, ["last", "average"]):
         model = paper_so(a=a, solver=solver, hypothesis=hypothesis, shuffle=False)
         smaller = solver == "auto" and hypothesis == "last"
         tolerance = 1e-9 if smaller else max(1e-9, 1e-14 / a)
         assert_agrees(model.fit(problem.X, problem.y), problem, runs, tolerance=tolerance)
 
 
-@rules
-@pytest.mark.parametrize("hypothesis", ["last", "average", "vote", "random"])
-@pytest.mark.parametrize("scale", [2.0**1000, 2.0**-1000])
-def test_rows_of_any_scale_are_learned_and_predicted_alike(rule, hypothesis, scale):
+@pytest.mark.parametrize(
+    ("name", "hypothesis", "scale"), pairwise(list(RULES), HYPOTHESES, [2.0**1000, 2.0**-1000])
+)
+def test_rows_of_any_scale_are_learned_and_predicted_alike(name, hypothesis, scale):
     X, y = (problem := dense_problem()).X, problem.y
-    machine = MatrixMachine(rule)
+    machine = MatrixMachine(RULES[name])
     plain, scaled = (
         machine.estimator(hypothesis=hypothesis, random_state=0).fit(rows, y)
         for rows in (X, X * scale)
@@ -233,7 +220,7 @@ def test_the_ends_of_float32(rule, scale):
 @pytest.mark.parametrize("p", [2.0, 4.0, 64.0])
 def test_one_row_with_both_labels_in_turns(p, solver):
     """Every trial is a mistake, and the matrix shrinks the one direction there is."""
-    X, y = sp.csr_matrix(np.tile([3.0, 4.0, 0.0], (2001, 1))), np.arange(2001) % 2
+    X, y = sp.csr_matrix(np.tile([3.0, 4.0, 0.0], (801, 1))), np.arange(801) % 2
     for model in (
         paper_ho(p=p, c=0.999, solver=solver, shuffle=False),
         paper_so(a=1e-6, solver=solver, shuffle=False),
@@ -242,4 +229,4 @@ def test_one_row_with_both_labels_in_turns(p, solver):
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.decision_function(X)).all()
         assert model.coef_[0, 2] == 0
-        assert model.n_corrections_ > 1000
+        assert model.n_corrections_ > 400

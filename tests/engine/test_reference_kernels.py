@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from depth import pairwise
 from problems.kernels import PLAIN, dual_coefficients, expected_support
 from references.first_order import (
     ALMA,
@@ -74,11 +75,11 @@ def test_feature_vectors_have_the_products_of_the_kernel(problem, kernel):
     assert V.shape[1] == (4 if kernel == PLAIN else 30)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("rho", "delta"), [(None, 0.0), (0.5, 0.3)])
-def test_they_are_the_linear_algorithms_on_feature_vectors(problem, rule, kernel, rho, delta):
-    X, y, Z = problem
+@pytest.mark.parametrize(
+    ("rule", "kernel", "extras"), pairwise(RULES, KERNELS, [(None, 0.0), (0.5, 0.3)])
+)
+def test_they_are_the_linear_algorithms_on_feature_vectors(problem, rule, kernel, extras):
+    (X, y, Z), (rho, delta) = problem, extras
     together = np.vstack([X, Z])
     V = feature_vectors(kernel.matrix(together, together))
     options = {"n_epochs": 2.3, "rho": rho, "delta": delta}

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
+from depth import pairwise
 from references.first_order import p_norm
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
@@ -60,16 +61,23 @@ def assert_margins_are_dense(model, X, y, *, p=2.0, rho=None, rows=None, rtol=1e
     return margins(model, X, y)
 
 
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("rho", [None, 2.5])
-@pytest.mark.parametrize("p", [2.0, 3.0, 7.5])
-def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis):
+FORMS = [np.asarray, sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_matrix]
+
+
+@pytest.mark.parametrize(
+    ("p", "rho", "n_classes", "hypothesis", "form", "dtype"),
+    pairwise(
+        [2.0, 3.0, 7.5], [None, 2.5], [2, 3], ["last", "average"], FORMS, [np.float64, np.float32]
+    ),
+)
+def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis, form, dtype):
     X, y = make_problem(n_classes)
+    X = X.astype(dtype)
     model = PNormPerceptron(
         p=p, hypothesis=hypothesis, fit_intercept=rho is not None, intercept_scaling=rho or 1.0
     ).fit(X, y)
-    found = assert_margins_are_dense(model, X, y, p=p, rho=rho, rows=sp.csr_matrix(X))
+    rtol = 1e-12 if dtype is np.float64 else 1e-6
+    found = assert_margins_are_dense(model, X, y, p=p, rho=rho, rows=form(X), rtol=rtol)
     assert np.abs(found).max() <= n_classes - 1
 
 
@@ -82,15 +90,6 @@ def test_peers_are_measured_in_the_same_way(peer, n_classes):
     assert_margins_are_dense(model, X, y, rho=rho)
 
 
-@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix, sp.coo_matrix])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_any_sparse_matrix_gives_the_same_margins(make, dtype):
-    X, y = make_problem(3)
-    X = X.astype(dtype)
-    model = PNormPerceptron(p=4, hypothesis="last", intercept_scaling=1.0).fit(X, y)
-    assert_margins_are_dense(model, X, y, p=4, rho=1.0, rows=make(X), rtol=1e-6)
-
-
 def test_repeated_columns_count_as_their_sum():
     X = sp.csr_matrix((np.array([2.0, 1.0, -2.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     y = np.array([1, 0])
@@ -98,16 +97,8 @@ def test_repeated_columns_count_as_their_sum():
     assert_margins_are_dense(model, np.array([[3.0, 0.0], [0.0, -2.0]]), y, rows=X)
 
 
-def test_sparse_coefficients_give_the_same_margins():
-    X, y = make_problem(3)
-    model = ALMAClassifier(p=4, fit_intercept=True).fit(X, y)
-    before = margins(model, X, y)
-    assert sp.issparse(model.sparsify().coef_)
-    assert_array_equal(margins(model, X, y), before)
-
-
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
-def test_sparse_rows_are_never_made_dense(kind, monkeypatch):
+def test_sparse_rows_are_never_made_dense_nor_need_weights_be(kind, monkeypatch):
     X, y = make_problem(3)
     model = PNormPerceptron(p=4).fit(X, y)
     expected, rows = margins(model, X, y), kind(X)
@@ -118,6 +109,9 @@ def test_sparse_rows_are_never_made_dense(kind, monkeypatch):
     for name in ("toarray", "todense"):
         monkeypatch.setattr(kind, name, refuse)
     assert_array_equal(margins(model, rows, y), expected)
+    monkeypatch.undo()
+    assert sp.issparse(model.sparsify().coef_)
+    assert_array_equal(margins(model, X, y), expected)
 
 
 def test_margins_agree_with_the_certified_one():
@@ -156,70 +150,53 @@ def test_what_is_zero_has_margin_zero():
         assert_array_equal(margins(model, nothing, labels), np.zeros(3))
 
 
-@pytest.mark.parametrize("size", [1e-160, 1e160])
-def test_margins_do_not_depend_on_the_scale_of_the_rows(size):
-    X, y = make_problem()
-    model = PNormPerceptron(p=20, hypothesis="last", fit_intercept=False).fit(X, y)
-    assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
-
-
 @pytest.mark.parametrize("size", [2.0**-400, 2.0**400])
-def test_margins_do_not_depend_on_the_scale_of_the_weights(size):
+def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(size):
     X, y = make_problem()
-    one, other = (
-        PNormPerceptron(normalize=False, shuffle=False, hypothesis="last", fit_intercept=False).fit(
-            rows, y
-        )
-        for rows in (X, X * size)
-    )
+    params = {"shuffle": False, "hypothesis": "last", "fit_intercept": False}
+    model = PNormPerceptron(p=20, **params).fit(X, y)
+    assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
+    one, other = (PNormPerceptron(normalize=False, **params).fit(rows, y) for rows in (X, X * size))
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
+    ("model", "labels", "message"),
     [
-        (["ant", "dog"], r"y\[1\] = 'dog' is not among the model's classes \['ant', 'cow'\]"),
-        ([0, 1], r"y\[0\] = 0 is not among"),
-        (["ant"], "inconsistent numbers of samples"),
+        (PNormPerceptron(), ["ant", "dog"],
+         r"y\[1\] = 'dog' is not among the model's classes \['ant', 'cow'\]"),
+        (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
+        (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
+        (PNormPerceptron(hypothesis="random"), ["ant", "cow"],
+         r"another weight vector.*hypothesis='last'"),
+        (SVC(), ["ant", "cow"], "SVC has no weight vector"),
+        (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
     ],
-)
-def test_unusable_labels_are_refused(labels, message):
+)  # fmt: skip
+def test_unusable_labels_and_models_are_refused(model, labels, message):
     X, y = make_problem()
-    model = PNormPerceptron().fit(X, y)
     with pytest.raises(ValueError, match=message):
-        margins(model, X[:2], labels)
+        margins(model.fit(X, y), X[:2], labels)
 
 
-def test_models_without_one_vector_for_each_class_are_refused():
+def test_one_vector_for_each_pair_of_classes_is_one_for_two_classes():
     X, y = make_problem(3)
-    for model in (SVC(kernel="linear"), SVC(), GaussianNB()):
-        with pytest.raises(ValueError, match=rf"{type(model).__name__} has no weight vector"):
-            margins(model.fit(X, y), X, y)
+    with pytest.raises(ValueError, match="SVC has no weight vector"):
+        margins(SVC(kernel="linear").fit(X, y), X, y)
     two = y != "bee"
     model = SVC(kernel="linear").fit(X[two], y[two])
     assert_margins_are_dense(model, X[two], y[two], rho=1.0)
 
 
-def test_the_random_hypothesis_is_refused():
-    X, y = make_problem()
-    model = PNormPerceptron(hypothesis="random").fit(X, y)
-    with pytest.raises(ValueError, match=r"another weight vector.*hypothesis='last'"):
-        margins(model, X, y)
-
-
 # -- distribution ---------------------------------------------------------------------------------
 
 
-def test_the_distribution_counts_margins_at_most_the_threshold():
+@pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
+def test_the_distribution_counts_margins_at_most_the_threshold(grid):
     drawn = np.random.RandomState(0).randint(-5, 6, 40) / 5
-    thresholds, share = margin_distribution(drawn)
-    assert_array_equal(thresholds, np.unique(drawn))
-    assert_array_equal(share, [(drawn <= s).mean() for s in thresholds])
-    grid = np.linspace(-1.1, 1.1, 23)
     thresholds, share = margin_distribution(drawn, grid)
-    assert_array_equal(thresholds, grid)
-    assert_array_equal(share, [(drawn <= s).mean() for s in grid])
-    assert (share[0], share[-1]) == (0.0, 1.0)
+    assert_array_equal(thresholds, np.unique(drawn) if grid is None else grid)
+    assert_array_equal(share, [(drawn <= s).mean() for s in thresholds])
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,11 @@ import tracemalloc
 
 import pytest
 
+from depth import some
 from problems.command_line import run
+from problems.sources import pack_zst, source_of, text_of
 from sparsemargin import fit_svmlight, load_svmlight
 from sparsemargin.io.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
-from tests.io.test_sources import pack_zst, source_of, text_of
 
 TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "lzma": "xz", "zst": "zstd"}
 PACK = {
@@ -69,10 +70,8 @@ def some_archive(rng, kind):
 def told_by_tool(kind, path):
     """What the tool reads; None where it refuses."""
     quiet = ["-q"] if kind == "zst" else []
-    tested = subprocess.run([TOOLS[kind], "-t", *quiet, path], capture_output=True)
-    if tested.returncode or tested.stderr:
-        return None
-    return subprocess.run([TOOLS[kind], "-dc", path], check=True, capture_output=True).stdout
+    told = subprocess.run([TOOLS[kind], "-dc", *quiet, path], capture_output=True)
+    return None if told.returncode or told.stderr else told.stdout
 
 
 def told_by_us(source):
@@ -90,7 +89,7 @@ def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_pa
     if shutil.which(TOOLS[kind]) is None:
         pytest.skip(f"there is no {TOOLS[kind]} to compare with")
     rng, n_read, n_refused = random.Random(kind), 0, 0
-    while n_read + n_refused < 250:
+    while n_read + n_refused < some(100, 250):
         content = some_archive(rng, kind)
         if len(content) < HEAD_BYTES:
             # What has lost the bytes that it is known by may well be text.
@@ -100,7 +99,7 @@ def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_pa
         assert ours == expected, (content[:20], len(content))
         n_refused += expected is None
         n_read += expected is not None
-    assert min(n_read, n_refused) > 20
+    assert min(n_read, n_refused) > some(5, 20)
 
 
 # -- by hand ---------------------------------------------------------------------------------------
@@ -140,33 +139,28 @@ def test_no_row_is_lost_where_a_later_header_is_damaged(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
-@pytest.mark.parametrize("n_zeros", [1, 4, 6, 20_000])
-def test_zeros_after_a_member(tmp_path, kind, n_zeros):
+def test_zeros_after_a_member(tmp_path, kind):
     """In xz archives, by fours; at the end of those of gzip; otherwise they are damage."""
-    zeros, by_fours = bytes(n_zeros), kind == "xz" and n_zeros % 4 == 0
-    (between, _), (after, _) = joined(kind, between=zeros), joined(kind, after=zeros)
-    for content, begin, legal in (
-        (between, len(PACK[kind](PARTS[0], 3)), by_fours),
-        (after, len(after) - n_zeros, by_fours or kind == "gz"),
-    ):
-        source = source_of(tmp_path, content)
-        if legal:
-            assert text_of(source) == WHOLE
-        else:
-            assert_refused(source, begin)
+    for n_zeros in 1, 4, 6, 20_000:
+        zeros, by_fours = bytes(n_zeros), kind == "xz" and n_zeros % 4 == 0
+        (between, _), (after, _) = joined(kind, between=zeros), joined(kind, after=zeros)
+        for content, begin, legal in (
+            (between, len(PACK[kind](PARTS[0], 3)), by_fours),
+            (after, len(after) - n_zeros, by_fours or kind == "gz"),
+        ):
+            source = source_of(tmp_path, content)
+            if legal:
+                assert text_of(source) == WHOLE
+            else:
+                assert_refused(source, begin)
 
 
-def test_nothing_follows_an_lzma_archive(tmp_path):
-    first = PACK["lzma"](WHOLE, 3)
-    for rest in first, b"\0", PACK["xz"](WHOLE, 3):
-        source = source_of(tmp_path, first + rest)
-        assert_refused(source, len(first))
-
-
-def test_lzma_archives_of_other_parameters_are_known(tmp_path):
+def test_nothing_follows_an_lzma_archive_of_any_parameters(tmp_path):
     how = [{"id": lzma.FILTER_LZMA1, "lc": 1, "lp": 2, "pb": 0, "dict_size": 3 << 16}]
-    packed = lzma.compress(WHOLE, lzma.FORMAT_ALONE, filters=how)
-    assert text_of(source_of(tmp_path, packed)) == WHOLE
+    for first in PACK["lzma"](WHOLE, 3), lzma.compress(WHOLE, lzma.FORMAT_ALONE, filters=how):
+        assert text_of(source_of(tmp_path, first)) == WHOLE
+        for rest in first, b"\0", PACK["xz"](WHOLE, 3):
+            assert_refused(source_of(tmp_path, first + rest), len(first))
 
 
 def test_frames_of_zst_that_hold_no_content_are_skipped(tmp_path):

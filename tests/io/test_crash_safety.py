@@ -1,30 +1,52 @@
-"""Whatever is cut short, by a kill, a power failure or a full disk: files are old or new, whole."""
+"""Whatever is cut short, by a kill, a power failure, a full disk or Ctrl-C: files are old or new,
+whole."""
 
 import bz2
-import errno
 import mmap
 import os
-import subprocess
+import resource
+import signal
+import sys
+import time
+import zipfile
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 
-from problems.cached_rows import IDENTITY, assert_holds, random_block, write_cache
-from problems.faults import KINDS, Faults, Scenario, strike_everywhere
+from depth import ALL, some
+from problems.cached_rows import random_block, write_cache
+from problems.command_line import write as write_text
+from problems.faulty_disk import KINDS, Scenario, places_among, run, strike_everywhere
+from problems.models import make_problem
+from sparsemargin import ALMAClassifier, fit_svmlight, save_model
+from sparsemargin.io import archive, files
 from sparsemargin.io.files import replacing
-from sparsemargin.io.row_cache import RowCache, find_cache
-
-
-@pytest.fixture(scope="module")
-def faults():
-    with Faults() as running:
-        yield running
-
-
-# -- files of any kind ----------------------------------------------------------------------------
+from sparsemargin.io.npz import write_npz
+from sparsemargin.io.readable import write_readable
+from sparsemargin.io.row_cache import RowCache
 
 OLD, NEW = b"old" * 5000, b"new" * 9000
+X, Y = make_problem()
+
+
+@cache
+def cached_blocks(seed):
+    """Some larger than what file objects gather before they write, and one without rows."""
+    rng = np.random.RandomState(seed)
+    return [random_block(rng, m, 30) for m in (20, 400, 0, 3)]
+
+
+@cache
+def model_of(hypothesis):
+    return ALMAClassifier(hypothesis=hypothesis, random_state=0).fit(X, Y)
+
+
+def nothing(folder):
+    """No file there before."""
 
 
 def write_old_file(folder):
@@ -41,166 +63,152 @@ def write_file(folder):
         file.write(NEW[:3])
 
 
-def write_file_through_a_link(folder):
-    with replacing(folder / "link") as file:
-        file.write(NEW)
-
-
 def prepare_link(folder):
     write_old_file(folder)
     (folder / "link").symlink_to("file")
 
 
-def state_of_file(folder):
-    content = (folder / "file").read_bytes()
-    assert content in (OLD, NEW)
-    return "old" if content == OLD else "new"
+def write_file_through_a_link(folder):
+    with replacing(folder / "link") as file:
+        file.write(NEW)
 
 
-# -- row caches -----------------------------------------------------------------------------------
+def cache_of(seed):
+    return lambda folder: write_cache(folder / "cache", cached_blocks(seed))
 
 
-def cached_blocks(seed):
-    """Some larger than what file objects gather before they write, and one without rows."""
-    rng = np.random.RandomState(seed)
-    return [random_block(rng, m, 30) for m in (20, 400, 0, 3)]
+def model_by(hypothesis):
+    return lambda folder: save_model(model_of(hypothesis), folder / "model")
 
 
-def write_old_cache(folder):
-    write_cache(folder / "cache", cached_blocks(1))
+def npz_of(labels):
+    return lambda folder: write_npz(folder / "npz", X, labels, np.empty(0, np.int64))
 
 
-def write_new_cache(folder):
-    write_cache(folder / "cache", cached_blocks(2), identity={"source": "new"})
+def weights_of(word):
+    names = [f"{word} {i}" for i in range(25)]
+    return lambda folder: write_readable(folder / "weights", model_of("average"), names)
 
 
-def state_of_cache(folder):
-    """By way of `find_cache`, which any warning of damage makes fail."""
-    path = folder / "cache"
-    for seed, identity in (1, IDENTITY), (2, {"source": "new"}):
-        cache = find_cache(path, identity)
-        if cache is not None:
-            cache.close()
-            assert_holds(path, cached_blocks(seed))
-            return "old" if seed == 1 else "new"
-    assert not path.exists()
-    return "old"
+def prepare_training(folder):
+    write_text(folder / "text.svm", X, Y)
+    save_model(fit_svmlight(folder / "text.svm", "perceptron"), folder / "text.model")
 
 
-def nothing(folder):
-    """No file there before."""
+def train(folder):
+    """With a cache, which is first written and then read."""
+    model = fit_svmlight(folder / "text.svm", "pnorm", max_iter=2, random_state=0)
+    save_model(model, folder / "text.model")
 
 
 SCENARIOS = {
-    "file": Scenario(write_old_file, write_file, state_of_file, "file"),
-    "link": Scenario(prepare_link, write_file_through_a_link, state_of_file, "link"),
-    "cache": Scenario(write_old_cache, write_new_cache, state_of_cache, "cache"),
-    "first cache": Scenario(nothing, write_new_cache, state_of_cache, "cache"),
+    "file": Scenario(write_old_file, write_file, ["file"]),
+    "link": Scenario(prepare_link, write_file_through_a_link, ["link"]),
+    "cache": Scenario(cache_of(1), cache_of(2), ["cache"]),
+    "first cache": Scenario(nothing, cache_of(1), ["cache"]),
+    "model": Scenario(model_by("average"), model_by("vote"), ["model"]),
+    "npz": Scenario(npz_of(Y), npz_of(1 - Y), ["npz"]),
+    "weights": Scenario(weights_of("old"), weights_of("new"), ["weights"]),
+    "training": Scenario(prepare_training, train, ["text.svm.smcache", "text.model"]),
 }
+SLOW = [("training", kind) for kind in ("kill amid", "power", "full amid")]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    ("name", "kind"), [case for case in product(SCENARIOS, KINDS) if ALL or case not in SLOW]
+)
 @pytest.mark.filterwarnings("error")
-def test_a_fault_anywhere_leaves_old_or_new(faults, name, kind, tmp_path):
-    scenario = SCENARIOS[name]
-    struck = strike_everywhere(faults, scenario, kind, tmp_path)
-    operations = faults.run(scenario.write, tmp_path / "undisturbed").operations
-    assert operations.count("write") >= 1
+def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
+    operations, struck = strike_everywhere(SCENARIOS[name], kind, tmp_path)
+    amid = kind.endswith("amid")
+    strikable = {i for i, name in enumerate(operations, 1) if name == "write" or not amid}
     if kind == "full":
         # All up to the new name; that it lasts is more than some file systems can promise.
-        assert operations[-5:] == ["replace", "close", "open", "fsync", "close"]
-        assert struck == operations.index("replace") + 1
-    elif kind == "full amid":
-        assert struck == operations.count("write")
-    else:
-        assert struck == (operations.count("write") if "amid" in kind else len(operations))
+        assert operations[-3:] == ["replace", "open", "fsync"]
+        strikable -= {len(operations) - 1, len(operations)}
+    assert struck >= strikable & set(places_among(len(operations)))
 
 
-def write_caches_for_ever(folder):
-    while True:
-        write_new_cache(folder)
-        write_old_cache(folder)
+# -- real kills, and limits -----------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("error")
-def test_killed_at_random_moments_a_whole_cache_is_there(faults, tmp_path):
-    rng = np.random.RandomState(0)
-    write_old_cache(tmp_path)
-    seen, longest = set(), 0.06
-    for _ in range(40):
-        outcome = faults.run(write_caches_for_ever, tmp_path, kill_after=rng.uniform(0, longest))
-        assert outcome.killed
-        seen.add(state_of_cache(tmp_path))
-        if "new" not in seen:  # a busy machine, or an engine under the sanitizers
-            longest = min(1.3 * longest, 1.0)
-    assert seen == {"old", "new"}
-    write_old_cache(tmp_path)
-    assert os.listdir(tmp_path) == ["cache"]
+@pytest.mark.parametrize("name", ["cache", "model"])
+def test_killed_at_random_moments_old_or_new_is_there(name, tmp_path):
+    """A process of its own, which writes the one and the other for ever and tells of each."""
+    scenario, path, whole, seen = SCENARIOS[name], tmp_path / name, [], []
+    for write in scenario.prepare, scenario.write:
+        write(tmp_path)
+        whole.append(path.read_bytes())
+    for i, pause in enumerate(np.random.RandomState(0).exponential(0.002, 500)):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                while True:
+                    for write in scenario.prepare, scenario.write:
+                        write(tmp_path)
+                        os.write(writer, b".")
+            finally:
+                os._exit(1)
+        os.close(writer)
+        for _ in range(i % 4):
+            os.read(reader, 1)
+        time.sleep(pause)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reader)
+        seen.append(whole.index(path.read_bytes()))
+        if i >= some(8, 40) and {0, 1} == set(seen):
+            break
+    assert {0, 1} == set(seen)
+    scenario.write(tmp_path)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["cache", "model"])
+def test_a_file_that_may_not_grow_leaves_the_old_one(name, tmp_path):
+    scenario, path = SCENARIOS[name], tmp_path / name
+    scenario.write(tmp_path)
+    length = path.stat().st_size
+    scenario.prepare(tmp_path)
+    old, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in [*range(0, length, length // some(5, 50)), length - 1]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+        try:
+            with pytest.raises(OSError, match=f"File too large: '{path}'"):
+                scenario.write(tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_bytes() == old
+        assert os.listdir(tmp_path) == [name]
 
 
 def test_writers_side_by_side_do_not_remove_each_other_s_files(tmp_path):
     def write(i):
-        for _ in range(60):
-            (write_old_cache, write_new_cache)[i % 2](tmp_path)
+        for _ in range(some(20, 60)):
+            cache_of(i % 2)(tmp_path)
 
-    write_old_cache(tmp_path)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
     assert os.listdir(tmp_path) == ["cache"]
-    assert state_of_cache(tmp_path) in ("old", "new")
 
 
 def test_what_looks_like_a_file_left_over_but_is_not_stays(tmp_path):
     """Another file's, one of another name, a folder, a link, and one that is being written."""
-    names = ["cache.0123456789ab.tmp", ".other.0123456789ab.tmp", ".cache.0123456789.tmp"]
+    names = ["file.0123456789ab.tmp", ".other.0123456789ab.tmp", ".file.0123456789.tmp"]
     for name in names:
         (tmp_path / name).write_bytes(b"")
-    (tmp_path / ".cache.ffffffffffff.tmp").mkdir()
-    (tmp_path / ".cache.eeeeeeeeeeee.tmp").symlink_to(names[0])
-    (tmp_path / ".cache.dddddddddddd.tmp").write_bytes(b"left over")
-    there = {*os.listdir(tmp_path), "cache"} - {".cache.dddddddddddd.tmp"}
-    with replacing(tmp_path / "cache") as file:
+    (tmp_path / ".file.ffffffffffff.tmp").mkdir()
+    (tmp_path / ".file.eeeeeeeeeeee.tmp").symlink_to(names[0])
+    (tmp_path / ".file.dddddddddddd.tmp").write_bytes(b"left over")
+    there = {*os.listdir(tmp_path), "file"} - {".file.dddddddddddd.tmp"}
+    with replacing(tmp_path / "file") as file:
         (being_written,) = set(os.listdir(tmp_path)) - there
-        write_old_cache(tmp_path)
+        write_file(tmp_path)
         assert set(os.listdir(tmp_path)) == {*there, being_written}
-        file.write(NEW)
+        file.write(OLD)
     assert set(os.listdir(tmp_path)) == there
-    assert (tmp_path / "cache").read_bytes() == NEW
-
-
-# -- a disk that is full --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of its own, of 256 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a small file system can't be mounted here: {error}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_a_full_disk_leaves_the_old_cache(small_disk):
-    write_old_cache(small_disk)
-    path = small_disk / "cache"
-    block = cached_blocks(3)[1]
-    for n_blocks in 4, 5, 100:
-        free = os.statvfs(small_disk).f_bavail
-        with pytest.raises(OSError, match="No space left") as caught:
-            write_cache(path, [block] * n_blocks)
-        assert caught.value.errno == errno.ENOSPC
-        assert caught.value.filename == str(path)
-        assert os.statvfs(small_disk).f_bavail == free
-        assert os.listdir(small_disk) == ["cache"]
-        assert_holds(path, cached_blocks(1))
-    write_cache(path, [block])
-    assert_holds(path, [block])
+    assert (tmp_path / "file").read_bytes() == OLD
 
 
 # -- the faults themselves ------------------------------------------------------------------------
@@ -251,10 +259,9 @@ def unlink_first(folder):
         (unlink_first, "kill"),
     ],
 )
-def test_a_planted_mistake_is_found(faults, write, kind, tmp_path):
-    scenario = Scenario(write_old_file, write, state_of_file, "file")
-    with pytest.raises((AssertionError, FileNotFoundError)):
-        strike_everywhere(faults, scenario, kind, tmp_path)
+def test_a_planted_mistake_is_found(write, kind, tmp_path):
+    with pytest.raises(AssertionError):
+        strike_everywhere(Scenario(write_old_file, write, ["file"]), kind, tmp_path)
 
 
 def write_bz2(folder):
@@ -273,31 +280,81 @@ def write_vectors(folder):
 
 
 @pytest.mark.parametrize("write", [write_bz2, write_map, write_vectors])
-def test_writing_that_is_not_counted_is_refused(faults, write, tmp_path):
+def test_writing_that_is_not_counted_is_refused(write, tmp_path):
     write_old_file(tmp_path)
-    outcome = faults.run(write, tmp_path)
-    assert outcome.error["type"] == "RuntimeError"
-    assert "gets past the faulty disk" in outcome.error["message"]
-
-
-def test_operations_are_counted(faults, tmp_path):
-    write_old_file(tmp_path)
-    ending = ["fsync", "replace", "close", "open", "fsync", "close"]
-    outcome = faults.run(write_file_through_a_link, tmp_path)
-    assert outcome.operations == ["create", "write", *ending]
-    assert (tmp_path / "link").read_bytes() == NEW
-    outcome = faults.run(write_in_place, tmp_path)
-    assert outcome.operations == ["create", "write", "close"]
+    with pytest.raises(RuntimeError, match="gets past the faulty disk"):
+        run(write, tmp_path)
 
 
 def read_cache(folder):
     with RowCache.open(folder / "cache") as cache:
-        for _ in cache.blocks():
-            pass
+        assert len(list(cache.blocks())) == 4
 
 
-def test_reading_a_cache_writes_nothing(faults, tmp_path):
-    write_old_cache(tmp_path)
-    outcome = faults.run(read_cache, tmp_path)
-    assert outcome.operations == []
-    assert outcome.error is None
+def test_operations_are_counted(tmp_path):
+    prepare_link(tmp_path)
+    cache_of(1)(tmp_path)
+    for call, operations in (
+        (write_file_through_a_link, ["create", "write", "fsync", "replace", "open", "fsync"]),
+        (write_in_place, ["create", "write"]),
+        (read_cache, []),
+    ):
+        assert run(call, tmp_path)[0].operations == operations
+    assert (tmp_path / "link").read_bytes() == NEW
+
+
+# -- Ctrl-C ---------------------------------------------------------------------------------------
+
+WRITERS = {module.__file__ for module in (archive, files, zipfile)}
+
+
+class CtrlC:
+    """Ctrl-C before the line of that number, counted from 1, of those that write files."""
+
+    def __init__(self, at):
+        self.at, self.lines = at, []
+
+    def __call__(self, frame, event, _):
+        callers = frame.f_code.co_name, frame.f_back.f_code.co_name
+        # Within __del__ an error is printed, and not raised.
+        if frame.f_code.co_filename not in WRITERS or "__del__" in callers:
+            return None
+        if event == "line":
+            self.lines.append((frame.f_code, frame.f_lineno))
+            if len(self.lines) == self.at:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(write, folder, at):
+    """The lines that were run, and whether Ctrl-C got out."""
+    tracer, trace_before = CtrlC(at), sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        write(folder)
+    except KeyboardInterrupt:
+        return tracer.lines, True
+    finally:
+        sys.settrace(trace_before)
+    return tracer.lines, False
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
+    """Before each line, as it is run for the first time and for the last."""
+    path, left, runs_of = tmp_path / "cache", set(), defaultdict(list)
+
+    def write(folder):
+        write_cache(folder / "cache", cached_blocks(1)[:1])
+
+    for at, line in enumerate(interrupted(write, tmp_path, 0)[0], 1):
+        runs_of[line].append(at)
+    assert len(runs_of) > 100
+    new = path.read_bytes()
+    for ats in runs_of.values():
+        for at in set(some([ats[0], ats[-1]], ats)):
+            path.write_bytes(OLD)
+            assert interrupted(write, tmp_path, at)[1], at
+            assert os.listdir(tmp_path) == ["cache"], at
+            left.add(path.read_bytes())
+    assert left == {OLD, new}

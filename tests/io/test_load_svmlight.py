@@ -7,16 +7,20 @@ import random
 import signal
 import subprocess
 import sys
-import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from depth import some
+from problems.command_line import process
 from problems.published_files import data_folder
+from problems.sources import standard_input
+from problems.svmlight_checks import try_to_scan
+from problems.svmlight_texts import plain_options, random_text
+from references.svmlight import mixed
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources, svmlight
 from sparsemargin.io.svmlight import load_svmlight
@@ -31,193 +35,148 @@ def write(folder, content, name="text.svm"):
     return folder / name
 
 
-def assert_same_matrix(X, expected):
-    assert X.shape == expected.shape
-    assert X.dtype == expected.dtype
+def assert_same(loaded, expected):
+    """All that is returned is what scikit-learn returns, to the bit."""
+    (X, y, *queries), (X_expected, y_expected, *queries_expected) = loaded, expected
+    assert X.shape == X_expected.shape
+    assert X.dtype == X_expected.dtype
     for name in "data", "indices", "indptr":
-        assert_array_equal(getattr(X, name), getattr(expected, name))
-
-
-def assert_as_sklearn(loaded, content, **how):
-    expected = load_svmlight_file(io.BytesIO(content), **how)
-    assert_same_matrix(loaded[0], expected[0])
-    assert_array_equal(np.signbit(loaded[0].data), np.signbit(expected[0].data))
-    if how.get("multilabel"):
-        assert loaded[1] == expected[1]
+        assert_array_equal(getattr(X, name), getattr(X_expected, name))
+    assert_array_equal(np.signbit(X.data), np.signbit(X_expected.data))
+    assert X.has_canonical_format
+    fits = X.shape[1] <= 2**31 - 1
+    assert X.indices.dtype == X.indptr.dtype == (np.int32 if fits else np.int64)
+    assert type(y) is type(y_expected)
+    if isinstance(y, list):
+        assert y == y_expected
     else:
-        assert loaded[1].dtype == np.float64
-        assert_array_equal(loaded[1], expected[1])
-    if how.get("query_id"):
-        assert_array_equal(loaded[2], expected[2])
-    assert loaded[0].has_canonical_format
-    assert loaded[0].indices.dtype == loaded[0].indptr.dtype == np.int32
+        assert y.dtype == np.float64
+        assert_array_equal(y, y_expected)
+    for ids, ids_expected in zip(queries, queries_expected, strict=True):
+        assert_array_equal(ids, ids_expected)
+
+
+def as_sklearn(content, **how):
+    return load_svmlight_file(io.BytesIO(content), **how)
 
 
 # -- what scikit-learn reads -----------------------------------------------------------------------
 
-NUMBERS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr),
-    st.sampled_from(["1", "-0", "+1.", ".5", "1e-3", "0.1e2", "1_0", "12345678901234567890"]),
-)
-ENDS = st.sampled_from(["", " ", "\t", "\r", " # 3:4, a comment", "#"])
 
-
-@st.composite
-def lines(draw, multilabel, queries, least):
-    """A row, or a line without one."""
-    if draw(st.integers(0, 7)) == 0:
-        return draw(ENDS)
-    n_labels = draw(st.integers(0, 3)) if multilabel else 1
-    columns = draw(st.sets(st.integers(least, 60), min_size=n_labels == 0, max_size=6))
-    tokens = [",".join(draw(NUMBERS) for _ in range(n_labels))] if n_labels else []
-    # scikit-learn takes a query's number for a feature where there is no label.
-    tokens += [f"qid:{draw(st.integers(-9, 9))}"] if queries and n_labels else []
-    tokens += [f"{column}:{draw(NUMBERS)}" for column in sorted(columns)]
-    return draw(st.sampled_from([" ", "  ", "\t"])).join(tokens) + draw(ENDS)
-
-
-@st.composite
-def files(draw):
-    """The content of a file with a row, and how it is to be read."""
-    how = {
-        "multilabel": draw(st.booleans()),
-        "query_id": draw(st.booleans()),
-        "dtype": draw(st.sampled_from([np.float32, np.float64])),
-        "n_features": draw(st.sampled_from([None, 61, 1000])),
-        "zero_based": draw(st.sampled_from(["auto", True, False])),
-    }
-    least = draw(st.integers(how["zero_based"] is False, 1))
-    rest = lines(how["multilabel"], draw(st.booleans()), least)
-    text = "\n".join([*draw(st.lists(rest, max_size=12)), "1 3:4", *draw(st.lists(rest))])
-    return (text + draw(st.sampled_from(["", "\n", "\r\n"]))).encode(), how
-
-
-@given(files(), st.integers(1, 3), st.integers(1, 200), st.booleans())
-@settings(deadline=None, max_examples=300)
-def test_generated_files_are_read_as_scikit_learn_does(
-    tmp_path_factory, file, n_jobs, block_bytes, packed
-):
-    content, how = file
-    folder = tmp_path_factory.getbasetemp()
-    path = write(folder, gzip.compress(content) if packed else content, "generated.svm")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK_BYTES", block_bytes)
-        loaded = load_svmlight(path, n_jobs=n_jobs, **how)
-    assert_as_sklearn(loaded, content, **how)
+@pytest.mark.filterwarnings("ignore:.* has labels but no features")
+def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
+    n_equal = 0
+    for seed in range(some(800, 8000)):
+        source = random.Random(seed)
+        options = plain_options(source)
+        text = random_text(source, options)
+        how = {"dtype": options.dtype, "multilabel": options.multilabel,
+               "query_id": options.query_id, "n_features": source.choice([None, 2**31 - 1]),
+               "zero_based": source.choice(["auto", options.least == 0])}  # fmt: skip
+        try:
+            expected = as_sklearn(text, **how)
+        except (ValueError, OverflowError):
+            continue
+        # The scanner is stricter.
+        if not expected[0].shape[0] or try_to_scan(text, replace(options, base=0, least=0))[0]:
+            continue
+        monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
+        path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
+        loaded = load_svmlight(path, n_jobs=source.randint(1, 3), **how)
+        assert_same(loaded, expected)
+        n_equal += 1
+    assert n_equal > 250
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """A file of a few MB, with comments and queries here and there: the counts are too high."""
-    X, y = make_zipf_text(6000, 5000, mean_nnz=60, random_state=0)
+    """A file of a MB, its text with comments and queries here and there (so that what is counted
+    before scanning is too much), and what scikit-learn makes of it."""
+    X, y = make_zipf_text(2000, 5000, mean_nnz=60, random_state=0)
     plain = io.BytesIO()
     dump_svmlight_file(X, y, plain, zero_based=False, comment="a: b")
     rng = random.Random(0)
     ends = [b"\n", b"\n", b" # 1:1\n", b"\n\n# :::\n"]
     text = b"".join(line[:-1] + rng.choice(ends) for line in plain.getvalue().splitlines(True))
-    return write(tmp_path_factory.mktemp("corpus"), text), text
+    return write(tmp_path_factory.mktemp("corpus"), text), text, as_sklearn(text)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
-@pytest.mark.parametrize("block_bytes", [1 << 12, 1 << 20])
+@pytest.mark.parametrize(
+    ("n_jobs", "block_bytes"),
+    [(None, 1 << 12), (1, 1 << 12), (2, 1 << 12), (3, 1 << 12), (-1, 1 << 17), (1, 1 << 20)],
+)
 def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block_bytes):
-    path, content = corpus
+    path, _, expected = corpus
     monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
-    assert_as_sklearn(load_svmlight(path, n_jobs=n_jobs), content)
+    assert_same(load_svmlight(path, n_jobs=n_jobs), expected)
 
 
 PEAKS = """
-    import resource
-    import scipy.sparse
-    def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    load_svmlight({small!r}, n_jobs={n_jobs})
-    before = peak()
-    X, y = load_svmlight({large!r}, n_jobs={n_jobs})
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-    print(size, (peak() - before) * 1024)
+import resource, sys
+import scipy.sparse
+from sparsemargin.io.svmlight import load_svmlight
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+small, large, n_jobs = sys.argv[1:]
+load_svmlight(small, n_jobs=int(n_jobs))
+before = peak()
+X, y = load_svmlight(large, n_jobs=int(n_jobs))
+size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+print(size, (peak() - before) * 1024)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", some([2], [1, 2]))
 def test_the_result_is_all_that_needs_memory(corpus, tmp_path, n_jobs):
-    large = write(tmp_path, corpus[1] * 12)
-    out, err = run(PEAKS.format(small=str(corpus[0]), large=str(large), n_jobs=n_jobs), b"")
-    size, needed = map(int, out.split())
-    assert size > 30 << 20, err
+    large = write(tmp_path, corpus[1] * 30)
+    told, err = process(corpus[0], large, n_jobs, start=("-c", PEAKS)).communicate()
+    size, needed = map(int, told.split())
+    assert size > 25 << 20, err
     # A page of the largest size at the end of each array, and some for the threads.
     assert needed < size + (12 << 20)
 
 
-def test_the_published_corpus_is_read_as_scikit_learn_does():
-    path = data_folder(RCV1) / RCV1
-    content = bz2.decompress(path.read_bytes())
-    for dtype in np.float64, np.float32:
-        loaded = load_svmlight(path, multilabel=True, dtype=dtype)
-        assert_as_sklearn(loaded, content, multilabel=True, dtype=dtype)
-
-
-def test_the_published_corpus_is_read_by_any_number_of_threads(tmp_path):
+def test_the_published_corpus_is_read_as_scikit_learn_does(tmp_path):
     content = bz2.decompress((data_folder(RCV1) / RCV1).read_bytes())
-    # One label a row: the number of topics.
-    rows = [line.split(b" ", 1) for line in content.splitlines(True)]
-    content = b"".join(b"%d %b" % (topics.count(b","), row) for topics, row in rows)
+    X, y = as_sklearn(content, multilabel=True)
     path = write(tmp_path, content)
-    for n_jobs in 1, 2, 3:
-        assert_as_sklearn(load_svmlight(path, n_jobs=n_jobs), content)
+    for dtype in np.float64, np.float32:
+        assert_same(load_svmlight(path, multilabel=True, dtype=dtype), (X.astype(dtype), y))
 
 
 # -- several files, pipes --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_several_files_are_one_data_set(tmp_path, pack):
+def test_several_files_are_one_data_set(tmp_path):
     parts = [b"1 2:3\n-1 1:4", b"", b"# nothing\n", b"1 7:0.5 # last\n2 0:1\n", b"1 3:1"]
     for i, part in enumerate(parts):
-        write(tmp_path, pack(part), f"part-{i}.svm")
-    content = b"\n".join(parts)
-    assert_as_sklearn(load_svmlight(tmp_path / "part-*.svm"), content)
+        write(tmp_path, gzip.compress(part) if i % 3 == 0 else part, f"part-{i}.svm")
+    assert_same(load_svmlight(tmp_path / "part-*.svm"), as_sklearn(b"\n".join(parts)))
     paths = [tmp_path / "part-4.svm", tmp_path / "part-0.svm"]
-    assert_as_sklearn(load_svmlight(paths), parts[4] + b"\n" + parts[0])
+    assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
 
 
-def run(code, content, **how):
-    """The output of Python code that finds the content on standard input."""
-    code = f"from sparsemargin.io.svmlight import load_svmlight\n{textwrap.dedent(code)}"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, input=content, capture_output=True, timeout=MOST_SECONDS, check=False, **how
-    )
-    return done.stdout.decode(), done.stderr.decode()
-
-
-SUMS = """
-    X, y = load_svmlight(["-"], n_jobs={n_jobs})
-    print(X.shape, X.nnz, X.sum(), y.sum())
-"""
-
-
-@pytest.mark.parametrize(("pack", "n_jobs"), [(bytes, 1), (bytes, 2), (bz2.compress, 2)])
+@pytest.mark.parametrize(("pack", "n_jobs"), [(bytes, 1), (bytes, 2), (gzip.compress, 2)])
 def test_standard_input_is_read(corpus, pack, n_jobs):
-    X, y = load_svmlight(corpus[0])
-    out, _ = run(SUMS.format(n_jobs=n_jobs), pack(corpus[1]))
-    assert out.split() == f"{X.shape} {X.nnz} {X.sum()} {y.sum()}".split()
+    with standard_input(pack(corpus[1])):
+        assert_same(load_svmlight(["-"], n_jobs=n_jobs), corpus[2])
 
 
 def test_errors_in_standard_input_name_the_line(corpus):
     content = corpus[1] + b"1 2:3\n1 2:three\n"
-    _, err = run("load_svmlight('-')", content)
     n_lines = content.count(b"\n")
-    assert f"ValueError: <standard input>, line {n_lines}, column 3: '2:three'" in err
+    place = f"^<standard input>, line {n_lines}, column 3: '2:three'"
+    with standard_input(content), pytest.raises(ValueError, match=place):
+        load_svmlight("-")
+    # Nothing is read twice to find where an index was.
+    told = "^index 3 is beyond n_features=3, since indices count from 0"
+    with standard_input(b"1 3:1\n1 0:1\n"), pytest.raises(ValueError, match=told):
+        load_svmlight("-", n_features=3)
 
 
 def test_ctrl_c_leaves_a_silent_pipe():
     code = "import sparsemargin.io.svmlight as s; print('ready', flush=True); s.load_svmlight('-')"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    with child:
+    with process(start=("-c", code), stdin=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"ready\n"
         child.stdin.write(b"1 2:3\n" * 300_000)
         child.send_signal(signal.SIGINT)
@@ -229,15 +188,6 @@ def test_ctrl_c_leaves_a_silent_pipe():
 # -- what scikit-learn does not read ---------------------------------------------------------------
 
 
-def test_indices_in_any_order_are_sorted_and_summed(tmp_path):
-    path = write(tmp_path, b"1 5:1 2:3 5:0.25 1:4 2:-3\n2 1:1\n")
-    for content, kind in (path.read_bytes(), "plain"), (gzip.compress(path.read_bytes()), "gz"):
-        X, _ = load_svmlight(write(tmp_path, content, kind))
-        assert_array_equal(X.indices, [0, 1, 4, 0])
-        assert_array_equal(X.data, [4, 0, 1.25, 1])
-        assert_array_equal(X.indptr, [0, 3, 4])
-
-
 def test_words_are_labels(tmp_path, monkeypatch):
     """Equal numbers are one label, written as the first of them, whatever thread reads it."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
@@ -245,24 +195,10 @@ def test_words_are_labels(tmp_path, monkeypatch):
     for n_jobs in 1, 2, 3:
         y = load_svmlight(path, n_jobs=n_jobs)[1]
         assert y.tolist() == ["1.0", "spam", "1.0", "à", "1.0", "spam"]
-    y = load_svmlight(path, multilabel=True)[1]
-    assert y[:2] == [("1.0",), ("spam",)]
-
-
-def test_rows_have_any_number_of_labels(tmp_path):
-    path = write(tmp_path, b"b,a,b 1:1\n2:1\n\nc\n")
-    X, y = load_svmlight(path, multilabel=True)
+    y = load_svmlight(write(tmp_path, b"b,a,b 1:1\n2:1\n\nc\n"), multilabel=True)[1]
     assert y == [("a", "b", "b"), (), ("c",)]
-    assert_array_equal(X.toarray(), [[1, 0], [0, 1], [0, 0]])
 
 
-def test_many_labels_are_numbers(tmp_path):
-    values = np.random.default_rng(0).standard_normal(20_000)
-    path = write(tmp_path, b"".join(b"%r 1:1\n" % value for value in values.tolist()))
-    assert_array_equal(load_svmlight(path)[1], values)
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize(
     ("text", "columns", "n_features", "index_type"),
     [
@@ -275,45 +211,25 @@ def test_many_labels_are_numbers(tmp_path):
         (b"1 9223372036854775806:1\n1 0:1\n", [2**63 - 2, 0], 2**63 - 1, np.int64),
     ],
 )
-def test_indices_are_int64_only_where_needed(tmp_path, pack, text, columns, n_features, index_type):
-    X, _ = load_svmlight(write(tmp_path, pack(text)))
+def test_indices_are_int64_only_where_needed(tmp_path, text, columns, n_features, index_type):
+    X, _ = load_svmlight(write(tmp_path, text))
     assert X.indices.tolist() == columns
     assert X.shape[1] == n_features
     assert X.indices.dtype == X.indptr.dtype == index_type
 
 
-def hashed(index, bits):
-    """The finaliser of splitmix64."""
-    z = index
-    for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB):
-        z = (z ^ z >> shift) * factor % 2**64
-    return (z ^ z >> 31) >> 64 - bits
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize("bits", [1, 10, 31])
-def test_indices_are_hashed(tmp_path, pack, bits):
+def test_indices_are_hashed(tmp_path):
     indices = [0, 1, 77, 2**31, 2**63 - 1]
-    entries = " ".join(f"{index}:{2**i}" for i, index in enumerate(indices))
-    X, _ = load_svmlight(write(tmp_path, pack(f"1 {entries}\n".encode())), hash_bits=bits)
-    sums = {}
-    for i, index in enumerate(indices):
-        sums[hashed(index, bits)] = sums.get(hashed(index, bits), 0) + 2**i
-    assert X.shape == (1, 2**bits)
-    assert dict(zip(X.indices.tolist(), X.data.tolist(), strict=True)) == sums
-
-
-def test_a_mark_of_utf8_is_no_label(tmp_path):
-    path = write(tmp_path, b"\xef\xbb\xbf1 2:3\n2 1:1\n")
-    assert load_svmlight(path)[1].tolist() == [1, 2]
-    write(tmp_path, b"\xef\xbb\xbf1 2:3\n2 1:x\n")
-    with pytest.raises(ValueError, match="line 2, column 3"):
-        load_svmlight(path)
+    entries = " ".join(f"{index}:1" for index in indices)
+    X, _ = load_svmlight(write(tmp_path, f"1 {entries}\n".encode()), hash_bits=31)
+    assert X.shape == (1, 2**31)
+    assert X.indices.tolist() == sorted(mixed(index) >> 33 for index in indices)
 
 
 # -- what is refused -------------------------------------------------------------------------------
 
-REFUSED = [
+
+@pytest.mark.parametrize(("text", "how", "words"), [
     (b"1 2:3\n\n1 3,5 2:1\n", {}, "line 3, column 3: '3,5' is not index:value"),
     (b"1 2:3\n 3:4\n", {}, "line 2, column 2: '3:4' is a feature, but the line has no label"),
     (b"1 2:3\n1,2 3:4\n", {}, "line 2, column 1: '1,2' is more than one label. Pass multilabel"),
@@ -339,47 +255,30 @@ REFUSED = [
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
     (b"", {}, r"text\.svm has no rows"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
-]
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(("text", "how", "words"), REFUSED)
-def test_what_is_wrong_is_named_with_its_place(tmp_path, pack, text, how, words):
-    path = write(tmp_path, pack(text))
+])  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(tmp_path, text, how, words):
+    path = write(tmp_path, text)
     with pytest.raises(ValueError, match=words) as caught:
         load_svmlight(path, **how)
     assert str(caught.value).startswith(str(path))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("n_jobs", "pack"), [(1, bytes), (2, gzip.compress), (3, bytes)])
 def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n_jobs, pack):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 10_000)
     lines = corpus[1].splitlines(True)
-    for wrong in 4000, 4007, 5500:
+    for wrong in 400, 407, 1500:
         lines.insert(wrong, b"1 2:3 4:five\n")
     path = write(tmp_path, pack(b"".join(lines)))
-    with pytest.raises(ValueError, match=r"line 4001, column 7: '4:five'"):
-        load_svmlight(path, n_jobs=n_jobs)
+    with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
+        load_svmlight([corpus[0], path], n_jobs=n_jobs)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_wrong_text_comes_before_the_end_that_is_missing(corpus, tmp_path, monkeypatch, n_jobs):
+def test_wrong_text_comes_before_the_end_that_is_missing(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     packed = gzip.compress(b"1 2:x\n" + corpus[1][:1500])
     with pytest.raises(ValueError, match="line 1, column 3: '2:x'"):
-        load_svmlight(write(tmp_path, packed[:-4]), n_jobs=n_jobs)
-
-
-def test_errors_name_the_file_among_several(tmp_path):
-    paths = [write(tmp_path, b"1 2:3\n" * 5, "a"), write(tmp_path, b"1 2:3\n1 2\n", "b")]
-    with pytest.raises(ValueError, match=f"{paths[1]}, line 2, column 3: '2' is not"):
-        load_svmlight(paths)
-
-
-def test_the_place_of_an_index_in_a_pipe_cannot_be_looked_up():
-    _, err = run("load_svmlight('-', n_features=3)", b"1 3:1\n1 0:1\n")
-    assert "ValueError: index 3 is beyond n_features=3, since indices count from 0" in err
+        load_svmlight(write(tmp_path, packed[:-4]))
 
 
 def test_labels_alone_are_a_matrix_of_nothing_and_warned_of(tmp_path):
@@ -387,7 +286,7 @@ def test_labels_alone_are_a_matrix_of_nothing_and_warned_of(tmp_path):
     path = write(tmp_path, content)
     with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
         loaded = load_svmlight(path)
-    assert_as_sklearn(loaded, content)
+    assert_same(loaded, as_sklearn(content))
 
 
 @pytest.mark.parametrize(
@@ -413,14 +312,14 @@ def test_wrong_arguments_are_named(tmp_path, how, words):
 # -- files that change -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("n_jobs", [1, 3])
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, n_jobs):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
-    path = write(tmp_path, b"1 2:3\n" * 10_000)
+    path = write(tmp_path, b"1 2:3\n" * 2000)
     take = LabelTable.take
 
     def late(*args):
-        path.write_bytes(b"1 2:4\n" * 10_001)
+        path.write_bytes(b"1 2:4\n" * 2001)
         return take(*args)
 
     monkeypatch.setattr(LabelTable, "take", late)
@@ -428,13 +327,11 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
         load_svmlight(path, n_jobs=n_jobs)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("spare", [1.05, 1e15])
-def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, pack, spare):
+def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, spare):
     """Room is made by the first block of text, unless that asks for more than there is."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 100)
     monkeypatch.setattr(svmlight, "_SPARE", spare)
     short, long = b"1 1:1\n" * 40, b"-1 " + b" ".join(b"%d:2" % i for i in range(1, 400)) + b"\n"
     for content in short + long * 9 + short, long + short * 9, b"1\n" * 200 + long:
-        loaded = load_svmlight(write(tmp_path, pack(content)))
-        assert_as_sklearn(loaded, content)
+        assert_same(load_svmlight(write(tmp_path, content)), as_sklearn(content))

@@ -1,27 +1,26 @@
 """Files whose rows have any number of labels: learned, predicted and evaluated as arrays are."""
 
 import io
-import json
-import os
+import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file
-from sklearn.metrics import accuracy_score, hamming_loss, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, hamming_loss
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from problems.command_line import run
+from problems.command_line import assert_averages, evaluated, run, write
 from problems.models import assert_same
+from problems.sources import standard_input
 from sparsemargin import (
     ALMAClassifier,
     PNormPerceptron,
-    fit_csr,
     fit_svmlight,
     load_model,
     load_svmlight,
     save_model,
 )
+from sparsemargin.cli.parameters import option_name
 from sparsemargin.io import predict, sources
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import Predictor
@@ -52,8 +51,7 @@ def write_rows(path, n_rows, seed=0):
     Y[::4] = False
     Y[: n_rows * 3 // 4, -1] = False
     Y[-1, -1] = True
-    dump_svmlight_file(X, Y.astype(int), str(path), zero_based=False, multilabel=True)
-    return path
+    return write(path, X, Y.astype(int), multilabel=True)
 
 
 def loaded(path, model):
@@ -64,35 +62,28 @@ def loaded(path, model):
 # -- learning -------------------------------------------------------------------------------------
 
 
-def test_what_is_loaded_goes_right_into_a_fit(text):
-    X, y = load_svmlight(text, multilabel=True)
-    model = fit_csr(X, y, "pnorm", p=3, random_state=0)
-    assert model.classes_.tolist() == list(range(N_LABELS))
-    assert all(isinstance(labels, tuple) for labels in model.predict(X))
-    assert 0 < model.score(X, y) < 1
-
-
-@pytest.mark.parametrize("p", [2.0, 4.0])
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize(("p", "hypothesis"), [(2.0, "average"), (4.0, "last")])
 def test_a_stream_learns_what_a_fit_does(text, p, hypothesis):
     X, y = load_svmlight(text, multilabel=True)
     params = {"p": p, "hypothesis": hypothesis, "intercept_scaling": 1.0}
     whole = PNormPerceptron(max_iter=1, shuffle=False, **params).fit(X, y)
     model = fit_svmlight(text, "pnorm", multilabel=True, **params)
-    np.testing.assert_array_equal(model.classes_, whole.classes_)
+    assert model.classes_.tolist() == whole.classes_.tolist() == list(range(N_LABELS))
     np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert model.predict(X) == whole.predict(X)
+    assert 0 < model.score(X, y) < 1
 
 
 def test_further_epochs_come_from_the_cache(text, tmp_path):
-    settings = {"algo": "alma", "multilabel": True, "random_state": 0, "max_iter": 3}
-    made = fit_svmlight(text, cache=tmp_path / "rows", **settings)
-    assert_same(made, fit_svmlight(text, cache=tmp_path / "rows", **settings))
+    def fit(**settings):
+        settings |= {"algo": "alma", "multilabel": True, "random_state": 0, "max_iter": 3}
+        return fit_svmlight(text, cache=tmp_path / "rows", **settings)
+
+    assert_same(fit(), fit())
     X, y = load_svmlight(text, multilabel=True)
-    ordered = {**settings, "shuffle": False, "intercept_scaling": 1.0}
-    whole = ALMAClassifier(shuffle=False, max_iter=3, intercept_scaling=1.0).fit(X, y)
-    from_file = fit_svmlight(text, cache=tmp_path / "rows", **ordered)
-    np.testing.assert_array_equal(from_file.coef_, whole.coef_)
+    ordered = {"shuffle": False, "intercept_scaling": 1.0}
+    whole = ALMAClassifier(max_iter=3, **ordered).fit(X, y)
+    np.testing.assert_array_equal(fit(**ordered).coef_, whole.coef_)
 
 
 def test_classes_may_be_told(text):
@@ -102,43 +93,34 @@ def test_classes_may_be_told(text):
     np.testing.assert_array_equal(model.coef_[:-1], plain.coef_)
     with pytest.raises(ValueError, match="label 5"):
         fit_svmlight(text, "alma", multilabel=True, classes=range(N_LABELS - 1))
+    # Of standard input, a label that comes late has to be told.
+    with standard_input(text.read_bytes()), pytest.raises(ValueError, match="classes="):
+        fit_svmlight("-", "alma", multilabel=True)
+    with standard_input(text.read_bytes()):
+        piped = fit_svmlight("-", "alma", multilabel=True, classes=range(N_LABELS))
+    np.testing.assert_array_equal(piped.coef_, plain.coef_)
 
 
-def test_words_repeats_and_any_order(tmp_path):
-    path = tmp_path / "words.svm"
-    path.write_text("zinc,gold,zinc 1:1\n 2:1\ngold 3:1\nzinc 4:1 # a comment\n")
+@pytest.mark.parametrize(
+    ("lines", "classes", "predicted"),
+    [
+        (
+            "zinc,gold,zinc 1:1\n 2:1\ngold 3:1\nzinc 4:1 # a comment\n",
+            ["gold", "zinc"], [("gold", "zinc"), (), ("gold",), ("zinc",)],
+        ),
+        (" 1:1\n7 2:1\n 3:1\n", [7], [(), (7.0,), ()]),
+    ],
+)  # fmt: skip
+def test_words_repeats_any_order_and_one_label(tmp_path, lines, classes, predicted):
+    path = tmp_path / "few.svm"
+    path.write_text(lines)
     model = fit_svmlight(path, "pnorm", max_iter=20, multilabel=True, cache=tmp_path / "rows")
-    assert model.classes_.tolist() == ["gold", "zinc"]
-    assert model.predict(sp.eye(4, format="csr")) == [("gold", "zinc"), (), ("gold",), ("zinc",)]
-    assert model.n_corrections_.shape == (2,)
-
-
-def test_a_single_label_is_learned_from_rows_with_it_and_without(tmp_path):
-    path = tmp_path / "one.svm"
-    path.write_text(" 1:1\n7 2:1\n 3:1\n")
-    model = fit_svmlight(path, "perceptron", max_iter=5, multilabel=True, cache=tmp_path / "rows")
-    assert model.predict(sp.eye(3, format="csr")) == [(), (7.0,), ()]
-    bare = tmp_path / "bare.svm"
-    bare.write_text(" 1:1\n 2:1\n")
+    assert model.classes_.tolist() == classes
+    assert model.predict(sp.eye(len(predicted), format="csr")) == predicted
+    assert model.n_corrections_.shape == (len(classes),)
+    path.write_text(" 1:1\n 2:1\n")
     with pytest.raises(ValueError, match="has no row with a label"):
-        fit_svmlight(bare, multilabel=True)
-
-
-def test_standard_input_with_a_late_label_needs_classes(text):
-    def piped(**settings):
-        before = os.dup(0)
-        try:
-            with text.open() as file:
-                os.dup2(file.fileno(), 0)
-            return fit_svmlight("-", "alma", multilabel=True, random_state=0, **settings)
-        finally:
-            os.dup2(before, 0)
-            os.close(before)
-
-    with pytest.raises(ValueError, match="classes="):
-        piped()
-    from_file = fit_svmlight(text, "alma", multilabel=True, random_state=0)
-    assert_same(piped(classes=range(N_LABELS)), from_file)
+        fit_svmlight(path, multilabel=True)
 
 
 def test_saved_models_go_on_with_many_labels(text, tmp_path):
@@ -152,19 +134,17 @@ def test_saved_models_go_on_with_many_labels(text, tmp_path):
 
 
 def test_what_does_not_go_together_is_refused(text):
+    one, many = fit_svmlight(text, positive=1), fit_svmlight(text, multilabel=True)
+    kernel = {"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}
     for settings, words in [
-        ({"positive": 1}, "Leave one of the two out"),
-        ({"algo": "ho", "max_updates": 9}, "OneVsRestClassifier"),
-        ({"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}, "OneVsRestClassifier"),
+        ({"positive": 1, "multilabel": True}, "Leave one of the two out"),
+        ({"algo": "ho", "max_updates": 9, "multilabel": True}, "OneVsRestClassifier"),
+        ({**kernel, "multilabel": True}, "OneVsRestClassifier"),
+        ({"init_model": one, "multilabel": True}, "has learned one class a row"),
+        ({"init_model": many, "positive": 1}, "Leave one of the two out"),
     ]:
         with pytest.raises(ValueError, match=words):
-            fit_svmlight(text, multilabel=True, **settings)
-    one = fit_svmlight(text, positive=1)
-    with pytest.raises(ValueError, match="has learned one class a row"):
-        fit_svmlight(text, init_model=one, multilabel=True)
-    many = fit_svmlight(text, multilabel=True)
-    with pytest.raises(ValueError, match="Leave one of the two out"):
-        fit_svmlight(text, init_model=many, positive=1)
+            fit_svmlight(text, **settings)
 
 
 def test_a_lone_label_is_written_out_as_a_label(tmp_path):
@@ -197,58 +177,37 @@ def lines_of(labels):
     return [",".join(str(int(label)) for label in row) for row in labels]
 
 
-def test_the_command_learns_what_the_function_does(text, model):
-    same = fit_svmlight(text, "alma", multilabel=True, random_state=0)
-    assert_same(load_model(model), same)
-    assert "many labels a row" in run("info", model).stdout
-
-
 def test_predictions_are_labels_separated_by_commas(text, model):
-    fitted = load_model(model)
+    fitted = fit_svmlight(text, "alma", multilabel=True, random_state=0)
+    assert_same(load_model(model), fitted)
+    assert "many labels a row" in run("info", model).stdout
     X, _ = loaded(text, fitted)
-    assert predicted(model, text) == lines_of(fitted.predict(X))
-    assert "" in predicted(model, text)
     top = fitted.predict_labels(X, top_k=2)
     assert predicted(model, text, "--top-k", 2) == lines_of(top)
     sure = fitted.predict_labels(X, top_k=2, threshold=0.01)
     assert predicted(model, text, "--top-k", 2, "--threshold", 0.01) == lines_of(sure)
-
-
-def test_scores_of_many_labels(text, model):
-    fitted = load_model(model)
-    X, _ = loaded(text, fitted)
     header, *rows = (line.split("\t") for line in predicted(model, text, "--scores"))
     assert header == ["label", *map(str, range(N_LABELS))]
-    assert [row[0] for row in rows] == predicted(model, text)
+    labels = [row[0] for row in rows]
+    assert labels == predicted(model, text) == lines_of(fitted.predict(X))
+    assert "" in labels
     scores = np.array([row[1:] for row in rows], dtype=float)
     np.testing.assert_array_equal(scores, fitted.decision_function(X))
 
 
-def evaluated(*args):
-    return json.loads(run("evaluate", *args, "--json").stdout)
-
-
-@pytest.mark.parametrize("options", [(), ("--top-k", 1), ("--threshold", 1e9)])
-def test_figures_are_those_of_scikit_learn(text, model, options):
+@pytest.mark.parametrize("chosen", [{}, {"top_k": 1}, {"threshold": 1e9}])
+def test_figures_are_those_of_scikit_learn(text, model, chosen):
+    options = [word for name, value in chosen.items() for word in (option_name(name), value)]
     fitted, figures = load_model(model), evaluated(model, text, *options)
     X, y = loaded(text, fitted)
-    chosen = dict(zip(options[::2], options[1::2], strict=True))
-    guess = fitted.predict_labels(
-        X, top_k=chosen.get("--top-k"), threshold=chosen.get("--threshold")
-    )
     binarizer = MultiLabelBinarizer(classes=fitted.classes_.tolist()).fit([])
-    Y, told = binarizer.transform(y), binarizer.transform(guess)
+    Y = binarizer.transform(y)
+    told = binarizer.transform(fitted.predict_labels(X, **chosen))
     assert figures["rows"] == len(y)
     assert figures["subset_accuracy"] == pytest.approx(accuracy_score(Y, told))
     assert figures["mistakes"] == (told != Y).any(axis=1).sum()
     assert figures["hamming_loss"] == pytest.approx(hamming_loss(Y, told))
-    for average in ("micro", "macro"):
-        expected = precision_recall_fscore_support(Y, told, average=average, zero_division=0)
-        names = (f"{average}_{name}" for name in ("precision", "recall", "f1"))
-        assert [figures[name] for name in names] == pytest.approx(expected[:3], abs=1e-15)
-    columns = precision_recall_fscore_support(Y, told, zero_division=0)
-    for name, column in zip(("precision", "recall", "f1", "rows"), columns, strict=True):
-        assert [entry[name] for entry in figures["classes"]] == pytest.approx(column, abs=1e-15)
+    assert_averages(figures, Y, told)
     report = run("evaluate", model, text, *options).stdout
     assert f"subset accuracy  {100 * figures['subset_accuracy']:.2f} %" in report
     assert "Hamming loss" in report
@@ -258,24 +217,18 @@ def in_parts(monkeypatch):
     monkeypatch.setattr(predict, "_OUTPUTS_PER_PART", 3 * N_LABELS)
 
 
-def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, monkeypatch):
-    wholes = predicted(model, text, "--scores"), evaluated(model, text)
+def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, monkeypatch):
+    X, y = load_svmlight(text, multilabel=True)
+    single = write(tmp_path / "rows.svm", X, [max(labels, default=N_LABELS) for labels in y])
+    run("train", single, "-o", tmp_path / "one.model", "-q")
+    both = (model, text), (tmp_path / "one.model", single)
+    wholes = [(predicted(*files, "--scores"), evaluated(*files)) for files in both]
     n_blocks = len(list(Predictor(load_model(model), open_sources(text)).blocks()))
     in_parts(monkeypatch)
-    assert (predicted(model, text, "--scores"), evaluated(model, text)) == wholes
+    assert [(predicted(*files, "--scores"), evaluated(*files)) for files in both] == wholes
     blocks = list(Predictor(load_model(model), open_sources(text)).blocks())
     assert n_blocks < len(blocks) == sum(-(-each.block.n_rows // 3) for each in blocks)
     assert all(len(each.outputs) == each.block.n_rows <= 3 for each in blocks)
-
-
-def test_outputs_of_one_class_a_row_are_not_held_at_once(text, tmp_path, monkeypatch):
-    X, y = load_svmlight(text, multilabel=True)
-    rows, model = tmp_path / "rows.svm", tmp_path / "rows.model"
-    dump_svmlight_file(X, [max(labels, default=N_LABELS) for labels in y], str(rows))
-    run("train", rows, "-o", model, "-q")
-    wholes = predicted(model, rows, "--scores"), evaluated(model, rows)
-    in_parts(monkeypatch)
-    assert (predicted(model, rows, "--scores"), evaluated(model, rows)) == wholes
 
 
 def test_an_output_beyond_all_floats_is_located(tmp_path, monkeypatch):
@@ -288,20 +241,17 @@ def test_an_output_beyond_all_floats_is_located(tmp_path, monkeypatch):
 
 
 def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text, tmp_path):
-    known = evaluated(model, text)
-    more = tmp_path / "more.svm"
-    more.write_text("".join(f"{line.split(' ', 1)[0]},99 {line.split(' ', 1)[1]}"
-                            if line[0] != " " else line for line in text.open()))  # fmt: skip
+    known, more = evaluated(model, text), tmp_path / "more.svm"
+    # To whatever labels there are.
+    stranger, n_labelled = re.subn(r"(?m)^(\S+)", r"\1,99", text.read_text())
+    more.write_text(stranger)
     figures = evaluated(model, more)
-    (unknown,) = figures["unknown_labels"]
-    assert unknown["label"] == "99"
-    assert unknown["rows"] == sum(line[0] != " " for line in text.open())
+    assert figures["unknown_labels"] == [{"label": "99", "rows": n_labelled}]
     for name in ("hamming_loss", "micro_f1", "macro_precision", "classes"):
         assert figures[name] == known[name]
-    assert figures["mistakes"] >= unknown["rows"]
-    strangers = tmp_path / "strangers.svm"
-    strangers.write_text("99,98 1:1\n")
-    assert "none of the labels" in run("evaluate", model, strangers, code=1).stderr
+    assert figures["mistakes"] >= n_labelled
+    more.write_text("99,98 1:1\n")
+    assert "none of the labels" in run("evaluate", model, more, code=1).stderr
 
 
 def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
@@ -310,8 +260,4 @@ def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
     for command in ("predict", "evaluate"):
         result = run(command, one, text, "--top-k", 2, code=1)
         assert "threshold and top_k are for models of many labels" in result.stderr
-    refused = run(
-        "train", text, "-o", one, "--multilabel", "--algo", "ho", "--max-updates", 9, code=1
-    )
-    assert "Fit a model for each:" in refused.stderr
     assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr

@@ -6,14 +6,14 @@ import re
 import tempfile
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from depth import some
 from problems.cached_rows import (
     IDENTITY,
     NUMBERS,
@@ -47,7 +47,7 @@ def some_blocks(n_blocks=5, seed=0, **kinds):
 # -- round trip -----------------------------------------------------------------------------------
 
 
-@examples(150)
+@examples(some(100, 300))
 @given(
     seed=st.integers(0, 2**31 - 1),
     shapes=st.lists(
@@ -57,6 +57,7 @@ def some_blocks(n_blocks=5, seed=0, **kinds):
     dtype=st.sampled_from(["f4", "f8"]),
     multilabel=st.booleans(),
 )
+@example(seed=0, shapes=[], dtype="f4", multilabel=False)
 def test_what_is_written_comes_back_to_the_bit(seed, shapes, dtype, multilabel):
     """Empty blocks and rows, and blocks with indices of different widths, are among them."""
     rng = np.random.RandomState(seed)
@@ -66,21 +67,15 @@ def test_what_is_written_comes_back_to_the_bit(seed, shapes, dtype, multilabel):
         write_cache(path, blocks, dtype, multilabel)
         assert_holds(path, blocks)
         with RowCache.open(path) as cache:
+            assert (cache.path, cache.identity) == (str(path), IDENTITY)
             assert (cache.dtype, cache.multilabel) == (np.dtype(dtype), multilabel)
+            assert cache.label_texts == TEXTS
+            np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
             assert cache.n_rows == sum(len(block[2]) - 1 for block in blocks)
             assert cache.n_entries == sum(len(block[0]) for block in blocks)
             columns = [block[1].max() + 1 for block in blocks if len(block[1])]
             assert cache.n_columns == max(columns, default=0)
-
-
-def test_a_cache_knows_its_source_and_labels(path):
-    write_cache(path, some_blocks())
-    cache = RowCache.open(path)
-    assert cache.path == str(path)
-    assert cache.identity == IDENTITY
-    assert cache.label_texts == TEXTS
-    np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
-    assert (cache.lowest, cache.highest) == (1, 2**40)
+            assert (cache.lowest, cache.highest) == ((1, 2**40) if blocks else (2**63 - 1, -1))
 
 
 def test_arrays_are_read_only_aligned_and_no_copies(path):
@@ -104,63 +99,33 @@ def test_arrays_are_free_once_written(path):
     assert_holds(path, blocks)
 
 
-def test_blocks_come_in_the_order_asked_for(path):
-    blocks = some_blocks(7)
-    write_cache(path, blocks)
-    order = np.array([3, 0, 6, 3, 1])
-    with RowCache.open(path) as cache:
-        for _ in range(2):
-            taken = list(cache.blocks(order))
-            for rows, i in zip(taken, order, strict=True):
-                assert_same_rows(rows, blocks[i])
-        for i in -1, 7:
-            with pytest.raises(IndexError, match=f"no block {i}"):
-                cache.block(i)
-
-
-def test_labels_without_a_number_are_nan_again(path):
-    write_cache(path, [], "f4")
-    with RowCache.open(path) as cache:
-        np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
-        assert (cache.n_blocks, cache.n_rows, cache.n_columns) == (0, 0, 0)
-        assert (cache.lowest, cache.highest) == (2**63 - 1, -1)
-        assert list(cache.blocks()) == []
-
-
 # -- whole or not at all --------------------------------------------------------------------------
-
-
-def abandoned(path, error):
-    """Write a part of a cache, and take no more, or end by an error, if there is one."""
-
-    def blocks():
-        yield from some_blocks()
-        if error is not None:
-            raise error
-
-    for i, _ in enumerate(writing(path, blocks())):
-        if error is None and i == 3:
-            break
 
 
 @pytest.mark.parametrize(
     "error",
     [None, ZeroDivisionError("of the text"), OSError(5, "reading", "text"), KeyboardInterrupt()],
 )
-@pytest.mark.parametrize("there_before", [False, True])
-def test_an_unfinished_cache_leaves_what_was_there(path, error, there_before):
+def test_an_unfinished_cache_leaves_what_was_there(path, error):
+    """Whether rows end by an error, or nobody takes more of them."""
     old = some_blocks(3, seed=1)
-    if there_before:
-        write_cache(path, old)
+    write_cache(path, old)
+
+    def blocks():
+        yield from some_blocks()
+        if error is not None:
+            raise error
+
+    written = writing(path, blocks())
     if error is None:
-        abandoned(path, None)
+        next(written)
+        written.close()
     else:
         with pytest.raises(type(error)) as caught:
-            abandoned(path, error)
+            list(written)
         assert caught.value is error
-    assert os.listdir(path.parent) == ([path.name] if there_before else [])
-    if there_before:
-        assert_holds(path, old)
+    assert os.listdir(path.parent) == [path.name]
+    assert_holds(path, old)
 
 
 def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
@@ -174,40 +139,25 @@ def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
     assert_holds(path, new)
 
 
-@contextmanager
-def read_only_folder():
-    """A folder that may be read only, by root's leave too."""
+def test_folders_that_are_read_only_or_absent_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "absent" / "cache"))):
+        write_cache(tmp_path / "absent" / "cache", [])
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_cache(folder / "old", some_blocks())
-        folder.chmod(0o555)
-        (folder / "old").chmod(0o444)
+        path = Path(name, "cache")
+        write_cache(path, some_blocks())
+        path.parent.chmod(0o555)
         was_root = os.geteuid() == 0
         try:
             if was_root:
                 os.seteuid(65534)
-            yield folder
+            with pytest.raises(PermissionError) as caught:
+                write_cache(path, some_blocks(seed=1))
+            assert caught.value.filename == str(path)
+            assert_holds(path, some_blocks())
         finally:
             if was_root:
                 os.seteuid(0)
-            folder.chmod(0o755)
-
-
-def test_in_a_read_only_folder_caches_are_read_and_not_written():
-    with read_only_folder() as folder:
-        assert_holds(folder / "old", some_blocks())
-        for name in "old", "new":
-            with pytest.raises(PermissionError) as caught:
-                write_cache(folder / name, some_blocks())
-            assert caught.value.filename == str(folder / name)
-        assert os.listdir(folder) == ["old"]
-        assert_holds(folder / "old", some_blocks())
-
-
-def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    path = tmp_path / "absent" / "cache"
-    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
-        write_cache(path, [])
+            path.parent.chmod(0o755)
 
 
 # -- resources ------------------------------------------------------------------------------------
@@ -289,18 +239,21 @@ def test_files_are_closed_and_views_outlive_them(path):
     assert n_open() == before
 
 
-def test_threads_read_side_by_side(path):
+def test_threads_read_blocks_in_the_order_asked_for(path):
     blocks = some_blocks(30)
     write_cache(path, blocks)
 
     def read(seed):
-        order = block_order(30, seed)
+        order = np.append(block_order(30, seed), [3, 0, 3])
         for i, rows in zip(order, cache.blocks(order), strict=True):
             assert_same_rows(rows, blocks[i])
         return True
 
     with RowCache.open(path) as cache, ThreadPoolExecutor(8) as pool:
         assert all(pool.map(read, range(24)))
+        for i in -1, 30:
+            with pytest.raises(IndexError, match=f"no block {i}"):
+                cache.block(i)
 
 
 # -- finding and naming ---------------------------------------------------------------------------
@@ -316,23 +269,17 @@ def test_a_cache_is_found_only_for_its_own_source(path):
         assert find_cache(path, identity) is None
 
 
-def test_a_damaged_cache_counts_as_none_with_a_warning(path):
+def test_a_damaged_cache_counts_as_none_and_no_cache_is_not_given_up(path):
     write_cache(path, some_blocks())
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.warns(RuntimeWarning, match=rf"{re.escape(str(path))} is damaged.*written anew"):
         assert find_cache(path, IDENTITY) is None
-
-
-@pytest.mark.parametrize("content", [b"", b"1 3:0.5\n", b"+1 1:1\n" * 100])
-def test_a_file_that_is_no_cache_is_not_given_up_to_be_replaced(path, content):
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is not a row cache.*Name another file"):
-        find_cache(path, IDENTITY)
-
-
-def test_a_folder_is_no_cache(tmp_path):
-    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
-        find_cache(tmp_path, IDENTITY)
+    for content in b"", b"1 3:0.5\n", b"+1 1:1\n" * 100:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"is not a row cache.*Name another file"):
+            find_cache(path, IDENTITY)
+    with pytest.raises(IsADirectoryError, match=re.escape(str(path.parent))):
+        find_cache(path.parent, IDENTITY)
 
 
 def test_names_of_caches(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import sparsemargin
+from problems.csr import scrambled
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
@@ -37,18 +37,12 @@ def problem():
         ("alma", {"B": 1.0, "C": sqrt(0.5)}, ALMAClassifier(B=1.0, C=sqrt(0.5))),
         ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
         ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-        (
-            None,
-            {"alpha": 0.8, "intercept_scaling": 0.1},
-            ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1),
-        ),
-        (
-            None,
-            {"max_iter": 3, "fit_intercept": False},
-            ALMAClassifier(max_iter=3, fit_intercept=False),
-        ),
+        (None, {"alpha": 0.8, "intercept_scaling": 0.1},
+         ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
+        (None, {"max_iter": 3, "fit_intercept": False},
+         ALMAClassifier(max_iter=3, fit_intercept=False)),
     ],
-)
+)  # fmt: skip
 def test_names_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
     model = fit_csr(X, y, algo, random_state=0, **params)
@@ -59,21 +53,11 @@ def test_names_stand_for_estimators(problem, algo, params, estimator):
     assert_array_equal(model.predict(X), expected.predict(X))
 
 
-def repeated(X):
-    """Every entry in two halves."""
-    X = sp.coo_matrix(X)
-    halves = (np.r_[X.data, X.data] / 2, (np.r_[X.row, X.row], np.r_[X.col, X.col]))
-    X = sp.coo_matrix(halves, shape=X.shape)
-    order = np.argsort(X.row, kind="stable")
-    indptr = np.searchsorted(X.row[order], np.arange(X.shape[0] + 1))
-    return sp.csr_matrix((X.data[order], X.col[order], indptr), shape=X.shape)
-
-
 @pytest.mark.parametrize(
     "as_given",
     [
-        sp.csr_matrix, sp.csc_array, repeated, np.asarray, np.float32, np.ndarray.tolist,
-        lambda X: X.astype(object), lambda X: X.astype(int),
+        sp.csr_matrix, sp.csc_array, lambda X: scrambled(sp.csr_matrix(X)), np.asarray, np.float32,
+        np.ndarray.tolist, lambda X: X.astype(object), lambda X: X.astype(int),
     ],
 )  # fmt: skip
 def test_the_default_scales_its_intercept_with_the_rows(as_given):
@@ -104,20 +88,13 @@ def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
     assert fit_csr(X, y, kernel=kernel, intercept_scaling=1.0).intercept_.any()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_the_default_leaves_bad_rows_to_fit(problem, bad):
-    X, y = problem
-    X.data[3] = bad
-    with pytest.raises(ValueError, match="at row 0"):
-        fit_csr(X, y)
-
-
-@pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]]])
-def test_the_default_leaves_what_is_no_matrix_to_fit(X):
+@pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]], [[np.nan]], [[np.inf]]])
+def test_the_default_leaves_what_is_no_matrix_of_numbers_to_fit(X):
     with pytest.raises((ValueError, TypeError)) as by_default:
         fit_csr(X, [1])
-    with pytest.raises(type(by_default.value)):
+    with pytest.raises(type(by_default.value)) as by_fit:
         ALMAClassifier().fit(X, [1])
+    assert str(by_default.value) == str(by_fit.value)
 
 
 @pytest.mark.parametrize("size", [2.0**1000, 2.0**600, 2.0**-600, 2.0**-1000])
@@ -130,12 +107,6 @@ def test_the_default_scales_with_rows_of_any_size(problem, size):
     assert_array_equal(far.predict(X * size), one.predict(X))
 
 
-def test_rows_as_they_are_and_divided_rows_give_different_models(problem):
-    X, y = problem
-    raw, divided = (fit_csr(X, y, algo, random_state=0) for algo in ("perceptron", "pnorm"))
-    assert not np.array_equal(raw.coef_, divided.coef_)
-
-
 def test_sample_weights_reach_the_estimator(problem):
     X, y = problem
     weights = np.arange(len(y)) % 2.0
@@ -145,52 +116,11 @@ def test_sample_weights_reach_the_estimator(problem):
     assert not np.array_equal(model.coef_, fit_csr(X, y, "pnorm", random_state=0).coef_)
 
 
-@pytest.mark.parametrize("algo", ["Alma", "svm", "", ("alma",), ["alma"], 3])
-def test_an_unknown_algorithm_is_refused_with_those_that_exist(problem, algo):
-    with pytest.raises(ValueError, match="algo") as refusal:
-        fit_csr(*problem, algo)
-    for known in "perceptron", "pnorm", "alma":
-        assert known in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("algo", "params"),
-    [
-        ("pnorm", {"alpha": 0.5}),
-        ("alma", {"aplha": 0.5}),
-        ("perceptron", {"p": 3}),
-        ("perceptron", {"normalize": True}),
-        (None, {"eta": 1.0}),
-    ],
-)
-def test_an_unknown_parameter_is_refused_with_those_that_exist(problem, algo, params):
-    with pytest.raises(ValueError, match=repr(next(iter(params)))) as refusal:
-        fit_csr(*problem, algo, **params)
-    known = str(refusal.value).partition("Known are: ")[2]
-    assert "max_iter" in known
-    assert next(iter(params)) not in known.rstrip(".").split(", ")
-
-
-def test_a_bad_value_is_refused_as_by_the_estimator(problem):
+def test_bad_values_and_arguments_by_place_are_refused(problem):
     with pytest.raises(ValueError, match="'alpha' parameter of ALMAClassifier"):
         fit_csr(*problem, alpha=0)
-
-
-def test_parameters_are_given_by_name(problem):
-    X, y = problem
     with pytest.raises(TypeError, match="positional"):
-        fit_csr(X, y, "alma", np.ones(len(y)))
-
-
-def test_public_names():
-    assert set(sparsemargin.__all__) == {
-        "ALMAClassifier", "CRAMMAClassifier", "HigherOrderPerceptron", "MarginPerceptron",
-        "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "SecondOrderPerceptron",
-        "fit_csr", "fit_svmlight", "load_model", "load_svmlight", "save_model",
-        "write_readable",
-    }  # fmt: skip
-    for name in sparsemargin.__all__:
-        assert getattr(sparsemargin, name).__doc__
+        fit_csr(*problem, "alma", np.ones(80))
 
 
 @pytest.fixture(scope="module")

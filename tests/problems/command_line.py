@@ -1,13 +1,16 @@
 """Runs of the command `sparsemargin`, and files for it."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics import precision_recall_fscore_support
 
 from sparsemargin.cli.app import main
 from sparsemargin.datasets import make_zipf_text
@@ -22,14 +25,32 @@ def run(*args, code=0):
     return result
 
 
-def process(*args, env=None, start=("-m", "sparsemargin"), **settings):
-    """Start a command as a process of its own."""
+def process(*args, env=(), start=("-m", "sparsemargin"), **settings):
+    """Start a command as a process of its own, with these additions to the environment."""
     command = [sys.executable, *start, *map(str, args)]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        command, env=env or {**os.environ, "PYTHONPATH": path}, **{**piped, **settings}
-    )
+    environment = {**os.environ, "PYTHONPATH": path, **dict(env)}
+    return subprocess.Popen(command, env=environment, **{**piped, **settings})
+
+
+def evaluated(*args):
+    """What ``evaluate`` tells of a model on files."""
+    return json.loads(run("evaluate", *args, "--json").stdout)
+
+
+def assert_averages(figures, y, guess, **labels):
+    """Precision, recall and F1 are scikit-learn's: averages, and those of each class."""
+    for kind in "micro", "macro", None:
+        expected = precision_recall_fscore_support(
+            y, guess, average=kind, zero_division=0, **labels
+        )
+        for name, values in zip(("precision", "recall", "f1", "rows"), expected, strict=True):
+            if kind is None:
+                told = [entry[name] for entry in figures["classes"]]
+                assert told == pytest.approx(values, abs=1e-15)
+            elif values is not None:
+                assert figures[f"{kind}_{name}"] == pytest.approx(values, abs=1e-15)
 
 
 def write(path, X, y, **settings):

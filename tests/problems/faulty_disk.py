@@ -1,23 +1,34 @@
-"""Writing that is counted, and fails or takes the process with it at a chosen operation.
+"""Writing that is counted, and that a kill, a power failure or a full disk cuts short.
 
-For a process of its own (see faults.py): `install` replaces the functions of `os` and `io` by which
-Python code writes to files, for good. What would get past them is refused, as far as Python tells.
+All within this process: from the moment it is "killed" on, nothing that it does reaches the disk
+any more, and each attempt raises `Killed`. `strike_everywhere` goes through all operations.
 """
 
-import builtins
 import errno
 import io
 import os
-import signal
+import shutil
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from unittest import mock
 
-NEED_SPACE = {"create", "write", "truncate", "fsync", "replace", "rename", "link", "mkdir"}
+from depth import ALL
+
+KINDS = ["kill", "kill amid", "power", "power amid", "full", "full amid"]
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_REAL = {name: getattr(os, name) for name in ("open", "write", "fsync", "ftruncate", "fstat")}
-_PLAIN = ("replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir", "truncate", "close")
-_REFUSED = ("pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
-_AUDITED = {"os.rename", "os.remove", "os.link", "os.truncate", "os.mkdir", "os.rmdir"}
+_NEED_SPACE = {"create", "write", "fsync", "replace"}
+# By which no file of the library is written.
+_REFUSED = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range", "ftruncate")
+_REFUSED += ("truncate", "rename", "remove", "link", "symlink", "mkdir", "rmdir")
+_open_descriptor, _open_file = os.open, io.open
+
+
+class Killed(BaseException):
+    """The process is no more."""
 
 
 class Disk:
@@ -30,36 +41,67 @@ class Disk:
         was not synchronised is lost; also right after the end. "full": from the operation on there
         is no space left. With " amid", a write is half done before.
     at : int
-        Which operation, counted from 1.
+        Which operation, counted from 1; 0: none.
     """
 
-    def __init__(self, kind, at):
+    def __init__(self, kind="kill", at=0):
         self.kind, _, self.amid = kind.partition(" ")
         self.at = at
         self.operations = []
-        self.full = False
-        self.lock = threading.RLock()
-        self.own = threading.local()
+        self.killed = self.full = False
+        self.lock, self.own = threading.RLock(), threading.local()
         self.synchronised = {}  # bytes of each file, by device and inode
         self.pending = {}  # descriptors of files with more than that
+
+    @contextmanager
+    def installed(self):
+        """Send all writing of this process over the disk."""
+        with ExitStack() as patches:
+            calls = {
+                **{f"os.{name}": _gets_past for name in _REFUSED},
+                **{f"os.{name}": self._counted(name) for name in ("replace", "unlink", "fsync")},
+                "os.open": self._open_descriptor,
+                **dict.fromkeys(["io.open", "builtins.open"], self._open),
+            }
+            for name, call in calls.items():
+                patches.enter_context(mock.patch(name, call))
+            patches.callback(_audits.remove, self._audit)
+            _audits.append(self._audit)
+            with suppress(Killed):
+                yield self
+        if self.kind == "power":
+            for key, descriptor in self.pending.items():
+                os.ftruncate(descriptor, self.synchronised.get(key, 0))
+        for descriptor in self.pending.values():
+            os.close(descriptor)
 
     def operation(self, name, call, half=None):
         """Make the call, if the disk does not strike instead; `half` of it before, if amid."""
         with self.lock:
+            if self.killed:
+                raise Killed
             self.operations.append(name)
             strikes = len(self.operations) == self.at and (half is not None or not self.amid)
             if strikes and self.kind != "full":
                 if self.amid:
-                    self.within(half)
-                self.die()
-            if self.full or (strikes and not self.amid):
+                    half()
+                self.killed = True
+                raise Killed
+            if (self.full or (strikes and not self.amid)) and name in _NEED_SPACE:
                 self.full = True
-                if name in NEED_SPACE:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self.full |= strikes
-            return self.within(half if strikes and self.amid else call)
+            return self._within(half if strikes and self.amid else call)
 
-    def within(self, call):
+    def write(self, descriptor, data, write):
+        data = memoryview(data).cast("B")
+        key = _key(descriptor)
+        if key not in self.pending:
+            self.pending[key] = os.dup(descriptor)
+        half = data[: len(data) // 2]
+        return self.operation("write", lambda: write(data), lambda: write(half))
+
+    def _within(self, call):
         """Make a call that the audit must let pass."""
         self.own.call = True
         try:
@@ -67,115 +109,139 @@ class Disk:
         finally:
             self.own.call = False
 
-    def write(self, descriptor, data, write):
-        data = memoryview(data).cast("B")
-        self.note(descriptor)
-        half = data[: len(data) // 2]
-        return self.operation("write", lambda: write(data), lambda: write(half))
+    def _counted(self, name):
+        call = self._fsync if name == "fsync" else getattr(os, name)
+        return lambda *args, **named: self.operation(name, lambda: call(*args, **named))
 
-    def note(self, descriptor):
-        """Remember a file that is written to, whatever becomes of its name."""
-        status = _REAL["fstat"](descriptor)
-        key = status.st_dev, status.st_ino
-        if key not in self.pending:
-            self.pending[key] = os.dup(descriptor)
+    def _open_descriptor(self, path, flags, *rest, **named):
+        name = "create" if flags & os.O_CREAT else "open"
+        return self.operation(name, lambda: _open_descriptor(path, flags, *rest, **named))
 
-    def fsync(self, descriptor):
-        number = descriptor if isinstance(descriptor, int) else descriptor.fileno()
-        self.operation("fsync", lambda: _REAL["fsync"](number))
-        status = _REAL["fstat"](number)
-        self.synchronised[status.st_dev, status.st_ino] = status.st_size
-        self.pending.pop((status.st_dev, status.st_ino), None)
+    def _fsync(self, descriptor):
+        key = _key(descriptor)
+        self.synchronised[key] = os.fstat(descriptor).st_size
+        if key in self.pending:
+            os.close(self.pending.pop(key))
 
-    def lose_what_is_pending(self):
-        for key, descriptor in self.pending.items():
-            self.within(
-                lambda d=descriptor, k=key: _REAL["ftruncate"](d, self.synchronised.get(k, 0))
-            )
+    def _open(self, file, mode="r", *rest, **named):
+        if not set(mode) & set("wax+"):
+            return _open_file(file, mode, *rest, **named)
+        assert "b" in mode
+        raw = (self._within if isinstance(file, int) else partial(self.operation, "create"))(
+            lambda: _RawFile(self, file, mode.replace("b", ""))
+        )
+        return (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw)
 
-    def die(self):
-        if self.kind == "power":
-            self.lose_what_is_pending()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def audit(self, event, args):
+    def _audit(self, event, args):
         """Refuse what would not be counted."""
         if getattr(self.own, "call", False):
             return
         opens = event == "open" and isinstance(args[2], int) and args[2] & _WRITING
         maps = event == "mmap.__new__" and args[2] != 1  # ACCESS_READ
-        if opens or maps or event in _AUDITED:
-            raise RuntimeError(f"{event}{args} gets past the faulty disk")
+        if opens or maps:
+            _gets_past(event, *args)
 
 
-def install(disk):
-    """Send all writing of this process over the disk."""
-    sys.addaudithook(disk.audit)
-    for name in _PLAIN:
-        setattr(os, name, _counted(disk, name, getattr(os, name)))
-    for name in _REFUSED:
-        setattr(os, name, _refused(name))
-    os.open = lambda path, flags, *rest, **named: disk.operation(
-        "create" if flags & os.O_CREAT else "open",
-        lambda: _REAL["open"](path, flags, *rest, **named),
-    )
-    os.write = lambda descriptor, data: disk.write(
-        descriptor, data, lambda part: _REAL["write"](descriptor, part)
-    )
-    os.fsync = os.fdatasync = disk.fsync
-    os.ftruncate = lambda descriptor, length: disk.operation(
-        "truncate", lambda: _REAL["ftruncate"](descriptor, length)
-    )
-    builtins.open = io.open = _opener(disk, io.open)
+_audits = []  # A hook can't be taken away again.
+sys.addaudithook(lambda *event: [audit(*event) for audit in _audits])
 
 
-def _counted(disk, name, call):
-    return lambda *args, **named: disk.operation(name, lambda: call(*args, **named))
+def _gets_past(*what):
+    raise RuntimeError(f"{what} gets past the faulty disk")
 
 
-def _refused(name):
-    def refuse(*args, **named):
-        raise RuntimeError(f"os.{name} gets past the faulty disk")
-
-    return refuse
-
-
-def _opener(disk, real_open):
-    """`open`, of files that are written to by way of the disk."""
-
-    def open_file(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, **named):
-        if not set(mode) & set("wax+"):
-            return real_open(file, mode, buffering, encoding, errors, newline, **named)
-        raw = _raw_file(disk, file, mode, named)
-        if buffering == 0:
-            return raw
-        buffered = (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw)
-        if "b" in mode:
-            return buffered
-        return io.TextIOWrapper(buffered, encoding, errors, newline, buffering == 1)
-
-    return open_file
-
-
-def _raw_file(disk, file, mode, named):
-    mode = mode.replace("b", "").replace("t", "")
-    if isinstance(file, int):
-        return disk.within(lambda: _RawFile(disk, file, mode, **named))
-    return disk.operation("create", lambda: _RawFile(disk, file, mode, **named))
+def _key(descriptor):
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 class _RawFile(io.FileIO):
-    def __init__(self, disk, *args, **named):
+    def __init__(self, disk, file, mode):
         self.disk = disk
-        super().__init__(*args, **named)
+        super().__init__(file, mode)
 
     def write(self, data):
         return self.disk.write(self.fileno(), data, super().write)
 
     def truncate(self, size=None):
-        return self.disk.operation("truncate", lambda: super(_RawFile, self).truncate(size))
+        _gets_past("truncate")
 
-    def close(self):
-        if self.closed:
-            return
-        self.disk.operation("close", super().close)
+
+# -- what is left ---------------------------------------------------------------------------------
+
+
+def run(write, folder, kind="kill", at=0):
+    """Write into the folder by a disk that strikes there: the disk, and the OSError, if any."""
+    disk, error = Disk(kind, at), None
+    with disk.installed():
+        try:
+            write(folder)
+        except OSError as raised:
+            error = raised
+    return disk, error
+
+
+@dataclass
+class Scenario:
+    """Functions that write into a folder: what is there before, and what takes its place.
+
+    What they write has the same bytes each time. `names` are those of the files that the second
+    writes, in its order.
+    """
+
+    prepare: Callable
+    write: Callable
+    names: list
+
+
+def strike_everywhere(scenario, kind, root):
+    """Run a scenario with a fault at its first operation, at its second, and so on.
+
+    After each run every file is old or new, to the byte. After an error the last one is old,
+    nothing is left over, and the error names a file. What a killed process left over is removed by
+    a second run, which is not disturbed; without an error everything is new.
+
+    Returns
+    -------
+    list of str
+        The operations of a run that no fault strikes.
+    set of int
+        Which faults, counted from 1, changed their run.
+    """
+    before, done, struck = root / "before", root / "done", set()
+    before.mkdir(parents=True)
+    scenario.prepare(before)
+    shutil.copytree(before, done, symlinks=True)
+    operations = run(scenario.write, done)[0].operations
+    old, new = contents(before), contents(done)
+    for at in places_among(len(operations)):
+        folder = root / str(at)
+        shutil.copytree(before, folder, symlinks=True)
+        disk, error = run(scenario.write, folder, kind, at)
+        left = contents(folder)
+        for name in new:
+            assert left.get(name) in (old.get(name), new[name]), name
+        if disk.killed:
+            scenario.write(folder)
+            assert contents(folder) == new
+        elif error is not None:
+            assert error.errno == errno.ENOSPC, error
+            assert error.filename in [str(folder / name) for name in scenario.names], error
+            assert left.get(scenario.names[-1]) == old.get(scenario.names[-1])
+            assert left.keys() <= new.keys()
+        else:
+            assert left == new
+        if disk.killed or error is not None:
+            struck.add(at)
+    return operations, struck
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def places_among(n):
+    """From 1 to n, and the one after; of many all at both ends, and some between."""
+    return (
+        range(1, n + 2) if ALL or n < 16 else [1, 2, 3, *range(4, n - 5, 6), *range(n - 5, n + 2)]
+    )

@@ -1,7 +1,10 @@
 """Random problems and machines, and the comparison of an estimator with its dense references."""
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +12,7 @@ from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 
 import sparsemargin
+from depth import some
 from references.first_order import (
     ALMA,
     CRAMMA,
@@ -18,12 +22,13 @@ from references.first_order import (
     Rule,
     run_one_versus_rest,
 )
+from sparsemargin._engine.fitting import epochs as fitting
 
 
 def examples(n):
     """Return settings for n examples, the same ones in every run; fuzz/valgrind has fewer."""
     return settings(
-        max_examples=-(-n // int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))),
+        max_examples=-(-some(n, 4 * n) // int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))),
         deadline=None,
         derandomize=True,
         database=None,
@@ -42,9 +47,10 @@ class Problem:
 
 
 def random_rows(rng, m, n, density, integers):
-    """Return dense rows with many zeros, the other entries well away from zero."""
+    """Return dense rows with many zeros, the other entries well away from zero, and of few digits,
+    so that parts of them are exact."""
     signs = rng.choice([-1, 1], (m, n))
-    sizes = rng.randint(1, 4, (m, n)) if integers else rng.uniform(0.1, 1, (m, n))
+    sizes = rng.randint(1, 4, (m, n)) if integers else rng.randint(100, 1025, (m, n)) / 1024
     return signs * sizes * (rng.uniform(size=(m, n)) < density)
 
 
@@ -83,6 +89,41 @@ def problems(**fixed):
 
 
 index_types = st.sampled_from(["i4", "i8"])
+# Sums of a few small dyadic numbers are exact even in float32.
+whole_numbers = {
+    "integers": st.just(True),
+    "n": st.integers(2, 5),
+    "value_dtype": st.sampled_from(["f4", "f8"]),
+}
+
+# Factors of an entry's parts, which add up to it in any order without rounding.
+PARTS = [(0.5, 0.5), (0.25,) * 4, (0.125,) * 8, (2.0, -1.0), (1.0, 0.0), (-3.0, 4.0)]
+
+
+def scattered(X, chance, seed):
+    """Return X with each row in an order of its own, and, in rows drawn by that chance, half of the
+    entries in parts."""
+    rng = np.random.RandomState(seed)
+    data, columns, lengths = [], [], []
+    for start, stop in pairwise(X.indptr):
+        splits = rng.uniform(size=stop - start) < 0.5 * (rng.uniform() < chance)
+        parts = [PARTS[rng.randint(len(PARTS))] if split else (1.0,) for split in splits]
+        entries = zip(X.data[start:stop], X.indices[start:stop], parts, strict=True)
+        row = [(value * part, column) for value, column, factors in entries for part in factors]
+        order = rng.permutation(len(row))
+        data += [row[i][0] for i in order]
+        columns += [row[i][1] for i in order]
+        lengths.append(len(row))
+    return as_stored(data, columns, lengths, X)
+
+
+def as_stored(data, columns, lengths, like):
+    """Return CSR of these very entries, of the types and the shape of another matrix."""
+    X = sp.csr_matrix(like.shape, dtype=like.dtype)
+    X.data = np.array(data, dtype=like.dtype)
+    X.indices = np.array(columns, dtype=like.indices.dtype)
+    X.indptr = np.cumsum([0, *lengths], dtype=like.indices.dtype)
+    return X
 
 
 # -- machines -------------------------------------------------------------------------------------
@@ -107,6 +148,26 @@ cramma_rules = st.builds(
     radius=st.sampled_from([None, 0.5, 10.0]),
 )
 romma_rules = st.builds(ROMMA, aggressive=st.booleans())
+# B and C beside the defaults: Remark 4 of Gentile (2001) at alpha = 0.5, and a step too small to
+# reach the unit sphere soon.
+tuned_alma_rules = st.builds(
+    ALMA,
+    alpha=st.just(0.5),
+    B=st.sampled_from([None, 0.5 / np.sqrt(0.5), 2.0]),
+    C=st.sampled_from([None, np.sqrt(0.5), 0.1]),
+    normalize=st.booleans(),
+)
+RULES = {
+    "Perceptron": perceptron_rules,
+    "ALMA": alma_rules,
+    "tuned ALMA": tuned_alma_rules,
+    "margin": margin_rules,
+    "CRAMMA": cramma_rules,
+    "ROMMA": romma_rules,
+}
+# They can't weigh their steps either.
+OF_P_2 = ["CRAMMA", "ROMMA"]
+POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]
 
 ESTIMATORS = {
     Perceptron: sparsemargin.PNormPerceptron,
@@ -131,10 +192,18 @@ class Subject:
 
 @dataclass
 class Machine(Subject):
-    """A reference rule with its power p, and the estimator which must agree with it."""
+    """A reference rule with its power p, and the estimator which must agree with it.
+
+    The estimator may be given rows as `scattered` leaves them, by a chance and a seed.
+    """
 
     rule: Rule
     p: float | str = 2.0
+    chance: float | None = None
+    seed: int = 0
+
+    def given(self, X, problem):
+        return X if self.chance is None else scattered(X, self.chance, self.seed)
 
     def estimator(self, **params):
         chosen = {name: value for name, value in vars(self.rule).items() if value is not None}
@@ -144,6 +213,17 @@ class Machine(Subject):
         if not isinstance(self.rule, CRAMMA | ROMMA):
             chosen["p"] = self.p
         return ESTIMATORS[type(self.rule)](shuffle=False, **chosen, **params)
+
+
+def machines(names=tuple(RULES), powers=POWERS):
+    """Return a strategy of machines of these rules, some of them given rows in disorder."""
+    disorder = st.sampled_from([None, 0.0, 0.1, 1.0]), st.integers(0, 10**6)
+    return st.one_of(
+        st.builds(
+            Machine, RULES[name], st.sampled_from([2.0] if name in OF_P_2 else powers), *disorder
+        )
+        for name in names
+    )
 
 
 @dataclass
@@ -270,9 +350,23 @@ def check_weights(
     machine, problem, extras, hypothesis, normalized=False, tolerance=1e-10, least_gap=1e-9
 ):
     """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    runs = comparable_runs(machine, problem, extras, normalized, least_gap)
+    return fit_same_weights(machine, problem, extras, runs, hypothesis, normalized, tolerance)
+
+
+def comparable_runs(machine, problem, extras, normalized=False, least_gap=1e-9):
+    """Return the runs, if rounding decided nothing and what is normalised has a direction."""
     runs = extras.runs(machine, problem)
     assume(smallest_gap(runs) > least_gap)
-    assume(not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
+    assume(not normalized or have_directions(runs))
+    return runs
+
+
+def have_directions(runs):
+    return all(run.smallest_norm > LEAST_NORM for run in runs)
+
+
+def fit_same_weights(machine, problem, extras, runs, hypothesis, normalized, tolerance=1e-10):
     estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
     assert_same_dual_vectors(estimator, runs, tolerance)
@@ -281,13 +375,33 @@ def check_weights(
     return estimator
 
 
+def check_hypotheses(machine, problem, extras, normalized, random_state):
+    """Fit under every hypothesis, and compare each with what the same runs left behind."""
+    runs = comparable_runs(machine, problem, extras, normalized)
+    last = fit_same_weights(machine, problem, extras, runs, "last", normalized)
+    fit_same_weights(machine, problem, extras, runs, "average", normalized)
+    if isinstance(machine.rule, MarginPerceptron | CRAMMA | ROMMA) and are_certified(runs):
+        assert_same_margins(last, runs)
+    if votes_are_clear(machine, problem, runs):
+        fit_same_votes(machine, problem, extras, runs)
+    fit_same_slices(machine, problem, extras, runs, normalized, random_state)
+
+
 def check_votes(machine, problem, extras):
     """Fit both and compare the votes, where no decision and no vote lay within rounding."""
-    runs = extras.runs(machine, problem)
-    test_rows = machine.test_rows(problem)
-    assume(min(smallest_gap(runs), *(run.vote_gap(test_rows) for run in runs)) > 1e-9)
+    runs = comparable_runs(machine, problem, extras)
+    assume(votes_are_clear(machine, problem, runs))
+    fit_same_votes(machine, problem, extras, runs)
+
+
+def votes_are_clear(machine, problem, runs):
+    return min(run.vote_gap(machine.test_rows(problem)) for run in runs) > 1e-9
+
+
+def fit_same_votes(machine, problem, extras, runs):
     estimator = extras.fit(machine, problem, hypothesis="vote")
     assert_same_corrections(estimator, runs)
+    test_rows = machine.test_rows(problem)
     votes = by_machine(np.array([run.votes(test_rows) / run.n_trials for run in runs]).T)
     # Like the average, a vote is handed out divided by the trials.
     decision = estimator.decision_function(machine.given(problem.X_test, problem))
@@ -296,9 +410,11 @@ def check_votes(machine, problem, extras):
 
 def check_random_slices(machine, problem, extras, normalized, random_state):
     """Fit both; every output must be that of one time slice, the same for all machines."""
-    runs = extras.runs(machine, problem)
-    assume(smallest_gap(runs) > 1e-9)
-    assume(not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
+    runs = comparable_runs(machine, problem, extras, normalized)
+    fit_same_slices(machine, problem, extras, runs, normalized, random_state)
+
+
+def fit_same_slices(machine, problem, extras, runs, normalized, random_state):
     estimator = extras.fit(
         machine,
         problem,
@@ -315,7 +431,63 @@ def check_random_slices(machine, problem, extras, normalized, random_state):
 
 def all_slice_scores(runs, rows, normalized=False):
     """Return the scores of shape (n_slices, n_rows, n_machines)."""
-    slices = range(runs[0].n_trials + 1)
-    return np.array(
-        [np.transpose([run.slice_scores(rows, r, normalized) for run in runs]) for r in slices]
-    )
+    slices = np.arange(runs[0].n_trials + 1)
+    return np.transpose([run.slice_scores(rows, slices, normalized) for run in runs])
+
+
+# -- the certificate ------------------------------------------------------------------------------
+
+
+def are_certified(runs):
+    """Whether there is a bound, and a direction that a margin can be taken along."""
+    return all(run.bounds for run in runs) and have_directions(runs)
+
+
+def check_certificate(machine, problem, extras, normalized):
+    """Fit both and compare the margins; return the runs and the estimator."""
+    runs = comparable_runs(machine, problem, extras)
+    assume(are_certified(runs))
+    estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
+    assert_same_corrections(estimator, runs)
+    assert_same_margins(estimator, runs)
+    return runs, estimator
+
+
+def assert_same_margins(estimator, runs):
+    assert_margins(estimator.margin_, estimator.margin_upper_bound_, runs)
+
+
+def assert_margins(margin, bound, runs):
+    longest = np.sqrt(max(np.sum(run.rows**2, axis=1).max() for run in runs))
+    within = {"rtol": 0, "atol": 1e-10 * float(longest)}
+    expected = np.array([[run.margin, run.margin_upper_bound] for run in runs]).astype(float)
+    assert_per_machine(margin, expected[:, 0], **within)
+    assert_per_machine(bound, expected[:, 1], **within)
+
+
+def check_exactly(machine, problem, extras):
+    """Fit both and compare to the bit, though decisions tie."""
+    runs = extras.runs(machine, problem)
+    estimator = extras.fit(machine, problem, hypothesis="last")
+    assert_same_corrections(estimator, runs)
+    expected = np.array([run.last() for run in runs])
+    assert_same_weights(estimator, problem, runs, expected, tolerance=0)
+
+
+@contextmanager
+def by_dot_products():
+    """Let every pass but the first run over the matrix of dot products; yield what ran there."""
+    passes = []
+
+    class Recorded(fitting.GramLoop):
+        @staticmethod
+        def cost_of_pass(*_):
+            return 1
+
+        def run(self, *args):
+            result = super().run(*args)
+            passes.append(result[1])
+            return result
+
+    with patch.multiple(fitting, GramLoop=Recorded, PATIENCE=0):
+        yield passes

@@ -1,11 +1,14 @@
 """Model files made by hand: contents changed at will, under checksums that are right."""
 
 import copy
+import tempfile
+import zipfile
 
 import numpy as np
+import pytest
 
-from sparsemargin.io.archive import MODEL_DOCUMENT, Archive
-from sparsemargin.io.model_files import load_model, write_contents
+from sparsemargin.io.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
+from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 EXTREMES = [-(2**63), -(2**31), -1000, -2, -1, 0, 1, 2, 3, 5, 24, 25, 26, 27, 1000, 1024, 1025]
 EXTREMES += [2**16, 2**31 - 1, 2**31, 2**32, 2**61, 2**62, 2**63 - 1]
@@ -24,9 +27,38 @@ def opened(path):
         return archive.document(MODEL_DOCUMENT), arrays
 
 
+def contents_of(model):
+    """The document and all arrays that are saved of a model."""
+    with tempfile.NamedTemporaryFile() as file:
+        save_model(model, file.name)
+        return opened(file.name)
+
+
 def rewritten(path, document, arrays):
     """Write a file of these contents, whatever they are."""
-    write_contents(path, document, arrays)
+    with open(path, "wb") as file, ArchiveWriter(file) as archive:
+        archive.document(MODEL_DOCUMENT, document)
+        for name, array in arrays.items():
+            archive.array(name, array)
+
+
+def members_of(path):
+    """The bytes of an archive's members, by name."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pack(path, members, compression=zipfile.ZIP_STORED):
+    """Write an archive of pairs of a name and bytes."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+
+
+def assert_refused(path, message):
+    for load in load_model, read_summary:
+        with pytest.raises(ValueError, match=f"^{path}.*{message}"):
+            load(path)
 
 
 def leaves(document, place=()):
@@ -42,18 +74,6 @@ def at(document, place):
     for key in place:
         document = document[key]
     return document
-
-
-def spoiled(random, document, arrays):
-    """The contents with up to three changes."""
-    document, arrays = copy.deepcopy(document), dict(arrays)
-    for _ in range(random.randint(1, 4)):
-        if random.randint(2):
-            spoil_document(random, document)
-        else:
-            name = list(arrays)[random.randint(len(arrays))]
-            arrays[name] = spoiled_array(random, arrays[name])
-    return document, arrays
 
 
 def spoil_document(random, document):

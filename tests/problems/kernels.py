@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from depth import some
 from problems.first_order import (
     Extras,
     Machine,
@@ -17,6 +19,7 @@ from problems.first_order import (
     assert_same_corrections,
     by_machine,
     cramma_rules,
+    index_types,
     margin_rules,
     perceptron_rules,
     problems,
@@ -24,6 +27,15 @@ from problems.first_order import (
     smallest_gap,
 )
 from references.kernels import Kernel, run_kernel_machines
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    PNormPerceptron,
+    ROMMAClassifier,
+    SecondOrderPerceptron,
+)
 
 polynomials = st.builds(
     Kernel,
@@ -46,9 +58,39 @@ weighted_rules = perceptron_rules | alma_rules | margin_rules
 rules = weighted_rules | cramma_rules | romma_rules
 FORMS = ["named", "dense", "precomputed", "callable", "callable on dense"]
 
-few_classes = st.integers(2, 3).flatmap(lambda k: problems(n_classes=st.just(k)))
+any_problem = st.integers(2, 3).flatmap(
+    lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
+)
 
 TOLERANCE = 1e-8
+
+# An estimator for each way of learning over a kernel, or all.
+FIRST_ORDER = some(
+    [ALMAClassifier, partial(CRAMMAClassifier, radius=100.0, eta0=0.01)],
+    [
+        PNormPerceptron, ALMAClassifier, MarginPerceptron, ROMMAClassifier,
+        partial(CRAMMAClassifier, radius=100.0, eta0=0.01),
+    ],
+)  # fmt: skip
+WITH_A_KERNEL = [
+    *FIRST_ORDER,
+    *some([SecondOrderPerceptron], [HigherOrderPerceptron, SecondOrderPerceptron]),
+]
+first_order = pytest.mark.parametrize("estimator", FIRST_ORDER)
+with_a_kernel = pytest.mark.parametrize("estimator", WITH_A_KERNEL)
+
+
+def make_rows(m=40, n_classes=2, seed=0):
+    """Return dense rows, and labels that have nothing to do with them."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(n_classes, size=m)
+    y[:n_classes] = np.arange(n_classes)
+    return rng.uniform(-1, 1, (m, 5)), y
+
+
+def products(X, Z):
+    """The linear kernel as a function, of arrays."""
+    return X @ Z.T
 
 
 def densified(X):
@@ -105,9 +147,8 @@ def machines(rules=rules, kernels=kernels, forms=FORMS):
     return st.builds(KernelMachine, rules, kernel=kernels, form=st.sampled_from(forms))
 
 
-epochs = st.sampled_from([0.3, 1, 3])
 augmentations = {
-    "n_epochs": epochs,
+    "n_epochs": st.sampled_from([0.3, 1, 3]),
     "rho": st.sampled_from([None, 0.5, 3.0]),
     "delta": st.sampled_from([0.0, 0.5]),
 }

@@ -67,11 +67,11 @@ def widened(X):
     return sp.hstack([X, sp.csr_matrix((X.shape[0], 3000), dtype=X.dtype)], format="csr")
 
 
-def fit(model, X, y):
+def fit(model, X, y, **more):
     """Fit, whether or not that reaches a margin."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y)
+        return model.fit(X, y, **more)
 
 
 def assert_same(one, other, where="model"):

@@ -11,50 +11,13 @@ BLANKS = [b"\t", b"  ", b" \t ", b"\v", b"\f", b"\r", b" \r "]
 WORDS = [b"spam", b"ham", b"a-very-long-label", b"caf\xc3\xa9", b"\xff", b"1_", b"0x1p3", b"e5"]
 OVERLONG = b"1" * 4301
 BROKEN = [
-    b"3",
-    b":",
-    b"3:",
-    b":3",
-    b"a:1",
-    b"1:a",
-    b"1:2:3",
-    b"-3:1",
-    b"+-3:1",
-    b"1.0:1",
-    b"_1:1",
-    b"1__0:1",
-    b"1:1_",
-    b"1:._1",
-    b"1:1e",
-    b"1:1e+",
-    b"1:e5",
-    b"1:.",
-    b"1:--1",
-    b"1:1e5.0",
-    b"1:0x10",
-    b"1:1,5",
-    b"1:nan",
-    b"1:-Inf",
-    b"1:infinity",
-    b"1:infinit",
-    b"1:1e400",
-    b"1:-1e99999999999999999999",
-    b"1:1e39",
-    b"1:1\0",
-    b"\0",
-    b"1\0:1",
-    b"99999999999999999999:1",
-    b"9223372036854775808:1",
-    b"-99999999999999999999:1",
-    b"qid:7",
-    b"qid",
-    b"1,2",
-    b"1:\xb2",
-    OVERLONG,
-    OVERLONG + b":1",
-    b"1:" + OVERLONG,
-    b"7:" + b"0" * 4301,
-]
+    b"3", b":", b"3:", b":3", b"a:1", b"1:a", b"1:2:3", b"-3:1", b"+-3:1", b"1.0:1", b"_1:1",
+    b"1__0:1", b"1:1_", b"1:._1", b"1:1e", b"1:1e+", b"1:e5", b"1:.", b"1:--1", b"1:1e5.0",
+    b"1:0x10", b"1:1,5", b"1:nan", b"1:-Inf", b"1:infinity", b"1:infinit", b"1:1e400",
+    b"1:-1e99999999999999999999", b"1:1e39", b"1:1\0", b"\0", b"1\0:1", b"99999999999999999999:1",
+    b"9223372036854775808:1", b"-99999999999999999999:1", b"qid:7", b"qid", b"1,2", b"1:\xb2",
+    OVERLONG, OVERLONG + b":1", b"1:" + OVERLONG, b"7:" + b"0" * 4301,
+]  # fmt: skip
 BROKEN_LABELS = [
     b"nan", b"+inf", b"-INFINITY", b"1e999", b"1,", b",1", b"1,,2", b"1:1", b"\0", b"1\0", OVERLONG
 ]  # fmt: skip
@@ -73,6 +36,13 @@ def random_options(random):
         query_id=random.random() < 0.3,
         hash_bits=random.choice([0, 0, 0, 3, 31]),
     )
+
+
+def plain_options(random):
+    """Return options that scikit-learn knows."""
+    options = random_options(random)
+    options.base, options.hash_bits, options.max_index = options.least, 0, 2**63 - 1
+    return options
 
 
 def random_double(random):
@@ -98,25 +68,20 @@ def halfway_case(random):
 
 def random_number(random):
     """Return a decimal number as text, of any kind that float() takes."""
-    kind = random.randint(0, 11)
-    if kind <= 3:
-        return f"{random.uniform(-1, 1):.{random.randint(0, 17)}f}"
-    if kind == 4:
-        return f"{random.uniform(0, 1) ** 9:g}"
-    if kind == 5:
-        return repr(random.uniform(-1000, 1000))
-    if kind == 6:
-        return repr(random_double(random))
-    if kind == 7:
-        return str(random.randint(-(10 ** random.randint(1, 22)), 10**9))
-    if kind == 8:
-        return halfway_case(random)
-    if kind == 9:
-        return f"{random_digits(random, 25)}.{random_digits(random, 25)}"
-    if kind == 10:
-        return f"{random_digits(random, 20)}e{random.randint(-345, 285)}"
-    return random.choice(ODD_NUMBERS)
+    return random.choice(NUMBERS)(random)
 
+
+NUMBERS = [
+    *[lambda random: f"{random.uniform(-1, 1):.{random.randint(0, 17)}f}"] * 4,
+    lambda random: f"{random.uniform(0, 1) ** 9:g}",
+    lambda random: repr(random.uniform(-1000, 1000)),
+    lambda random: repr(random_double(random)),
+    lambda random: str(random.randint(-(10 ** random.randint(1, 22)), 10**9)),
+    halfway_case,
+    lambda random: f"{random_digits(random, 25)}.{random_digits(random, 25)}",
+    lambda random: f"{random_digits(random, 20)}e{random.randint(-345, 285)}",
+    lambda random: random.choice(ODD_NUMBERS),
+]
 
 ODD_NUMBERS = [
     *("0", "-0", "+1", "1.", ".5", "-.5", "+.5e-3", "5.e3", "1E5", "1e+05", "1e-05", "007", "-0.0"),

@@ -357,16 +357,16 @@ class Run:
     def slice_index(self, r):
         """Return r_l of Freund & Schapire (1999), section 5, as a position in the list `weights`.
 
-        The largest number l with ``sum_{i<l} c_i <= r``, for a time slice r in {0, ..., n_trials};
-        the vector made by the very first trial therefore exists at r = 0 already.
+        The largest number l with ``sum_{i<l} c_i <= r``, for each time slice r in
+        {0, ..., n_trials}; the vector made by the very first trial exists at r = 0 already.
         """
         started = np.concatenate([[0], np.cumsum(self.survivals[:-1])])
-        return int(np.flatnonzero(started <= r)[-1])
+        return np.searchsorted(started, r, side="right") - 1
 
     def slice_scores(self, X, r, normalized=False):
-        """Return the scores of the rows of X under the vector which existed at time slice r."""
-        w = self._visible(self.hypotheses(normalized)[self.slice_index(r)])
-        return self.points(X) @ w
+        """Return the scores of the rows of X under the vectors which existed at time slices r."""
+        scores = self.points(X) @ self._stacked(self.hypotheses(normalized))
+        return scores[:, self.slice_index(r)]
 
     def vote_gap(self, X):
         """Return the least relative ``|w_k . x|``, leaving out scores without a single term."""
@@ -418,7 +418,6 @@ def run_reference(
     n_epochs=1,
     max_corrections=np.inf,
     tol=None,
-    order=None,
     sample_weight=None,
     rho=None,
     delta=0.0,
@@ -440,8 +439,6 @@ def run_reference(
     tol : float, optional
         The epoch after which ``margin >= (1 - tol) margin_upper_bound`` ends the run; the margin
         of a zero vector never does.
-    order : array-like of int, optional
-        The rows of one epoch; by default all of them as given.
     sample_weight : array-like of shape (n_samples,), optional
         Multiplies the step; a row of weight 0 is no trial, and no part of the data.
     rho : float, optional
@@ -457,17 +454,14 @@ def run_reference(
     X = np.asarray(X)
     p = resolve_p(p, X.shape[1])
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
-    order = np.arange(len(X)) if order is None else np.asarray(order)
-    counts = weight[order] > 0
-    order = order[counts]
-    signs = np.asarray(y)[order, None]
-    rows = signs * augment(X, rho=rho, delta=delta, dtype=dtype)[order]
+    counts = weight > 0
+    rows = np.asarray(y)[counts, None] * augment(X, rho=rho, delta=delta, dtype=dtype)[counts]
     norms = np.array([p_norm(yx, p) for yx in rows], dtype)
     if rule.normalize is True:
         rows = rows / np.where(norms > 0, norms, 1)[:, None]
     run = Run(p=p, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows)
     trials = trials_of_epochs(run, counts, n_epochs, tol)
-    run_trials(run, rule, norms, weight[order], trials, max_corrections)
+    run_trials(run, rule, norms, weight[counts], trials, max_corrections)
     return run
 
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -160,7 +159,7 @@ inline LongValue long_value(const char *start, const char *stop, uint64_t mantis
         return {power > 0 ? value * POWERS_OF_TEN[power] : value / POWERS_OF_TEN[-power], stop};
     }
     if (power != -fraction) return {0, nullptr};
-    std::from_chars(start, stop, value);
+    read_nearest(start, stop, value);
     return {value, stop};
 }
 

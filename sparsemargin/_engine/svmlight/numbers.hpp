@@ -6,7 +6,20 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <system_error>
+
+// Clang's library reads doubles from version 20 on.
+#ifndef __cpp_lib_to_chars
+#define SM_STRTOD
+#endif
+#ifdef SM_STRTOD
+#include <locale.h>
+#include <stdlib.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#endif
 
 #include "text.hpp"
 
@@ -100,6 +113,18 @@ inline bool is_huge(const Decimal &decimal) {
     return power + (negative ? -exponent : exponent) > 0;
 }
 
+// The nearest double of a number without a sign; false, and no double, where it may be told that
+// there is none.
+inline bool read_nearest(const char *start, const char *stop, double &value) {
+#ifndef SM_STRTOD
+    return std::from_chars(start, stop, value).ec != std::errc::result_out_of_range;
+#else
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    value = strtod_l(std::string(start, stop).c_str(), nullptr, plain);
+    return true;
+#endif
+}
+
 // The nearest double of at most LONGEST_NUMBER characters, infinite or NaN where float() says
 // so; false where it would refuse the token.
 [[gnu::noinline]] inline bool read_real(Token token, double &value) {
@@ -112,12 +137,8 @@ inline bool is_huge(const Decimal &decimal) {
         value = std::numeric_limits<double>::quiet_NaN();
     } else if (!read_decimal(token, decimal)) {
         return false;
-    } else {
-        const auto [end, error] =
-            std::from_chars(decimal.text, decimal.text + decimal.size, value);
-        if (error == std::errc::result_out_of_range) {
-            value = is_huge(decimal) ? std::numeric_limits<double>::infinity() : 0.0;
-        }
+    } else if (!read_nearest(decimal.text, decimal.text + decimal.size, value)) {
+        value = is_huge(decimal) ? std::numeric_limits<double>::infinity() : 0.0;
     }
     if (negative) value = -value;
     return true;

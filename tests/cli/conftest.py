@@ -1,0 +1,26 @@
+"""The folder in which commands are tested."""
+
+import shutil
+
+import pytest
+
+from problems.command_line import three_classes, two_classes
+from sparsemargin.io import sources
+
+
+@pytest.fixture(scope="session")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("originals")
+    two_classes(folder)
+    three_classes(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def folder(originals, tmp_path, monkeypatch):
+    """The working directory, with train.svm and test.svm, which are of two classes, and train3.svm
+    and test3.svm, of three. A text of some KB is many blocks."""
+    shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
+    return tmp_path

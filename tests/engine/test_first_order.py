@@ -1,0 +1,440 @@
+"""The first-order estimators against the dense references, over random sparse problems.
+
+Corrections must agree exactly and weights to a small part of the largest one. Where a decision of
+the reference lies within rounding of its threshold, the engine may decide it either way, and all
+that follows would differ: such examples are skipped, never allowed for in the tolerance. Scores
+that are zero in any arithmetic (nothing added up yet, or whole numbers cancelling) are no such
+case: they must be decided alike.
+
+Rows come as they are stored, some with columns in any order and twice: they are learned as the rows
+they add up to. What is claimed of margins is in ``test_certificate.py``.
+"""
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from sklearn.base import clone
+
+from problems.first_order import (
+    OF_P_2,
+    POWERS,
+    RULES,
+    Extras,
+    Machine,
+    all_slice_scores,
+    assert_same_corrections,
+    assert_same_dual_vectors,
+    assert_same_weights,
+    augmentations,
+    by_dot_products,
+    check_exactly,
+    check_hypotheses,
+    check_weights,
+    comparable_runs,
+    cramma_rules,
+    examples,
+    index_types,
+    machines,
+    make_problem,
+    partial_epochs,
+    problems,
+    smallest_gap,
+    vectors,
+    whole_numbers,
+)
+from references.first_order import (
+    ALMA,
+    CRAMMA,
+    ROMMA,
+    MarginPerceptron,
+    Perceptron,
+    RunningCRAMMA,
+    run_reference,
+)
+from sparsemargin import (
+    ALMAClassifier,
+    CRAMMAClassifier,
+    PNormPerceptron,
+    ROMMAClassifier,
+)
+from sparsemargin import MarginPerceptron as MarginClassifier
+from sparsemargin.datasets import make_alma_target
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+each_rule = pytest.mark.parametrize("rule", RULES)
+few_classes = st.integers(2, 4).flatmap(
+    lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
+)
+narrow = problems(value_dtype=st.just("f4"), index_dtype=index_types)
+plain = st.builds(Extras, **augmentations)
+one_epoch = st.builds(Extras, **(augmentations | {"n_epochs": st.just(1)}))
+# Enough epochs for most runs to come to rest, or to the cancellation that inseparable rows bring.
+many_epochs = st.builds(Extras, **(augmentations | {"n_epochs": st.integers(4, 30)}))
+
+
+def all_extras(rule):
+    """Return a strategy of all that may be added to a run of the rule."""
+    chosen = augmentations | {"n_epochs": partial_epochs}
+    if rule not in OF_P_2:
+        class_weights = [None, {0: 0.5, 1: 3.0}, {1: 2.0}, "balanced"]
+        weights = {"weighted": st.booleans(), "class_weight": st.sampled_from(class_weights)}
+        chosen = chosen | weights
+    # What "balanced" means beside sample weights is not the references' to say.
+    return st.builds(Extras, **chosen).filter(
+        lambda extras: not (extras.weighted and extras.class_weight == "balanced")
+    )
+
+
+@each_rule
+@examples(100)
+@given(st.data(), few_classes, st.booleans(), st.integers(0, 1000))
+def test_every_hypothesis(rule, data, problem, normalized, random_state):
+    machine, extras = data.draw(machines([rule])), data.draw(all_extras(rule))
+    check_hypotheses(machine, problem, extras, normalized, random_state)
+
+
+@each_rule
+@examples(50)
+@given(st.data(), narrow, plain, vectors)
+def test_float32_rows_at_p_2_where_the_state_is_float32_too(rule, data, problem, extras, which):
+    machine = data.draw(machines([rule], [2.0]))
+    check_weights(machine, problem, extras, which, tolerance=1e-4, least_gap=1e-4)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in OF_P_2])
+@examples(50)
+@given(st.data(), narrow, plain, vectors)
+def test_float32_rows_at_larger_p_where_the_state_is_float64(rule, data, problem, extras, which):
+    # The tolerance leaves room for coefficients handed out as float32.
+    check_weights(data.draw(machines([rule], POWERS[1:-1])), problem, extras, which, tolerance=1e-6)
+
+
+@examples(100)
+@given(machines(powers=[2.0]), few_classes, many_epochs)
+def test_passes_by_dot_products(machine, problem, extras):
+    with by_dot_products() as passes:
+        estimator = check_weights(machine, problem, extras, "last")
+    assert sum(passes) == estimator.n_iter_ - 1
+
+
+@examples(20)
+@given(
+    machines([rule for rule in RULES if rule not in OF_P_2]),
+    problems(m=st.just(15)),
+    st.sampled_from([3, 20, 70]),
+    st.builds(Extras, rho=st.sampled_from([None, 0.5])),
+    vectors,
+)
+def test_many_labels_a_row(machine, problem, n_labels, extras, hypothesis):
+    Y = np.random.RandomState(n_labels).uniform(size=(15, n_labels)) < 0.4
+    Y[0], Y[1] = True, False
+    rows, signs = problem.X.toarray(), np.where(Y, 1, -1).T
+    runs = [run_reference(rows, y, machine.rule, machine.p, rho=extras.rho) for y in signs]
+    assume(smallest_gap(runs) > 1e-9)
+    model = extras.estimator(machine, hypothesis=hypothesis)
+    model.fit(machine.given(problem.X, problem), sp.csr_matrix(Y.astype(int)))
+    assert_same_corrections(model, runs)
+    expected = np.array([getattr(run, hypothesis)() for run in runs])
+    assert_same_weights(model, problem, runs, expected, 1e-10)
+
+
+# -- ties, and scores of zero ---------------------------------------------------------------------
+
+# With steps and thresholds that are exact as well, no example is skipped.
+whole_number_rules = st.builds(
+    MarginPerceptron,
+    margin=st.sampled_from([0.0, 0.5, 1.0, 4.0, 20.0]),
+    eta=st.sampled_from([1.0, 0.5]),
+) | st.just(Perceptron(normalize=False))
+whole_number_machines = st.builds(
+    Machine, whole_number_rules, st.just(2.0), st.sampled_from([None, 0.0, 1.0])
+)
+whole_number_extras = {
+    "n_epochs": st.integers(1, 60),
+    "rho": st.sampled_from([None, 0.5]),
+    "delta": st.sampled_from([0.0, 0.5]),
+}
+
+
+@pytest.mark.parametrize("by_gram", [False, True])
+@examples(120)
+@given(
+    whole_number_machines,
+    problems(**whole_numbers),
+    st.data(),
+)
+def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, data):
+    weights = {} if by_gram else {"weighted": st.booleans()}
+    extras = data.draw(st.builds(Extras, **whole_number_extras, **weights))
+    with by_dot_products() if by_gram else nullcontext():
+        check_exactly(machine, problem, extras)
+
+
+@pytest.mark.parametrize("rule", [Perceptron(normalize=False), MarginPerceptron(4.0)])
+def test_whole_number_problems_do_tie(rule):
+    ties = 0
+    for seed in range(20):
+        problem = make_problem(seed, 30, 3, 1.0, 0.2, integers=True)
+        (run,) = Extras(5).runs(Machine(rule), problem)
+        ties += run.smallest_gap == 0
+    assert ties > 10
+
+
+def test_a_vote_of_zero_score_counts_zero():
+    # One vote for the first column, and the second has never been seen.
+    X, y = sp.csr_matrix([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]), [1, 1, 0]
+    how = {"max_iter": 1, "shuffle": False, "fit_intercept": False}
+    estimator = PNormPerceptron(hypothesis="vote", **how).fit(X, y)
+    votes = estimator.decision_function(sp.csr_matrix([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]]))
+    np.testing.assert_array_equal(votes, [1, 0, -1])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
+    """Every row is learned, and then the other way round, with others on other features."""
+    rng = np.random.RandomState(0)
+    rows, order = rng.randint(-9, 10, (20, 6)), rng.permutation(20)
+    X = np.zeros((80, 9))
+    X[:40, :6], X[40:, 6:] = np.vstack([rows, rows[order]]), rng.randint(1, 10, (40, 3))
+    y = np.concatenate([np.repeat([1, -1], 20), rng.choice([-1, 1], 40)])
+    points = np.vstack([rng.randint(-9, 10, (30, 9)), np.eye(9)])
+    points[:20, 6:] = 0
+    run = run_reference(X, y, MarginPerceptron(margin=1e9))
+    assert (run._scores(points) == 0).any()
+    # By the factor all products are rounded, and no sign changes.
+    how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0, "fit_intercept": False}
+    model = MarginClassifier(margin=1e9, max_iter=1, hypothesis="vote", **how).fit(X, y)
+    assert model.n_corrections_ == run.n_corrections == 80
+    votes = (run.votes(points) / run.n_trials).astype(float)
+    np.testing.assert_allclose(model.decision_function(points), votes, rtol=0, atol=1e-14)
+
+
+# -- random time slices ---------------------------------------------------------------------------
+
+
+def draws(estimator, row, n_draws):
+    """Return the outputs of one row for many draws of a slice.
+
+    A draw may depend on the row and on nothing else, so the row is stretched a little each time,
+    and its output shrunk back.
+    """
+    factors = 1 + np.arange(n_draws) / n_draws
+    return estimator.decision_function(sp.csr_matrix(factors[:, None] * row)) / factors
+
+
+@pytest.mark.parametrize("p", [2.0, 6.0])
+def test_random_time_slices_are_uniform_and_drawn_per_row(p):
+    problem = make_problem(5, 30, 8, 1.0, 0.2)
+    machine, extras = Machine(ALMA(alpha=0.9), p), Extras(n_epochs=2)
+    runs = extras.runs(machine, problem)
+    (row,) = problem.X_test[:1].toarray()
+    by_slice = all_slice_scores(runs, row[None])[:, 0, 0].astype(float)
+    values, n_slices = np.unique(np.round(by_slice, 9), return_counts=True)
+    n_draws = 20_000
+    estimator = extras.fit(machine, problem, hypothesis="random", random_state=0)
+    drawn = draws(estimator, row, n_draws)
+    expected = n_draws * n_slices / n_slices.sum()
+    drawn_counts = np.array([np.sum(np.abs(drawn - v) < 2e-9) for v in values])
+    assert drawn_counts.sum() == n_draws
+    statistic = np.sum((drawn_counts - expected) ** 2 / expected)
+    assert statistic < chi2.ppf(1 - 1e-6, len(values) - 1)
+    again, other = (
+        draws(extras.fit(machine, problem, hypothesis="random", random_state=seed), row, 200)
+        for seed in (0, 1)
+    )
+    np.testing.assert_array_equal(again, draws(estimator, row, 200))
+    assert not np.array_equal(again, other)
+
+
+def test_random_time_slices_include_both_ends():
+    # A zero row, then a correction: w_1 = 0 exists at slice 0, and w_2 at slices 1 and 2.
+    X = sp.csr_matrix([[0.0], [1.0]])
+    estimator = PNormPerceptron(
+        hypothesis="random", max_iter=1, shuffle=False, random_state=0, fit_intercept=False
+    )  # fmt: skip
+    drawn = draws(estimator.fit(X, [0, 1]), np.ones(1), 30_000)
+    np.testing.assert_allclose(np.unique(np.round(drawn, 9)), [0, 1])
+    # Four standard deviations of the share.
+    assert np.mean(drawn > 0.5) == pytest.approx(2 / 3, abs=4 * np.sqrt(2 / 9 / 30_000))
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+# CRAMMA, and ALMA by the largest norm, measure a fit's rows beforehand.
+streamed_rules = st.one_of(
+    RULES["Perceptron"],
+    RULES["ALMA"].filter(lambda rule: rule.normalize != "max"),
+    RULES["margin"],
+)
+streamed_machines = st.builds(Machine, streamed_rules, st.sampled_from(POWERS)) | st.builds(
+    Machine, st.sampled_from([CRAMMA(0.5, 0.1, radius=2.0), ROMMA(), ROMMA(aggressive=True)])
+)
+
+
+@examples(150)
+@given(
+    streamed_machines,
+    st.integers(2, 3).flatmap(
+        lambda k: problems(n_classes=st.just(k), value_dtype=st.sampled_from(["f4", "f8"]))
+    ),
+    one_epoch,
+    st.lists(st.integers(0, 40), max_size=4) | st.just(range(40)),
+    st.sampled_from(["last", "average", "vote"]),
+    st.booleans(),
+)
+def test_batches_are_an_epoch_of_fit_to_the_bit(
+    machine, problem, extras, cuts, hypothesis, normalized
+):
+    how = {"hypothesis": hypothesis, "normalize_hypotheses": normalized}
+    fitted = extras.fit(machine, problem, **how)
+    streamed = extras.estimator(machine, **how)
+    X = problem.X
+    for rows in np.split(np.arange(len(problem.y)), sorted(cuts)):
+        if len(rows):
+            streamed.partial_fit(X[rows], problem.y[rows], classes=np.unique(problem.y))
+    told = ["n_corrections_", "theta_", "theta_norm_"]
+    if hypothesis == "last" and X.dtype == np.float64:
+        told.append("margin_upper_bound_")
+    for name in told:
+        np.testing.assert_array_equal(getattr(streamed, name), getattr(fitted, name))
+    np.testing.assert_array_equal(
+        streamed.decision_function(problem.X_test), fitted.decision_function(problem.X_test)
+    )
+
+
+@examples(100)
+@given(cramma_rules, few_classes, one_epoch, st.integers(1, 40), vectors)
+def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, hypothesis):
+    running = RunningCRAMMA(rule.beta, rule.eta_eff, rule.epsilon)
+    runs = comparable_runs(Machine(running), problem, extras)
+    model = extras.estimator(Machine(replace(rule, radius=None)), hypothesis=hypothesis)
+    for rows in (slice(0, cut), slice(cut, None)):
+        if problem.X[rows].shape[0]:
+            model.partial_fit(problem.X[rows], problem.y[rows], classes=np.unique(problem.y))
+    assert_same_corrections(model, runs)
+    assert_same_dual_vectors(model, runs, 1e-10)
+    expected = np.array([getattr(run, hypothesis)() for run in runs])
+    assert_same_weights(model, problem, runs, expected, 1e-10)
+
+
+# -- what is particular to one rule ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p", "alpha", "noise", "quoted"),
+    [
+        (2.0, 1.0, 0.0, 142),
+        (2.0, 0.5, 0.0, 2720),
+        (10.0, 0.5, 0.0, 1050),
+        (10.0, 1.0, 0.15, 2656),
+        (10.0, 0.5, 0.15, 3594),
+    ],
+)
+def test_alma_makes_the_corrections_that_its_paper_quotes(p, alpha, noise, quoted):
+    """Gentile (2001), section 4.4, for the artificial data of Table 6, three features relevant."""
+    n_corrections = []
+    for seed in range(3):
+        X, y, *_ = make_alma_target(n_test=1, n_relevant=3, noise=noise, random_state=seed)
+        estimator = ALMAClassifier(p=p, alpha=alpha, hypothesis="last", max_iter=1, shuffle=False)
+        n_corrections.append(estimator.fit(X, y).n_corrections_)
+    assert np.mean(n_corrections) == pytest.approx(quoted, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "power"),
+    [(CRAMMA(0.5, 0.1), 0), (ROMMA(), -1), (ROMMA(aggressive=True), -1)],
+)
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("exponent", [-500, -60, 500])
+def test_rules_without_a_unit_do_not_see_the_scale_of_the_rows(rule, power, hypothesis, exponent):
+    problem = make_problem(5, 30, 8, 0.5, 0.2)
+    fitted = Extras(5).fit(Machine(rule), problem, hypothesis=hypothesis)
+    problem.X.data = np.ldexp(problem.X.data, exponent)
+    scaled = Extras(5).fit(Machine(rule), problem, hypothesis=hypothesis)
+    assert scaled.n_corrections_ == fitted.n_corrections_
+    np.testing.assert_array_equal(scaled.coef_, np.ldexp(fitted.coef_, power * exponent))
+    if hypothesis == "last":
+        assert scaled.margin_ == np.ldexp(fitted.margin_, exponent)
+        assert scaled.margin_upper_bound_ == np.ldexp(fitted.margin_upper_bound_, exponent)
+
+
+def test_cramma_starts_at_the_first_row_that_has_a_direction():
+    # Two zero rows, then (3,4): from (3,4)/5 it goes on, by thresholds of 2.5/t.
+    X = sp.csr_matrix([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0], [-4.0, 3.0]])
+    model = CRAMMAClassifier(beta=0.5, eta0=0.25, epsilon=1.0, max_iter=1, fit_intercept=False)
+    averaged = clone(model).set_params(hypothesis="average").fit(X, [1, 0, 1, 0])
+    second = np.array([1.0, 0.5]) / np.sqrt(1.25)
+    assert averaged.n_corrections_ == 1
+    np.testing.assert_allclose(averaged.coef_[0], (np.array([0.6, 0.8]) + second) / 4, rtol=1e-15)
+    last = model.fit(X, [1, 0, 1, 0])
+    np.testing.assert_allclose(last.coef_[0], second, rtol=1e-15)
+    assert last.margin_ == pytest.approx(2.5 / np.sqrt(1.25), rel=1e-15)
+    assert last.margin_upper_bound_ == pytest.approx(np.sqrt(1.25) / 0.3, rel=1e-15)
+    # The start itself is no correction.
+    model.set_params(beta=0.4).fit(sp.csr_matrix([[2.0], [-1.0]]), [1, 0])
+    assert model.n_corrections_ == 0
+    assert model.margin_ == model.margin_upper_bound_ / 2 == 1
+
+
+def least_margin_rate(problem):
+    """Delta / sqrt(m) is a margin in the extended space (eq. 27), and Table 4 takes 1.7 times it
+    in units of R."""
+    R = np.sqrt(problem.X.power(2).sum(axis=1).max() + 3.0**2 + 0.5**2)
+    return 1.7 * 0.5 / (R * np.sqrt(len(problem.y)))
+
+
+@pytest.mark.parametrize(
+    ("extras", "params", "rate"),
+    [
+        (Extras(3), {"eta0": 0.4, "delta": 0.3}, lambda problem: 0.4 * 2.0**-0.3),
+        (Extras(3, rho=3.0, delta=0.5), {}, lambda problem: least_margin_rate(problem) / 2),
+    ],
+    ids=["falls with the power delta of beta", "follows from the soft margin"],
+)
+def test_crammas_rate(extras, params, rate):
+    problem = make_problem(3, 30, 8, 0.5, 0.2)
+    runs = extras.runs(Machine(CRAMMA(2.0, rate(problem))), problem)
+    named = {"fit_intercept": extras.rho is not None, "intercept_scaling": extras.rho or 1.0}
+    model = CRAMMAClassifier(
+        beta=2.0, soft_margin=extras.delta, max_iter=3, shuffle=False, **named, **params
+    )
+    expected = np.array([runs[0].last()])
+    assert_same_weights(model.fit(problem.X, problem.y), problem, runs, expected, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
+    X = np.array([[0.3, 0.7], [-0.9, -2.1], [0.1, -0.2], [0.3, 0.7]])
+    y = np.array([1, 1, -1, 1])
+    run = run_reference(X, y, ROMMA(aggressive))
+    assert 1 not in run.correcting_trials
+    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False)
+    model.fit(X.astype(dtype), y)
+    assert model.n_corrections_ == run.n_corrections
+    assert model.n_infeasible_ == 1
+    np.testing.assert_allclose(model.coef_[0], run.last().astype(float), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("aggressive", "rows", "y", "expected"),
+    [
+        # No margin is left: it begins again.
+        (False, [[1.0, 0.0], [0.0, 1e-13], [1.0, 0.0]], [1, 1, 0], [-1, 0]),
+        (False, [[1.0, 0.0], [0.0, 1e-11], [1.0, 0.0]], [1, 1, 0], [-1, 1e11]),
+        # (2,0)/4 scores exactly 1 on (2,0), and (1,0), which scores 1/2, makes it forget.
+        (True, [[2.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, -1.0]], [1, 1, 1, 0], [1, 1]),
+    ],
+)
+def test_romma_restarts(aggressive, rows, y, expected):
+    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False)
+    model.fit(sp.csr_matrix(rows), y)
+    assert model.n_corrections_ == 3
+    np.testing.assert_allclose(model.theta_, [expected], rtol=1e-15)

@@ -1,0 +1,358 @@
+"""Models over a kernel: their pool, what they tell, how they travel, and what goes wrong."""
+
+import _thread
+import threading
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import ThreadpoolController
+
+from depth import pairwise
+from problems.kernels import (
+    FIRST_ORDER,
+    WITH_A_KERNEL,
+    first_order,
+    make_rows,
+    products,
+    with_a_kernel,
+)
+from problems.models import HYPOTHESES
+from problems.stages import COPIES
+from sparsemargin import (
+    PNormPerceptron,
+    ROMMAClassifier,
+    SecondOrderPerceptron,
+    load_model,
+    save_model,
+)
+from sparsemargin._engine.fitting import epochs
+from sparsemargin._engine.kernel import gram_loop, loop
+from sparsemargin._engine.kernel.outputs import single_blas
+from sparsemargin.evaluation import hypothesis_errors, margins
+from sparsemargin.io.model_files import read_summary
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+# -- the bound of the pool ------------------------------------------------------------------------
+
+
+@first_order
+def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
+    X, y = make_rows(300, n_classes=3)
+    model = estimator(kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, max_support=20)
+    with pytest.raises(ValueError, match="max_support=20"):
+        model.fit(X, y)
+    assert not hasattr(model, "classes_")
+    model.fit(X[:15], y[:15])
+    before, support = model.decision_function(X), model.support_.copy()
+    with pytest.raises(ValueError, match="max_support"):
+        model.fit(X, y)
+    assert_array_equal(model.decision_function(X), before)
+    assert_array_equal(model.support_, support)
+
+
+@first_order
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("hypothesis", ["last", "vote"])
+def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
+    X, y = make_rows(600, n_classes)
+    params = {"kernel": "rbf", "gamma": 1.0, "max_iter": 1, "shuffle": False}
+    free = estimator(hypothesis="last", **params).fit(X, y)
+    assert len(free.support_) > 40
+    assert not np.any(free.n_passed_over_)
+    bounded = estimator(hypothesis=hypothesis, max_support=20, when_full="skip", **params)
+    with pytest.warns(UserWarning, match="max_support"):
+        bounded.fit(X, y)
+    assert_array_equal(bounded.support_, free.support_[:20])
+    # In a single epoch, learning ends with the row that fills the pool.
+    stop = bounded.support_[-1] + 1
+    until = estimator(hypothesis="last", **params).fit(X[:stop], y[:stop])
+    assert_array_equal(bounded.n_corrections_, until.n_corrections_)
+    if hypothesis == "last":
+        expected = until.decision_function(X)
+        within = {"rtol": 0, "atol": 1e-12 * np.abs(expected).max()}
+        assert_allclose(bounded.decision_function(X), expected, **within)
+    assert np.shape(bounded.n_passed_over_) == np.shape(bounded.n_corrections_)
+    assert np.all(bounded.n_passed_over_ > 0)
+
+
+def test_trials_passed_over_are_those_that_would_have_corrected():
+    X, y = make_rows(600)
+    model = PNormPerceptron(
+        kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, hypothesis="last", max_support=20,
+        when_full="skip",
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="max_support"):
+        model.fit(X, y)
+    rest = slice(model.support_[-1] + 1, None)
+    outputs = np.where(y[rest] == 1, 1, -1) * model.decision_function(X[rest])
+    assert model.n_passed_over_ == np.count_nonzero(outputs <= 0)
+
+
+# ROMMA soon has no mistakes left on so few.
+@pytest.mark.parametrize("estimator", [one for one in FIRST_ORDER if one is not ROMMAClassifier])
+def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
+    X, y = make_rows(100)
+    params = {"kernel": "rbf", "gamma": 1.0, "shuffle": False, "hypothesis": "last"}
+    params |= {"max_support": 20, "when_full": "skip"}
+    models = []
+    for max_iter in 1, 10:
+        with pytest.warns(UserWarning, match="max_support"):
+            models.append(estimator(max_iter=max_iter, **params).fit(X, y))
+    once, often = models
+    assert_array_equal(often.support_, once.support_)
+    assert often.n_corrections_ > once.n_corrections_
+
+
+# -- what a model tells, and how it travels -------------------------------------------------------
+
+
+@with_a_kernel
+@pytest.mark.parametrize(
+    ("params", "missing", "word"),
+    [
+        ({"kernel": "rbf"}, ["coef_"], "kernel"),
+        ({"kernel": products}, ["coef_"], "kernel"),
+        ({}, ["support_", "dual_coef_", "n_support_", "pool_bytes_"], "_"),
+        ({"kernel": "rbf", "hypothesis": "vote"}, ["dual_coef_", "intercept_"], "hypothesis"),
+        ({"kernel": "rbf", "hypothesis": "random"}, ["dual_coef_", "intercept_"], "hypothesis"),
+        ({"hypothesis": "vote"}, ["coef_", "intercept_"], "'vote' has no single weight"),
+        ({"hypothesis": "random"}, ["coef_", "intercept_"], "'random' has no single weight"),
+    ],
+)
+def test_what_a_model_does_not_have_it_says(estimator, params, missing, word):
+    model = estimator(**params).fit(*make_rows())
+    for name in missing:
+        with pytest.raises(AttributeError, match=word):
+            getattr(model, name)
+
+
+SPACES = [
+    {}, {"solver": "primal"}, {"solver": "dual"}, {"kernel": "poly", "gamma": 1.0, "coef0": 0.0}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("estimator", "hypothesis", "n_classes"), pairwise(WITH_A_KERNEL, HYPOTHESES, [2, 3])
+)
+def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_classes, tmp_path):
+    X, y = np.eye(3), np.arange(3) % n_classes
+    for space in SPACES:
+        model = estimator(hypothesis=hypothesis, fit_intercept=False)
+        if not set(space) <= set(model.get_params()):
+            continue
+        model.set_params(**space)
+        # A row of zeros is a trial that can't correct.
+        model.partial_fit(np.zeros((1, 3)), [0], classes=range(n_classes))
+        save_model(model, tmp_path / "a.model")
+        assert read_summary(tmp_path / "a.model")["n_trials"] == 1
+        for same in model, deepcopy(model), load_model(tmp_path / "a.model"):
+            assert not same.decision_function(X).any()
+            assert_array_equal(same.predict(X), [0 if n_classes > 2 else 1] * 3)
+            if hypothesis != "random":
+                assert not margins(same, X, y).any()
+
+
+def test_margins_by_a_precomputed_kernel_are_refused_to_matrix_perceptrons():
+    model = SecondOrderPerceptron(kernel="precomputed").fit(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match="Pass the kernel as a function"):
+        margins(model, np.eye(2), [0, 1])
+
+
+@first_order
+def test_the_pool_tells_its_size(estimator):
+    X, y = make_rows(300)
+    few, many = (estimator(kernel="rbf", gamma=1.0).fit(X[:m], y[:m]) for m in (30, 300))
+    assert isinstance(many.pool_bytes_, int)
+    assert 0 < few.pool_bytes_ < many.pool_bytes_
+    # The rows themselves, at the least.
+    assert many.pool_bytes_ >= 8 * 5 * len(many.support_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kernel", "hypothesis", "travel"),
+    pairwise(FIRST_ORDER, ["poly", "rbf", products], HYPOTHESES, list(COPIES)[:3]),
+)
+def test_copies_predict_alike_and_go_on_learning_alike(
+    estimator, kernel, hypothesis, travel, tmp_path
+):
+    X, y = make_rows(n_classes=3)
+    model = estimator(kernel=kernel, gamma=1.0, hypothesis=hypothesis, random_state=0).fit(X, y)
+    copied = COPIES[travel](model, tmp_path)
+    assert_array_equal(copied.decision_function(X), model.decision_function(X))
+    model.partial_fit(-X, y)
+    copied.partial_fit(-X, y)
+    assert_array_equal(copied.n_corrections_, model.n_corrections_)
+    assert_array_equal(copied.decision_function(X), model.decision_function(X))
+
+
+@with_a_kernel
+def test_a_model_holds_its_own_rows(estimator):
+    X, y = make_rows()
+    model = estimator(kernel="rbf", gamma=1.0).fit(X, y)
+    Z = X.copy()
+    before = model.decision_function(Z)
+    X[:] = 0
+    assert_array_equal(model.decision_function(Z), before)
+
+
+# -- how rows are numbered ------------------------------------------------------------------------
+
+
+@with_a_kernel
+def test_rows_are_numbered_on_from_call_to_call(estimator):
+    X, y = make_rows(400)
+
+    def new():
+        how = {"warm_start": True, "shuffle": False, "max_iter": 1, "hypothesis": "last"}
+        return estimator(kernel="rbf", gamma=0.3, **how)
+
+    (X_1, y_1), (X_2, y_2) = (X[:150], y[:150]), (X[150:], y[150:])
+    expected = new().fit(X, y).support_
+    assert expected.max() >= 150
+    for made in (
+        new().fit(X_1, y_1).fit(X_2, y_2),
+        new().fit(X_1, y_1).partial_fit(X_2, y_2),
+        new().partial_fit(X_1, y_1, [0, 1]).fit(X_2, y_2),
+    ):
+        assert_array_equal(made.support_, expected)
+        distances = ((X[:50, np.newaxis] - X[expected]) ** 2).sum(axis=2)
+        outputs = np.exp(-0.3 * distances) @ made.dual_coef_[0] + made.intercept_
+        assert_allclose(made.decision_function(X[:50]), outputs, rtol=1e-9, atol=1e-11)
+    again = new().fit(X, y).fit(X, y)
+    assert again.support_.max() < 400
+    assert len(np.unique(again.support_)) == len(again.support_)
+
+
+def test_a_full_pool_is_numbered_on_too():
+    X, y = make_rows(300, n_classes=3)
+    model = PNormPerceptron(kernel="rbf", gamma=0.3, max_support=30)
+    model.partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="max_support=30"):
+        model.partial_fit(X[20:], y[20:])
+    model.set_params(when_full="skip").partial_fit(X[:20], y[:20])
+    assert len(np.unique(model.support_)) == len(model.support_) == 30
+
+
+# -- what goes wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
+    X, y = make_rows(300, n_classes=3)
+    left = np.inf
+
+    def kernel(X, Z):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise ZeroDivisionError("none of ours")
+        return X @ Z.T
+
+    # Steps so unlike each other that norms are worked out afresh, by the kernel, within a block.
+    weight = 10.0 ** np.linspace(-140, 140, len(X))
+    model = PNormPerceptron(kernel=kernel, hypothesis=hypothesis)
+    model.partial_fit(X[:100], y[:100], classes=[0, 1, 2], sample_weight=weight[:100])
+    before, support = model.decision_function(X), model.support_
+    left = at
+    with pytest.raises(ZeroDivisionError):
+        model.partial_fit(X[100:], y[100:], sample_weight=weight[100:])
+    left = np.inf
+    assert_array_equal(model.support_, support)
+    assert_array_equal(model.decision_function(X), before)
+
+
+def test_outputs_that_are_no_numbers_are_refused():
+    X, y = make_rows(300, n_classes=3)
+    weight = np.ones(len(X))
+    weight[:7] = 1e308
+    model = PNormPerceptron(kernel="rbf", gamma=0.3, max_iter=3)
+    model.fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="exceeds a float64"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("params", [{"gamma": 1e300}, {"degree": 1000, "gamma": 1, "coef0": 5}])
+def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
+    X, y = make_rows()
+    X[0] = 2.0
+    with pytest.raises(ValueError, match=r"Row 0 .*feature space.*gamma"):
+        PNormPerceptron(kernel="poly", **params).fit(X, y)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
+def test_rows_to_predict_that_are_too_long_are_refused_by_number(hypothesis):
+    X, y = make_rows()
+    model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
+    model.fit(X, y)
+    X[7] *= 1e100
+    refused = pytest.raises(ValueError, match=r"Row 7 .*feature space")
+    with refused:
+        model.predict(X)
+    if hypothesis != "random":
+        with refused:
+            margins(model, X, y)
+    if hypothesis == "vote":
+        with refused:
+            hypothesis_errors(model, X, y, [1])
+
+
+# -- Ctrl-C, and the threads of the BLAS ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatch):
+    X, y = make_rows(600)
+    learn, calls = gram_loop.learn_label, []
+
+    def interrupted(*call):
+        calls.append(call)
+        if len(calls) == 5:
+            _thread.interrupt_main()
+        return learn(*call)
+
+    monkeypatch.setattr(gram_loop, "learn_label", interrupted)
+    monkeypatch.setattr(epochs, "PRODUCTS_PER_CALL", 6000)
+    if in_blocks:
+        monkeypatch.setattr(loop, "MEMORY", 0)
+    params = {"kernel": "rbf", "gamma": 0.01, "shuffle": False}
+    # Labels of chance: without the interrupt this fit would go on for a very long time.
+    with pytest.warns(UserWarning, match="Interrupted"):
+        model = PNormPerceptron(max_iter=10**7, **params).fit(X, y)
+    # A call makes some passes over one block; of three blocks, the fifth ends the second one twice.
+    assert model.n_iter_ == (1 + 512 / 600 if in_blocks else round(model.n_iter_))
+    assert 1 < model.n_iter_ < 100
+    expected = PNormPerceptron(max_iter=model.n_iter_, **params).fit(X, y)
+    assert_array_equal(model.support_, expected.support_)
+    outputs = expected.decision_function(X)
+    within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}
+    assert_allclose(model.decision_function(X), outputs, **within)
+
+
+def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
+    def threads():
+        return [library["num_threads"] for library in controller.info()]
+
+    def hold(entered, leave):
+        with single_blas():
+            seen.append(threads())
+            entered.set()
+            leave.wait()
+
+    with single_blas():
+        controller = ThreadpoolController().select(user_api="blas")
+    before, seen = threads(), []
+    events = [(threading.Event(), threading.Event()) for _ in range(2)]
+    runs = [threading.Thread(target=hold, args=pair) for pair in events]
+    for run, (entered, _) in zip(runs, events, strict=True):
+        run.start()
+        entered.wait()
+    # Who came first leaves first.
+    for run, (_, leave) in zip(runs, events, strict=True):
+        leave.set()
+        run.join()
+    assert seen == [[1] * len(before)] * 2
+    assert threads() == before

@@ -1,0 +1,289 @@
+"""The Higher-order and the Second-order Perceptron: each of their forms against n x n definitions.
+
+In dual variables the references learn from explicit vectors whose products are the kernel's. A
+decision of the reference that lies within rounding of its threshold may rightly go either way: such
+examples are skipped, never allowed for in the tolerance.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from depth import pairwise, some
+from problems.first_order import (
+    by_machine,
+    check_random_slices,
+    check_votes,
+    examples,
+    index_types,
+    make_problem,
+    problems,
+    vectors,
+)
+from problems.higher_order import (
+    RULES,
+    SOLVERS,
+    MatrixExtras,
+    MatrixMachine,
+    assert_agrees,
+    assert_same_mistakes,
+    check,
+    check_votes_of_contradictions,
+    extras,
+    paper_ho,
+    per_machine,
+)
+from problems.kernels import (
+    FORMS,
+    LEAST_NORM,
+    PLAIN,
+    Kernel,
+    OverKernel,
+    any_problem,
+    assert_outputs,
+    kernels,
+)
+from problems.models import HYPOTHESES
+from references.higher_order import HigherOrder, SecondOrder
+from references.kernels import feature_vectors
+from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin._engine.hypotheses import matrix as replays
+
+
+@dataclass
+class DualMachine(OverKernel, MatrixMachine):
+    """A reference rule over a kernel, and the estimator which must agree with it."""
+
+    kernel: Kernel = PLAIN
+    form: str = "named"
+
+    # A squared norm has cancelled twice as far as its vector.
+    least_norm = LEAST_NORM
+
+    def _vectors(self, problem):
+        """Explicit ones, of the rows to learn from, and of those to predict."""
+        rows = np.vstack([problem.X.toarray(), problem.X_test.toarray()])
+        return np.split(feature_vectors(self.kernel.matrix(rows, rows)), [problem.X.shape[0]])
+
+    def learned_rows(self, problem):
+        return self._vectors(problem)[0]
+
+    def test_rows(self, problem):
+        return self._vectors(problem)[1]
+
+    def estimator(self, **params):
+        return super().estimator(**self.kernel_parameters(), **params)
+
+    def compare(self, estimator, problem, runs, normalized, tolerance):
+        parts = estimator.dual_coef_ * (runs[0].rho or 0.0)
+        # What is left of intercepts that cancel is rounded as they were.
+        assume(np.all(np.abs(parts.sum(axis=1)) >= LEAST_NORM * np.abs(parts).sum(axis=1)))
+        assert_same_mistakes(estimator, runs)
+        assert_outputs(estimator, self, problem, runs, normalized)
+        assert set(per_machine(estimator.solver_)) == {"dual"}
+        support, points = problem.X.toarray()[estimator.support_], problem.X_test.toarray()
+        products = self.kernel.matrix(points, support, float)
+        outputs = by_machine(products @ estimator.dual_coef_.T + estimator.intercept_)
+        decision = estimator.decision_function(self.given(problem.X_test, problem))
+        sizes = np.abs(products) @ np.abs(estimator.dual_coef_.T)
+        assert_allclose(decision, outputs, rtol=0, atol=1e-8 * sizes.max(initial=1.0))
+
+
+limits = st.sampled_from([None, 1, 4])
+second_order_rules = st.builds(
+    SecondOrder, a=st.sampled_from([0.01, 0.2, 1.0, 30.0]), max_updates=limits
+)
+
+
+def higher_order_rules(powers):
+    return st.builds(
+        HigherOrder,
+        p=st.sampled_from(powers),
+        c=st.sampled_from([0.0, 0.2, 0.8]),
+        sparse_updates=st.booleans(),
+        max_updates=limits,
+    )
+
+
+solvers = st.sampled_from(SOLVERS)
+machines = (
+    st.builds(MatrixMachine, higher_order_rules([2.0, 2.5, 4.0, 7.0, 10.0, 21.5]), solvers)
+    | st.builds(MatrixMachine, second_order_rules, solvers)
+    | st.builds(
+        DualMachine,
+        higher_order_rules([2.0]) | second_order_rules,
+        st.sampled_from(["auto", "dual"]),
+        kernels,
+        st.sampled_from(FORMS),
+    )
+)
+
+
+# -- against the definition -----------------------------------------------------------------------
+
+
+@examples(some(900, 3000))
+@given(machines, any_problem, extras, vectors, st.booleans())
+def test_vectors(machine, problem, extras, hypothesis, normalized):
+    check(machine, problem, extras, hypothesis, normalized)
+
+
+@examples(300)
+@given(machines, any_problem, extras)
+def test_votes(machine, problem, extras):
+    check_votes(machine, problem, extras)
+
+
+@examples(150)
+@given(
+    machines, any_problem, st.builds(MatrixExtras, n_epochs=st.integers(1, 3)),
+    st.booleans(), st.integers(0, 1000),
+)  # fmt: skip
+def test_random_time_slices_are_shared_by_all_classes(
+    machine, problem, extras, normalized, random_state
+):
+    check_random_slices(machine, problem, extras, normalized, random_state)
+
+
+@examples(200)
+@given(
+    machines.filter(lambda machine: not isinstance(machine, DualMachine)),
+    problems(value_dtype=st.just("f4"), index_dtype=index_types), extras, vectors,
+)  # fmt: skip
+def test_float32_rows(machine, problem, extras, hypothesis):
+    check(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "dual"])
+@pytest.mark.parametrize(
+    "rule", [HigherOrder(), HigherOrder(p=3.0), SecondOrder(a=0.01), SecondOrder()]
+)
+def test_votes_of_scores_that_are_zero(rule, solver):
+    for seed in range(some(2, 5)) if (rule.p, solver) != (3.0, "dual") else ():
+        check_votes_of_contradictions(MatrixMachine(rule, solver), seed)
+
+
+LONG_RUNS = [
+    HigherOrder(p=2.0, c=0.8), HigherOrder(p=2.0, c=0.2, sparse_updates=True),
+    HigherOrder(p=4.0, c=0.8, sparse_updates=True), HigherOrder(p=10.0, c=0.2),
+    HigherOrder(p=7.0, c=0.0),
+    SecondOrder(a=0.2), SecondOrder(a=0.2, max_updates=40),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", LONG_RUNS, ids=repr)
+def test_after_hundreds_of_mistakes(rule):
+    problem = make_problem(0, m=some(800, 1500), n=some(120, 220), density=0.1, noise=0.6)
+    runs = MatrixExtras().runs(MatrixMachine(rule), problem)
+    assert runs[0].n_corrections >= some(250, 500)
+    assert runs[0].smallest_gap > 1e-9
+    for solver in SOLVERS:
+        for hypothesis in "last", "average":
+            estimator = MatrixExtras().fit(
+                MatrixMachine(rule, solver), problem, hypothesis=hypothesis
+            )
+            assert_agrees(estimator, problem, runs)
+
+
+@pytest.mark.parametrize(
+    "rule", [HigherOrder(c=0.8), HigherOrder(p=7.0, c=0.8), SecondOrder()], ids=repr
+)
+@pytest.mark.parametrize("value_dtype", ["f4", "f8"])
+def test_auto_begins_with_rows_and_goes_over_to_the_matrix_where_that_is_cheaper(rule, value_dtype):
+    problem = make_problem(0, m=300, n=20, density=0.5, noise=0.6, value_dtype=value_dtype)
+    machine = MatrixMachine(rule)
+    runs = MatrixExtras().runs(machine, problem)
+    assert runs[0].n_corrections > 100
+    assert runs[0].smallest_gap > 1e-5
+    for hypothesis in "last", "average":
+        estimator = machine.estimator(hypothesis=hypothesis)
+        estimator.partial_fit(problem.X[:2], problem.y[:2], classes=[0, 1])
+        assert estimator.n_updates_ > 0
+        assert estimator.solver_ == "implicit"
+        estimator.partial_fit(problem.X[2:], problem.y[2:])
+        assert estimator.solver_ == "primal"
+        assert_agrees(estimator, problem, runs, tolerance=1e-4 if value_dtype == "f4" else 1e-9)
+
+
+# -- what its parameters mean ---------------------------------------------------------------------
+
+
+# -- dual variables -------------------------------------------------------------------------------
+
+DUAL = {
+    "HO": partial(paper_ho, c=0.6),
+    "sparse HO": RULES["sparse HO_2"],
+    "bounded HO": partial(paper_ho, max_updates=15),
+    "SO": RULES["SO"],
+    "bounded SO": partial(RULES["SO"], max_updates=15),
+}
+
+
+def noisy(n_classes=2, m=500):
+    return make_problem(0, m, n=20, density=0.5, noise=0.5, n_classes=n_classes)
+
+
+@pytest.mark.parametrize(
+    ("name", "hypothesis", "n_classes", "normalized"),
+    pairwise(list(DUAL), HYPOTHESES, [2, 3], [False, True]),
+)
+def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes, normalized):
+    problem = noisy(n_classes)
+    weights = np.random.RandomState(2).choice([0.0, 0.5, 1.0, 2.0], 500)
+    dual, *others = (
+        DUAL[name](
+            solver=solver, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=1.7,
+            fit_intercept=True, intercept_scaling=0.5, max_corrections=300, random_state=0,
+        ).fit(problem.X, problem.y, sample_weight=weights)
+        for solver in ("dual", "implicit", "primal")
+    )  # fmt: skip
+    outputs = dual.decision_function(problem.X_test)
+    assert np.min(dual.n_corrections_) > 100
+    for other in others:
+        assert_array_equal(dual.n_updates_, other.n_updates_)
+        assert_array_equal(np.hstack(dual.mistakes_), np.hstack(other.mistakes_))
+        expected = other.decision_function(problem.X_test)
+        assert_allclose(outputs, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+@pytest.mark.parametrize("params", [{"kernel": "rbf", "gamma": 0.1}, {}], ids=["dual", "features"])
+@pytest.mark.parametrize("name", ["bounded HO", "SO"])
+def test_vectors_are_replayed_some_at_a_time(name, params, hypothesis, monkeypatch):
+    problem = noisy(3, m=200)
+    model = DUAL[name](hypothesis=hypothesis, max_iter=2, random_state=0, **params)
+    expected = model.fit(problem.X, problem.y).decision_function(problem.X)
+    assert np.min(model.n_corrections_) > 30
+    for points in replays.SupportPoints, replays.FeaturePoints:
+        monkeypatch.setattr(points, "memory", 1)
+    monkeypatch.setattr(replays, "_VECTORS", 7)
+    monkeypatch.setattr(replays, "_POINTS", 60)
+    assert_allclose(model.decision_function(problem.X), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params", "words"),
+    [
+        (HigherOrderPerceptron, {"kernel": "rbf", "solver": "primal"}, "solver='primal'"),
+        (SecondOrderPerceptron, {"kernel": "poly", "solver": "implicit"}, "solver='implicit'"),
+        (HigherOrderPerceptron, {"solver": "dual", "p": 3}, "solver='dual' needs p=2"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(estimator, params, words):
+    problem = noisy(m=30)
+    with pytest.raises(ValueError, match=words):
+        estimator(**params).fit(problem.X, problem.y)
+
+
+def test_a_precomputed_kernel_goes_on_with_its_own_rows_only():
+    problem = noisy(m=60)
+    K = (problem.X @ problem.X.T).toarray()
+    model = SecondOrderPerceptron(kernel="precomputed", warm_start=True).fit(K, problem.y)
+    model.fit(K, problem.y)
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit(2.0 * K, problem.y)

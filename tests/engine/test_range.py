@@ -1,0 +1,330 @@
+"""What only shows after many corrections, or at magnitudes near the ends of a float's range: it
+comes out right or is refused; nothing is silently wrong."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from depth import pairwise, some
+from references.first_order import ALMA, Perceptron, augment, p_norm, run_reference
+from references.first_order import MarginPerceptron as Margin
+from sparsemargin import ALMAClassifier, MarginPerceptron, PNormPerceptron
+
+AS_PRINTED = {"shuffle": False, "fit_intercept": False}
+VECTORS = ["last", "average"]
+both = pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
+
+
+def noisy_rows(seed, m, n, n_nonzero, noise):
+    """Return sparse rows with entries of at least 0.1, and their labels, some of them flipped."""
+    rng = np.random.RandomState(seed)
+    columns = np.argsort(rng.uniform(size=(m, n)), axis=1)[:, :n_nonzero]
+    values = rng.choice([-1, 1], (m, n_nonzero)) * rng.uniform(0.1, 1, (m, n_nonzero))
+    rows = np.zeros((m, n))
+    np.put_along_axis(rows, columns, values, axis=1)
+    y = np.where(rows[:, : n // 4].sum(axis=1) > 0, 1, -1)
+    y[rng.uniform(size=m) < noise] *= -1
+    return rows, y
+
+
+@pytest.fixture
+def X():
+    rng = np.random.RandomState(0)
+    return sp.csr_matrix(rng.uniform(-0.5, 0.5, (30, 8)) * (rng.uniform(size=(30, 8)) < 0.5))
+
+
+@pytest.fixture
+def y():
+    return np.random.RandomState(1).choice([-1, 1], 30)
+
+
+# -- many corrections -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rule", "p", "n_epochs"),
+    [(ALMAClassifier(alpha=0.5), ALMA(alpha=0.5), p, 1) for p in some([21.5], [10.0, 21.5])]
+    + [(PNormPerceptron(), Perceptron(), p, 3) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])],
+)
+def test_thousands_of_corrections(estimator, rule, p, n_epochs):
+    rows, y = noisy_rows(1, 3000, 150, 15, 0.15)
+    run = run_reference(rows, y, rule, p, n_epochs=n_epochs)
+    assert run.n_corrections >= 2000
+    assert run.smallest_gap > 1e-9
+    for hypothesis in VECTORS:
+        for normalized in (False, True):
+            model = clone(estimator).set_params(
+                p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=n_epochs,
+                **AS_PRINTED,
+            ).fit(sp.csr_matrix(rows), y)  # fmt: skip
+            assert model.n_corrections_ == run.n_corrections
+            expected = getattr(run, hypothesis)(normalized)
+            assert np.abs(model.coef_[0] - expected).max() <= 1e-10 * np.abs(expected).max()
+
+
+N_CORRECTIONS = 10**6
+
+
+def flipping_chunk(rng, m=100_000, n=100, n_nonzero=5, period=300):
+    """Return rows whose target changes its sign every few hundred rows, so nothing is ever learned.
+
+    Column j of a row falls in the j-th block of columns, which keeps them distinct and sorted.
+    """
+    block = n // n_nonzero
+    columns = rng.randint(block, size=(m, n_nonzero)) + block * np.arange(n_nonzero)
+    values = rng.uniform(-1, 1, (m, n_nonzero))
+    X = sp.csr_matrix((values.ravel(), columns.ravel(), n_nonzero * np.arange(m + 1)), (m, n))
+    target = rng.choice([-1, 1], n)
+    flips = np.where(np.arange(m) // period % 2, -1, 1)
+    return X, np.where(flips * (X @ target) > 0, 1, -1)
+
+
+@both
+def test_the_running_norm_stays_exact_over_a_million_corrections(estimator):
+    model = estimator(p=21.5, max_iter=1)
+    rng = np.random.RandomState(2)
+    chunks = [flipping_chunk(rng) for _ in range(3)]
+    n_corrections, n_chunks = 0, 0
+    with np.errstate(over="raise", invalid="raise"):
+        while n_corrections < N_CORRECTIONS:
+            model.partial_fit(*chunks[n_chunks % len(chunks)], classes=[-1, 1])
+            assert model.n_corrections_ >= n_corrections + 10_000
+            n_corrections, n_chunks = model.n_corrections_, n_chunks + 1
+            exact = p_norm(model.theta_[0].astype(np.longdouble), 21.5)
+            assert exact > 0
+            assert abs(model.theta_norm_[0] - exact) <= 1e-10 * exact
+    assert np.isfinite(model.coef_).all()
+    assert model.coef_.any()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "p", "hypothesis", "extra", "n_classes"),
+    pairwise(
+        [PNormPerceptron, ALMAClassifier],
+        [2.0, 6.0, 21.5, "log"],
+        VECTORS,
+        [{"fit_intercept": False}, {"normalize_hypotheses": True}, {"soft_margin": 0.5}],
+        [2, 3],
+    ),
+)
+def test_partial_fit_over_a_split_is_one_epoch_to_the_bit(
+    estimator, p, hypothesis, extra, n_classes
+):
+    rows, y = noisy_rows(3, 1500, 40, 6, 0.2)
+    y = np.where(rows[:, 0] > 0, 2, y) if n_classes == 3 else y
+    X, classes = sp.csr_matrix(rows), np.unique(y)
+    how = {"max_iter": 1, "shuffle": False, "intercept_scaling": 1.0, "p": p}
+    whole = estimator(**how, hypothesis=hypothesis, **extra).fit(X, y)
+    parts = clone(whole)
+    for part in np.split(np.arange(1500), [1, 2, 64, 700, 1499]):
+        parts.partial_fit(X[part], y[part], classes=classes)
+    for name in ("n_corrections_", "coef_", "intercept_"):
+        assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "p", "stream"),
+    pairwise(
+        [PNormPerceptron(), ALMAClassifier(alpha=0.5)],
+        [6, 21.5, "log"],
+        ["noise", "contradiction", "dominant feature"],
+    ),
+)
+def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
+    rng = np.random.RandomState(0)
+    m, n = 3000, 1000
+    rows = rng.uniform(0.2, 1, (m, n)) * (rng.uniform(size=(m, n)) < 0.01)
+    y = np.arange(m) % 2 if stream != "noise" else rng.randint(2, size=m)
+    if stream == "contradiction":
+        rows[1::2] = rows[::2]
+    if stream == "dominant feature":
+        rows[:, 0] = 10
+    model = clone(estimator).set_params(p=p, max_iter=1, shuffle=False)
+    model.fit(sp.csr_matrix(rows), y)
+    assert model.n_corrections_ > 1000
+    assert model._space.per_label("passes")[0] <= 10
+
+
+# -- rows of any scale ----------------------------------------------------------------------------
+
+
+def fit_or_refuse(estimator, rows, y):
+    """Return the fitted estimator, or None where it refused X; anything else is a failure."""
+    try:
+        return estimator.fit(sp.csr_matrix(rows), y)
+    except ValueError as error:
+        if "of X" not in str(error) and "magnitude" not in str(error):
+            raise
+        return None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "p", "scale", "hypothesis"),
+    pairwise(
+        [PNormPerceptron, ALMAClassifier],
+        [2, 3, 6, 21.5, 40],
+        [2.0**100, 2.0**600, 2.0**900, 2.0**1000, 1e300, 2.0**-600, 2.0**-900, 2.0**-1000, 1e-300],
+        [*VECTORS, "vote"],
+    ),
+)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hypothesis, normalize):
+    rows, y = noisy_rows(5, 500, 30, 6, 0.1)
+    plain = estimator(p=p, normalize=normalize, hypothesis=hypothesis, max_iter=2, **AS_PRINTED)
+    scaled = fit_or_refuse(clone(plain), rows * scale, y)
+    if scaled is None:
+        most = {21.5: 2.0**900, 40: 2.0**600}.get(p, 1e300) if normalize else 2.0**100
+        assert max(scale, 1 / scale if not normalize else 0) > most
+        return
+    if estimator is ALMAClassifier and not normalize:
+        # Its steps and its threshold have the size of its weights, and rows have another.
+        assert hypothesis == "vote" or (np.isfinite(scaled.coef_).all() and scaled.coef_.any())
+        return
+    plain.fit(sp.csr_matrix(rows), y)
+    assert scaled.n_corrections_ == plain.n_corrections_
+    assert_array_equal(scaled.predict(rows * scale), plain.predict(rows))
+    assert_array_equal(scaled.predict(rows), plain.predict(rows))
+    if hypothesis != "vote":
+        # By powers of two nothing is rounded where rows are divided by their norms.
+        error = 0 if normalize and np.frexp(scale)[0] == 0.5 else 1e-9
+        weights = scaled.coef_ / (1 if normalize else scale)
+        atol = error * np.abs(plain.coef_).max()
+        np.testing.assert_allclose(weights, plain.coef_, rtol=0, atol=atol)
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp,
+    reason="numpy.longdouble has no wider range than float64 here",
+)
+@pytest.mark.parametrize(
+    ("estimator", "rule", "p"),
+    [
+        (PNormPerceptron, Perceptron(), 2.0),
+        (PNormPerceptron, Perceptron(), 10.0),
+        (PNormPerceptron, Perceptron(normalize=False), 2.0),
+        (PNormPerceptron, Perceptron(normalize=False), 10.0),
+        (ALMAClassifier, ALMA(), 2.0),
+        (ALMAClassifier, ALMA(), 10.0),
+        (ALMAClassifier, ALMA(normalize=False), 2.0),
+        (ALMAClassifier, ALMA(normalize="running"), 2.0),
+        (ALMAClassifier, ALMA(normalize="max"), 2.0),
+    ],
+)
+def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rule, p):
+    # Sizes of 1e-300 and 1e300 in turns of three, the small ones first.
+    rows, y = noisy_rows(7, 300, 12, 5, 0.1)
+    rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
+    run = run_reference(rows, y, rule, p)
+    assert run.smallest_gap > 1e-9
+    for hypothesis in VECTORS:
+        params = {"p": p, "normalize": rule.normalize, "hypothesis": hypothesis, "max_iter": 1}
+        fitted = fit_or_refuse(estimator(**params, **AS_PRINTED), rows, y)
+        if fitted is None:
+            assert rule.normalize is not True
+            return
+        assert np.isfinite(fitted.coef_).all()
+        w = getattr(run, hypothesis)()
+        scores = augment(rows) @ w
+        # Weights 1e-300 of the largest vanish from float64: rows that meet no others are left out.
+        visible = np.abs(scores) > 1e-9 * np.abs(rows).sum(axis=1) * np.abs(w).max()
+        assert visible.mean() > 0.3
+        predicted = fitted.predict(sp.csr_matrix(rows))
+        assert_array_equal(predicted[visible], np.where(scores >= 0, 1, -1)[visible])
+
+
+# -- steps and weights far apart ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [21.5, 64])
+@pytest.mark.parametrize(
+    ("estimator", "rule"),
+    [(PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(alpha=0.5))],
+)
+def test_steps_of_a_thousand_agree_with_the_reference(estimator, rule, p):
+    """Such steps take theta out of the window its powers allow; it is rescaled on the way."""
+    rng = np.random.RandomState(3)
+    rows, y = rng.normal(size=(40, 8)), rng.choice([-1, 1], 40)
+    weights = np.where(rng.uniform(size=40) < 0.2, 1000.0, 1.0)
+    run = run_reference(rows, y, rule, p, sample_weight=weights)
+    for hypothesis in VECTORS:
+        model = clone(estimator).set_params(p=p, hypothesis=hypothesis, max_iter=1, **AS_PRINTED)
+        model.fit(sp.csr_matrix(rows), y, sample_weight=weights)
+        assert model.n_corrections_ == run.n_corrections
+        expected = np.asarray(getattr(run, hypothesis)(), dtype=float)
+        error = 1e-10 * abs(expected).max()
+        np.testing.assert_allclose(model.coef_[0], expected, rtol=0, atol=error)
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("p", [14, 21.5, 40])
+def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, seed):
+    rng = np.random.RandomState(seed)
+    y = rng.choice([-1, 1], 40)
+    # Weights are as the p - 1st powers of these: down to 2**-300.
+    sizes = 2.0 ** (-np.arange(12) * (300 / 11) / (p - 1))
+    X = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.5) * sizes
+    X[:, 0] = y * rng.uniform(0.1, 1, 40)
+    points = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.2)
+    points[:12] = np.eye(12)
+    run = run_reference(X, y, Margin(margin=4), p, n_epochs=2)
+    assert run.smallest_gap > 1e-9
+    assert 0 < abs(run.last()[-1]) < 1e-60
+    how = {"hypothesis": "vote", "max_iter": 2, "fit_intercept": False}
+    model = MarginPerceptron(margin=4, p=p, **how).fit(X, y)
+    assert model.n_corrections_ == run.n_corrections
+    votes = model.decision_function(points)
+    np.testing.assert_allclose(votes, (run.votes(points) / run.n_trials).astype(float), atol=1e-14)
+
+
+def test_what_is_left_of_two_rows_that_cancel():
+    X = sp.csr_matrix([[1.0, 0.01], [1.0, -0.01]])
+    model = PNormPerceptron(p=64, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
+    np.testing.assert_allclose(model.coef_, [[0, 0.02]], rtol=1e-12)
+
+
+# -- outputs --------------------------------------------------------------------------------------
+
+
+def test_random_outputs_grow_with_the_rows(X, y):
+    model = PNormPerceptron(hypothesis="random", random_state=0, fit_intercept=False).fit(X, y)
+    outputs = model.decision_function(X)
+    assert_array_equal(model.decision_function(X * 2.0**900), outputs * 2.0**900)
+
+
+@pytest.mark.parametrize("hypothesis", VECTORS)
+def test_an_output_beyond_a_double_is_refused(X, y, hypothesis):
+    params = {"normalize": False, "hypothesis": hypothesis, "fit_intercept": False}
+    huge = PNormPerceptron(**params).fit(X * 1e130, y)
+    mixed = sp.vstack([X[:2], X[2:] * 1e200]).tocsr()
+    for ask in huge.decision_function, huge.predict:
+        ask(mixed[:2])
+        with pytest.raises(ValueError, match="row 2 of X exceeds a float64"):
+            ask(mixed)
+
+
+def test_weights_beyond_float32_are_refused(X, y):
+    model = PNormPerceptron(normalize=False, shuffle=False, max_iter=3)
+    model.fit((X * 1e38).astype(np.float32), y)
+    with pytest.raises(ValueError, match="exceed float32"):
+        _ = model.coef_
+
+
+@pytest.mark.parametrize("hypothesis", ["vote", "random"])
+def test_features_that_do_not_occur_take_no_memory_of_a_replay(X, y, hypothesis):
+    n_features = 2**22
+    wide = sp.csr_matrix((X.data, X.indices * 2**18, X.indptr), (len(y), n_features))
+    params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
+    model = PNormPerceptron(**params).fit(wide, y)
+    tracemalloc.start()
+    try:
+        outputs = model.decision_function(wide)
+        assert tracemalloc.get_traced_memory()[1] < n_features
+    finally:
+        tracemalloc.stop()
+    if hypothesis == "vote":
+        assert_array_equal(outputs, PNormPerceptron(**params).fit(X, y).decision_function(X))

@@ -1,0 +1,166 @@
+"""A row cache packed by hand, its checksums right, is refused unless its rows are sound."""
+
+import json
+
+import numpy as np
+import pytest
+
+from problems.cached_rows import END, HEAD, assert_cache_refused, assert_same_rows, forge
+from problems.hostile import members_of, pack
+from sparsemargin.io.row_cache import RowCache
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cache"
+
+
+def good_block(multilabel=False):
+    block = [
+        np.array([0.5, -1.0, 2.0]),
+        np.array([0, 8, 3], np.int32),
+        np.array([0, 2, 2, 3], np.int32),
+        np.array([0, 1, 1], np.int32),
+    ]
+    return [*block, np.array([0, 0, 2, 3])] if multilabel else block
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_a_cache_packed_by_hand_is_read(path, multilabel):
+    block = good_block(multilabel)
+    forge(path, [block, block], {"multilabel": multilabel})
+    with RowCache.open(path) as cache:
+        assert cache.n_columns == 9
+        for rows in cache.blocks():
+            assert_same_rows(rows, block)
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_named(path, version):
+    forge(path, changes={"version": version})
+    if version == 1:
+        path.write_bytes(b"\x93smrows\n\1\0\0\0" + bytes(200))
+    with pytest.raises(ValueError, match=f"is of format {version}, and .* reads format 2 only"):
+        RowCache.open(path)
+
+
+def assert_block_refused(path, i, message):
+    """And after it has been, again; the others are of use."""
+    with RowCache.open(path) as cache:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=rf"damaged: block {i} .*{message}.*Delete it"):
+                cache.block(i)
+        others = [each for each in range(cache.n_blocks) if each != i]
+        passing = cache.blocks([*others, i, *others])
+        for each in others:
+            assert next(passing).data.tobytes() == cache.block(each).data.tobytes()
+        with pytest.raises(ValueError, match=f"block {i} "):
+            next(passing)
+
+
+# -- documents ------------------------------------------------------------------------------------
+
+ANYTHING = [None, True, 0, -2, 2**63, 1.5, "", "float16", "object", [], [1], {}, {"a": 1}]
+STILL_GOOD = {
+    "identity": [{}, {"a": 1}], "lowest": [0], "highest": [0],
+    # Too narrow for the rows, which only shows in the block.
+    "n_columns": [0], "n_entries": [0], "multilabel": [], "dtype": [],
+    "label_texts": [], "label_numbers": [], "version": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*HEAD, *END])
+def test_documents_of_anything(path, name):
+    for entry in ANYTHING:
+        forge(path, [good_block()], {name: entry})
+        if type(entry) is not bool and entry in STILL_GOOD[name]:
+            RowCache.open(path).close()
+        else:
+            assert_cache_refused(path, "format" if name == "version" else "is damaged")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rows": [3], "label_numbers": [1.0, float("inf")]},
+        {"rows": [3], "n_entries": 3, "label_numbers": [1.0]},
+        {"rows": [3], "n_entries": 3, "label_texts": ["a", 1]},
+    ],
+)
+def test_documents_that_lack_something(path, changes):
+    forge(path, [good_block()], json.dumps(END | changes).encode())
+    assert_cache_refused(path, "is damaged")
+
+
+def test_numbers_of_rows_that_are_not_the_blocks(path):
+    for rows in [[3, 3], [-1], [2**63], [2**1000], [1.0], [True], 3, None, {}]:
+        forge(path, [good_block()], {"rows": rows})
+        assert_cache_refused(path, "is damaged")
+    for n in 0, 2, 4:
+        forge(path, [good_block()], {"rows": [n]})
+        assert_block_refused(path, 0, "other rows")
+
+
+def test_members_in_another_order(path):
+    forge(path, [good_block(), good_block()])
+    members = members_of(path)
+    names = sorted(members, reverse=True)
+    pack(path, [(name, members[name]) for name in sorted(names, key="row_cache.json".__ne__)])
+    assert_cache_refused(path, "is damaged")
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+FORGED_ROWS = {
+    "pointers fall": (2, [0, 2, 1, 3], "row pointers"),
+    "pointers don't begin": (2, [1, 2, 2, 3], "row pointers"),
+    "pointers are negative": (2, [0, -1, 2, 3], "row pointers"),
+    "pointers end late": (2, [0, 2, 2, 4], "row pointers"),
+    "pointers end early": (2, [0, 2, 2, 2], "row pointers"),
+    "pointers are huge": (2, [0, 2**31 - 1, -(2**31), 3], "row pointers"),
+    "column too high": (1, [0, 9, 3], "row 0 holds a column out of range"),
+    "column negative": (1, [0, 8, -1], "row 2 holds a column out of range"),
+    "column repeated": (1, [8, 8, 3], "row 0 holds a column twice"),
+    "columns fall": (1, [8, 0, 3], "increasing order"),
+    "NaN": (0, [0.5, 1.0, np.nan], "row 2 holds a value that is NaN"),
+    "infinity": (0, [-np.inf, 1.0, 0.5], "row 0 holds a value that is NaN or infinite"),
+    "label too high": (3, [0, 1, 2], "id of a label"),
+    "label negative": (3, [0, -1, 1], "id of a label"),
+    "label pointers fall": (4, [0, 2, 1, 3], "label pointers"),
+    "label pointers don't begin": (4, [1, 2, 2, 3], "label pointers"),
+    "label pointers end late": (4, [0, 0, 2, 2**62], "label pointers"),
+    "label pointers end early": (4, [0, 0, 2, 2], "label pointers"),
+    "fewer values": (0, [0.5, -1.0], "differ in the number of entries"),
+    "fewer labels": (3, [0, 1], "differ in the number of .* rows"),
+    "other values": (0, np.zeros(3, "f4"), "data is of type float32"),
+    "other indices": (1, np.zeros(3, "u4"), "indices is of type uint32"),
+    "other pointers": (2, np.array([0, 2, 2, 3]), "indptr is of type int64"),
+    "other labels": (3, np.array([0, 1, 1]), "labels is of type int64"),
+    "two axes": (0, np.ones((3, 1)), "data is not one-dimensional"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_ROWS)
+def test_rows_that_the_engine_must_not_see(path, name):
+    place, entries, message = FORGED_ROWS[name]
+    multilabel = place == 4
+    block = good_block(multilabel)
+    kind = entries.dtype if isinstance(entries, np.ndarray) else block[place].dtype
+    block[place] = np.array(entries, kind)
+    forge(path, [good_block(multilabel), block], {"multilabel": multilabel})
+    assert_block_refused(path, 1, message)
+
+
+def test_arrays_that_lie_where_their_type_may_not(path):
+    forge(path, [good_block()])
+    members, refused = members_of(path), 0
+    for pad in range(8):
+        spaced = members | {"row_cache.json": members["row_cache.json"] + b" " * pad}
+        pack(path, spaced.items())
+        with RowCache.open(path) as cache:
+            try:
+                assert all(array.flags.aligned for array in cache.block(0).arrays[:4])
+            except ValueError as error:
+                refused += "contiguous" in str(error)
+    assert refused > 0

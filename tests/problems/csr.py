@@ -1,0 +1,28 @@
+"""CSR matrices as users may hold them: arrays that scipy's constructors would convert or sort."""
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def csr_of(data, indices, indptr, shape, kind=sp.csr_matrix):
+    """Return CSR around these very arrays, which the constructor would look at."""
+    X = kind(shape)
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
+def shuffled_rows(X, seed=0):
+    """Return X with the entries of every row in a random order."""
+    rng = np.random.RandomState(seed)
+    order = [start + rng.permutation(stop - start) for start, stop in pairwise(X.indptr)]
+    order = np.concatenate(order)
+    return csr_of(X.data[order], X.indices[order], X.indptr.copy(), X.shape)
+
+
+def scrambled(X):
+    """Return X with every row out of order and every entry split in two parts that add exactly."""
+    return shuffled_rows(
+        csr_of(np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr, X.shape)
+    )

@@ -1,0 +1,69 @@
+"""Text as the library's sources give it, packed in all ways; and a pipe for standard input."""
+
+import bz2
+import gzip
+import lzma
+import os
+import threading
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from sparsemargin._engine.svmlight.scan import PADDING
+from sparsemargin.io.sources import open_sources
+
+
+def pack_zst(content, **how):
+    zstandard = pytest.importorskip("zstandard", reason="zst files need the package zstandard")
+    return zstandard.ZstdCompressor(**how).compress(content)
+
+
+PACK = {
+    "gz": gzip.compress,
+    "bz2": lambda content: bz2.compress(content, 1),
+    "xz": lzma.compress,
+    "lzma": lambda content: lzma.compress(content, format=lzma.FORMAT_ALONE),
+    "zst": lambda content: pack_zst(content, write_checksum=True),
+}
+
+
+def source_of(folder, content, name="text.svm"):
+    path = folder / name
+    path.write_bytes(content)
+    (source,) = open_sources(path)
+    return source
+
+
+def text_of(source):
+    """All text; blocks are checked on the way."""
+    free, pieces = [], []
+    for block in source.blocks(free):
+        assert len(block.buffer) >= block.stop + PADDING
+        pieces.append(bytes(block.buffer[: block.stop]))
+        free.append(block.buffer)
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+    assert all(pieces)
+    return b"".join(pieces)
+
+
+@contextmanager
+def standard_input(content):
+    """Let a pipe with this content be standard input."""
+    theirs, ours = os.pipe()
+    before = os.dup(0)
+    os.dup2(theirs, 0)
+    os.close(theirs)
+
+    def write():
+        # Not all of it may be wanted.
+        with suppress(BrokenPipeError), open(ours, "wb") as pipe:
+            pipe.write(content)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        writer.join()
