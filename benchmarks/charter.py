@@ -2,9 +2,9 @@
 
 Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
 the memory of one spoils the others, and gathers what they measure in charter.json, with every speed
-beside its test error; charter.md has the aims, the exponents of growth, and all tables; the
-pictures are beside it. After Ctrl-C what was measured is kept, and `--only` measures parts again
-and leaves the others as they were. The tables of the pages are made from charter.json by tables.py.
+beside its test error; charter.md has the aims, the exponents of growth, and all tables. After
+Ctrl-C what was measured is kept, and `--only` measures parts again and leaves the others as they
+were. The tables of the pages are made from charter.json by tables.py.
 
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 
@@ -24,15 +24,9 @@ from threading import Thread
 from time import perf_counter
 from typing import IO, Any, NamedTuple
 
-import matplotlib
 import tables
-from matplotlib.figure import Figure
 from tables import ONE_CALL, OURS, OVR, cell, markdown_table
 from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text
-
-from sparsemargin.evaluation import growth_exponent
-from sparsemargin.evaluation.growth import GrowthExponent
-from sparsemargin.plotting import GrowthCurve, GrowthDisplay, theme
 
 INTERRUPTED = 130
 
@@ -259,11 +253,9 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
 def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
     """Run a part to its end, showing what it prints.
 
-    Returns
-    -------
-    dict
-        ``status``: ``"measured"``, ``"left out"`` or ``"failed"``; ``quick``, ``seconds``,
-        ``command``; what was ``printed``, and the ``report`` where it was measured, else ``why``.
+    Returned: ``status``: ``"measured"``, ``"left out"`` or ``"failed"``; ``quick``,
+    ``seconds``, ``command``; what was ``printed``, and the ``report`` where it was measured,
+    else ``why``.
     """
     part = PARTS[name]
     out = folder / (name if part.report else f"{name}.json")
@@ -321,15 +313,10 @@ Everything was measured side by side in one run, so quote the ratios; the times 
 machine. A part's own contestants took turns, and the part says what it measured, and how, in what
 it printed, below.
 """
-X_LABELS = {
-    "nonzeros": "nonzeros (entries of X)", "features": "features n (columns of X)",
-    "labels": "labels", "corrections": "corrections in the epoch", "threads": "labels",
-}  # fmt: skip
 
 
-def report(parts: dict[str, Any], pictures: dict[str, Path]) -> str:
-    """Return the page of Markdown: aims, short tables, pictures (files by title, in the page's
-    folder), and all that was printed."""
+def report(parts: dict[str, Any]) -> str:
+    """Return the page of Markdown: aims, short tables, and all that was printed."""
     rows = [
         [
             PARTS[name].title, f"`{part['command']}`", f"{part['seconds'] / 60:.1f}",
@@ -348,62 +335,10 @@ def report(parts: dict[str, Any], pictures: dict[str, Path]) -> str:
         sections += ["## Aims\n", markdown_table(["", "wanted", "measured", ""], wanted) + "\n"]
     for name, table in tables.render(tables.select(parts)).items():
         sections += [f"## {tables.TABLES[name].caption}\n", f"{table}\n"]
-    sections += [f"![{title}]({path.name})\n" for title, path in pictures.items()]
     for name, part in parts.items():
         sections += [f"## {PARTS[name].title}: all that was printed\n"]
         sections += [f"```\n{part['printed'].strip()}\n```\n"]
     return "\n".join(sections)
-
-
-def curves(parts: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, str], dict[str, Any]]]:
-    """The pictures that the measured parts suffice for: the name of the file, title, what stands
-    beside the axes, and the curves."""
-    reports = {name: part["report"] for name, part in parts.items() if "report" in part}
-    growth, mistakes = reports.get("growth", {}), reports.get("ho", {}).get("growth", {})
-    for name in X_LABELS.keys() & growth.keys():
-        of = {
-            curve["name"]: _curve(curve["sizes"], curve["seconds"], curve["exponent"])
-            for curve in growth[name]["curves"]
-        }
-        yield f"growth-{name}", growth[name]["title"], (X_LABELS[name], "seconds an epoch"), of
-    if mistakes:
-        of = {
-            name: _curve(each["nonzeros"], each["seconds"], each["exponent"])
-            for name, each in mistakes.items()
-        }
-        labels = "nonzeros of the mistakes", "seconds a mistake"
-        yield "growth-mistakes", "A mistake of the Perceptrons with a matrix", labels, of
-    kernels = reports.get("kernels", {}).get("growth", [])
-    for step in ("fit", "predict") if kernels else ():
-        of = {}
-        for results in zip(*kernels, strict=True):
-            sizes, seconds = ([each[key] for each in results] for key in ("n_rows", step))
-            name = f"{results[0]['contestant']}, {results[0]['n_jobs']} threads"
-            of[name] = _curve(sizes, seconds, growth_exponent(sizes, seconds)._asdict())
-        yield (
-            f"growth-kernels-{step}", f"Kernels on MNIST: {step}", ("training rows", "seconds"), of,
-        )  # fmt: skip
-
-
-def _curve(sizes: Any, seconds: Any, exponent: dict[str, float]) -> GrowthCurve:
-    """A curve with the exponent of the report, which need not be that of all its points: the
-    points are joined."""
-    fitted = GrowthExponent(exponent["slope"], exponent["standard_error"])
-    return GrowthCurve(sizes, seconds, fitted)
-
-
-def draw_all(parts: dict[str, Any], folder: Path) -> dict[str, Path]:
-    """Draw what grows with what, both axes logarithmic, as SVG; return the files by title."""
-    files = {}
-    for name, title, (size_name, time_name), of in curves(parts):
-        files[title] = folder / f"{name}.svg"
-        with theme("light"), matplotlib.rc_context({"svg.hashsalt": name}):
-            figure = Figure(figsize=(11, 6), layout="constrained")
-            axes = figure.subplots()
-            axes.set_title(title)
-            GrowthDisplay(of, size_name=size_name, time_name=time_name).plot(axes)
-            figure.savefig(files[title], metadata={"Date": None})
-    return files
 
 
 def _keep(folder: Path, parts: dict[str, Any]) -> dict[str, Any]:
@@ -437,8 +372,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\ninterrupted: what was measured before is kept", file=sys.stderr)
         status = INTERRUPTED
     ordered = _keep(options.out, parts)
-    pictures = draw_all(ordered, options.out)
-    replace_text(options.out / "charter.md", report(ordered, pictures))
+    replace_text(options.out / "charter.md", report(ordered))
     if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
         status = status or 1
     print(f"\nwritten: {path}, {options.out / 'charter.md'}")

@@ -120,20 +120,9 @@ def race(
 ) -> list[dict[str, Any]]:
     """Time the fits of every contestant on every corpus, all in turn.
 
-    Parameters
-    ----------
-    corpora : dict of str to Corpus
-        The same rows by the order of their entries, such as ``"sorted"``.
-    contestants : sequence of Contestant
-    n_rounds : int
-        The number of fits of each contestant; round r shuffles with seed r.
-
-    Returns
-    -------
-    list of dict
-        One entry per corpus and contestant: nanoseconds per nonzero (``min``, ``median``), the
-        ratios of both to its baseline on these rows, to itself on sorted ones and to the C loop,
-        None where that did not run, and the mean test error.
+    Returned: one entry per corpus and contestant: nanoseconds per nonzero (``min``,
+    ``median``), the ratios of both to its baseline on these rows, to itself on sorted ones and
+    to the C loop, None where that did not run, and the mean test error.
     """
 
     def error(name: tuple[str, str], model: Any) -> float:

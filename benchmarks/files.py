@@ -136,24 +136,11 @@ CALLER = (sys.executable, launch.__file__, "call")
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of a race.
+    """One line of a race: a process that goes through `n_bytes` of text in one run.
 
-    Attributes
-    ----------
-    name : str
-    command : tuple of str
-        The process that is run.
-    n_bytes : int
-        Of text, gone through in one run.
-    against : dict
-        Headers of ratios, and the contestants that these are to.
-    reports : bool
-        Whether the last line the command prints tells its own seconds and memory; they are the
-        whole process's otherwise.
-    judge : callable, optional
-        Returns the test error of what the command left behind.
-    fresh : tuple of Path
-        Files that must not be there when the command starts.
+    `against` are headers of ratios, and the contestants that these are to. Where it `reports`, its
+    last line tells its own seconds and memory; they are the whole process's otherwise. `judge`
+    returns the test error of what it left behind; `fresh` files must not be there when it starts.
     """
 
     name: str
@@ -193,12 +180,9 @@ def run(contestant: Contestant) -> dict[str, Any]:
 def race(title: str, contestants: Sequence[Contestant], n_rounds: int) -> list[dict[str, Any]]:
     """Run all contestants in turn, for so many rounds.
 
-    Returns
-    -------
-    list of dict
-        One entry for each: ``seconds`` and their ratios ``times`` (``min`` and ``median``), MB of
-        text a second at its fastest, the least CPU time, the largest peak of its memory, the mean
-        ``test_error`` if there is one, and whatever else its runs told.
+    Returned: one entry for each: ``seconds`` and their ratios ``times`` (``min`` and
+    ``median``), MB of text a second at its fastest, the least CPU time, the largest peak of its
+    memory, the mean ``test_error`` if there is one, and whatever else its runs told.
     """
     runs: dict[str, list] = {contestant.name: [] for contestant in contestants}
     for number, contestant in turns(contestants, n_rounds):

@@ -56,13 +56,7 @@ RAW = {"p": 2.0, "normalize": False}
 
 @cache
 def compiled() -> ctypes.CDLL:
-    """Compile the loops, and load them.
-
-    Raises
-    ------
-    SystemExit
-        If there is no compiler, or it fails.
-    """
+    """Compile the loops, and load them."""
     compiler = os.environ.get("CC", "gcc")
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "loops.so")
@@ -93,12 +87,7 @@ class FloorPerceptron:
 
     The zero weights are made here, so that `run` times the loop alone.
 
-    Parameters
-    ----------
-    X : csr_matrix of shape (m, n), float32 or float64, int32 indices
-    y : ndarray of shape (m,), values in {-1, 1}
-    orders : list of ndarray of shape (m,), int32
-        The row numbers in the order in which they are learned, for each epoch.
+    `orders`: The row numbers in the order in which they are learned, for each epoch.
     """
 
     def __init__(self, X: csr_matrix, y: np.ndarray, orders: list[np.ndarray]):
@@ -124,13 +113,8 @@ class FloorPerceptron:
 class FloorLabels:
     """Epochs of the plain C Perceptron over many labels at once, one sweep over a row for all.
 
-    Parameters
-    ----------
-    X : csr_matrix of shape (m, n), float32, int32 indices
-    Y : ndarray of shape (m, n_labels)
-        1 where the row has the label, else 0.
-    orders : list of ndarray of shape (m,), int32
-        The row numbers in the order in which they are learned, for each epoch.
+    `Y`: 1 where the row has the label, else 0. `orders`: The row numbers in the order in which
+    they are learned, for each epoch.
     """
 
     STRIDE = 16  # floats, so that the weights of a feature begin at a cache line

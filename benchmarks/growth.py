@@ -202,17 +202,13 @@ def threads(quick: bool) -> Iterator[Point]:
 
 def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return how many times as fast two threads are as one, for each number of labels."""
-    by_name = {curve["name"]: curve for curve in curves}
-    return [
-        {"name": f"Perceptron, {name}", "n_labels": n_labels, "times": one / two}
-        for name in HYPOTHESES
-        for n_labels, one, two in zip(
-            by_name[f"Perceptron, {name}, 1 thread"]["sizes"],
-            by_name[f"Perceptron, {name}, 1 thread"]["seconds"],
-            by_name[f"Perceptron, {name}, 2 threads"]["seconds"],
-            strict=True,
-        )
-    ]
+    found = []
+    for name in (f"Perceptron, {hypothesis}" for hypothesis in HYPOTHESES):
+        one, two = (curve for curve in curves if curve["name"].startswith(name))
+        for n_labels, *seconds in zip(one["sizes"], one["seconds"], two["seconds"], strict=True):
+            times = seconds[0] / seconds[1]
+            found.append({"name": name, "n_labels": n_labels, "times": times})
+    return found
 
 
 TITLES: dict[Callable[[bool], Iterator[Point]], tuple[str, str]] = {

@@ -72,11 +72,8 @@ CONTESTANTS = [
 def race_on(X: Any, y: np.ndarray, n_rounds: int) -> list[dict[str, Any]]:
     """Time fits of all contestants on the same rows, in turn.
 
-    Returns
-    -------
-    list of dict
-        One entry for each: the mistakes of the last round, milliseconds and their ratios to
-        LinearSVC's, each the minimum and the median.
+    Returned: one entry for each: the mistakes of the last round, milliseconds and their ratios
+    to LinearSVC's, each the minimum and the median.
     """
     rows = {dtype: X.astype(dtype) for dtype in (np.float64, np.float32)}
     fits = {
@@ -134,12 +131,8 @@ GROWING: dict[str, tuple[Any, int]] = {
 class Growth(NamedTuple):
     """What the calls of one algorithm came to, in order; arrays of shape (n_calls,).
 
-    Attributes
-    ----------
-    mistakes, nonzeros : ndarray
-        Stored by the middle of the call.
-    seconds : ndarray
-        Per mistake of the call, median over the rounds.
+    `mistakes, nonzeros`: Stored by the middle of the call. `seconds`: Per mistake of the call,
+    median over the rounds.
     """
 
     mistakes: np.ndarray

@@ -55,18 +55,8 @@ Result = dict[str, Any]
 
 
 class Contest(NamedTuple):
-    """Who learns what.
-
-    Attributes
-    ----------
-    contestant : str
-    n_rows : int
-        The first so many training rows.
-    n_jobs : int
-        Threads; SVC has one, whatever is asked for.
-    max_support : int
-        Rows that a bounded pool may hold.
-    """
+    """Who learns what: the first so many training rows, with so many threads (SVC has one, whatever
+    is asked for); a bounded pool may hold so many of them."""
 
     contestant: str
     n_rows: int
@@ -131,12 +121,9 @@ def data_of(contest: Contest) -> Data:
 def hold(*asked: Any) -> Result:
     """Run apart: fit and predict.
 
-    Returns
-    -------
-    dict
-        Seconds of the fit and of the predictions, processor seconds of the fit (of all its threads;
-        others on the machine hardly lengthen them), the test error in percent, support vectors,
-        corrections passed over, and bytes: with the data loaded, and at the peak.
+    Returned: seconds of the fit and of the predictions, processor seconds of the fit (of all
+    its threads; others on the machine hardly lengthen them), the test error in percent, support
+    vectors, corrections passed over, and bytes: with the data loaded, and at the peak.
     """
     contest = Contest(*asked)
     data = data_of(contest)

@@ -112,14 +112,9 @@ def errors(Y: Any, predicted: Any) -> dict[str, float]:
 def fit_race(corpus: LabelledCorpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Time the fits of all contestants in turn.
 
-    Returns
-    -------
-    entries : list of dict
-        One entry for each: nanoseconds per nonzero, label and epoch (``min`` and ``median``), the
-        ratios of the former to those of OneVsRest on as many threads and of the C sweep, and the
-        mean test errors.
-    models : dict
-        Each one's model of the last round, by its name.
+    Returned: one entry for each: nanoseconds per nonzero, label and epoch (``min`` and
+    ``median``), the ratios of the former to those of OneVsRest on as many threads and of the C
+    sweep, and the mean test errors; and each one's model of the last round, by its name.
     """
     few, models = slice(None, WARM_UP_ROWS), {}
     little = replace(corpus, X=corpus.X[few], Y=corpus.Y[few])
@@ -272,16 +267,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 def topics_of(n_stories: int | None = None) -> dict[str, Any]:
     """Fit every model on all topics of the first so many stories, or of all, once.
 
-    Returns
-    -------
-    dict
-        The sizes of the parts, and for each model seconds of the fit and of the predictions, and
-        the test part's ``micro_f1`` and ``macro_f1``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the sample is not at hand; the message says how to get it.
+    Returned: the sizes of the parts, and for each model seconds of the fit and of the
+    predictions, and the test part's ``micro_f1`` and ``macro_f1``.
     """
     stories = load_rcv1(None, source="sample", dtype=np.float32)
     X, Y = stories.data[:n_stories], stories.target[:n_stories].toarray()

@@ -23,12 +23,11 @@ import warnings
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import sqrt
 from statistics import geometric_mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from corpora import load_sample
@@ -62,14 +61,9 @@ SOFT_MARGINS = (1.0, 0.3, 0.1)
 class Problem:
     """Rows to separate by a hyperplane through the origin with the largest margin, p = 2.
 
-    Attributes
-    ----------
-    rho : float
-        The constant coordinate that every row gets; 0 for none.
-    soft_margin : float
-        Delta, the value of the coordinate that each row has for itself; 0 for a hard margin.
-    online : bool
-        Whether the on-line rules take part, which take the longest by far.
+    `rho` is the constant coordinate that every row gets, 0 for none; `soft_margin` Delta, the value
+    of the coordinate that each row has for itself, 0 for a hard margin; `online` says whether the
+    on-line rules take part, which take the longest by far.
     """
 
     name: str
@@ -153,18 +147,10 @@ HARD_C = 1e4
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit came to; None is what the solver doesn't tell.
+    """What a fit came to, w over the rows of the problem; None is what the solver doesn't tell.
 
-    Attributes
-    ----------
-    w : ndarray of shape (n,)
-        Weights over the rows of the problem.
-    margin : float or None
-        As the solver defines it: in the extended space for ours, with the bias for SVC.
-    bound : float or None
-        What our classifiers prove that no margin can exceed.
-    objective : float or None
-        J, of our classifiers with a soft margin.
+    `margin` is as the solver defines it: in the extended space for ours, with the bias for SVC;
+    `bound` what our classifiers prove that no margin can exceed, and `objective` their J.
     """
 
     w: np.ndarray
@@ -175,10 +161,8 @@ class Fitted:
     objective: float | None = None
 
 
-@dataclass(frozen=True)
-class Solver:
-    """`fit()` is what is timed; `read` tells what its result came to; `proves` says whether it is
-    to prove its margin."""
+class Solver(NamedTuple):
+    """`fit()` is timed; `read` tells what its result came to; `proves`: its margin."""
 
     name: str
     fit: Callable[[], Any]
@@ -186,25 +170,21 @@ class Solver:
     proves: bool = False
 
 
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
+def _limited(fit: Callable[[], Any], seconds: float) -> Any:
     """Press Ctrl-C when the time is up: our fits then end, and keep what they have learned."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        yield
+        return fit()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
 
 
 def _read_own(problem: Problem, model: Any) -> Fitted:
-    w = model.coef_[0]
-    if problem.rho:
-        w = np.append(w, model.intercept_ / problem.rho)
     return Fitted(
-        w, passes=model.n_iter_, corrections=model.n_corrections_, margin=model.margin_,
-        bound=model.margin_upper_bound_,
+        _weights(problem, model), passes=model.n_iter_, corrections=model.n_corrections_,
+        margin=model.margin_, bound=model.margin_upper_bound_,
         objective=model.objective_ if problem.soft_margin else None,
     )  # fmt: skip
 
@@ -241,12 +221,7 @@ def online_rules(problem: Problem, tol: float, largest: float, limit: float) -> 
         "aggressive ROMMA": ROMMAClassifier(aggressive=True, shuffle=True, **common),
     }
     solvers = [_own(name, problem, model) for name, model in models.items()]
-    return [replace(solver, fit=partial(_limited, solver.fit, limit)) for solver in solvers]
-
-
-def _limited(fit: Callable[[], Any], limit: float) -> Any:
-    with interrupted_after(limit):
-        return fit()
+    return [solver._replace(fit=partial(_limited, solver.fit, limit)) for solver in solvers]
 
 
 def linear_svc(problem: Problem, largest: float, dual: bool, tol: float) -> Solver:
@@ -288,11 +263,14 @@ def _read_svc(model: SVC) -> Fitted:
 
 
 def _read_biased(problem: Problem, X: np.ndarray, model: SVC) -> Fitted:
-    w = model.coef_[0]
-    margin = (problem.y * model.decision_function(X)).min() / np.linalg.norm(w)
-    if problem.rho:
-        w = np.append(w, model.intercept_ / problem.rho)
-    return Fitted(w, corrections=int(model.n_iter_.sum()), margin=margin)
+    own = (problem.y * model.decision_function(X)).min() / np.linalg.norm(model.coef_[0])
+    return replace(_read_svc(model), w=_weights(problem, model), margin=own)
+
+
+def _weights(problem: Problem, model: Any) -> np.ndarray:
+    """Over the rows of the problem, the intercept's with them."""
+    constant = [model.intercept_[0] / problem.rho] if problem.rho else []
+    return np.append(model.coef_[0], constant)
 
 
 def loosest(
@@ -342,7 +320,7 @@ def race(problem: Problem, tol: float, options: Namespace) -> list[dict]:
 
 def _unproven(problem: Problem, target: float, limit: float) -> Solver:
     solver = loosest(partial(ascent, problem), OWN_TOLERANCES, problem, target, limit)
-    return replace(solver, name=f"{solver.name}, unproven", proves=False)
+    return solver._replace(name=f"{solver.name}, unproven", proves=False)
 
 
 def _peers(problem: Problem, largest: float, target: float, limit: float) -> list[Solver]:

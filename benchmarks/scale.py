@@ -26,7 +26,7 @@ import corpora
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
-from tables import cell, fill_page, markdown, markdown_table, pivot, show
+from tables import cell, fill_page, markdown, markdown_table, pivot
 from timing import (
     FOLDER,
     apart,
@@ -168,13 +168,7 @@ def generated_rows(quick: bool) -> Problem:
 
 
 def rcv1() -> tuple[Problem, list[str]]:
-    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the sample is not at hand.
-    """
+    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names."""
     reported = corpora.halves(corpora.load_topics())[1]
     sides = reported.sides()
     y, y_test = (
@@ -190,35 +184,34 @@ def one_topic(problem: Problem, column: int) -> Problem:
     return problem._replace(y=y, y_test=y_test)
 
 
+N_EPOCHS = 4
 N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
 RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
 # Second-order: quadratic in mistakes.
 SECOND_ORDER_EPOCHS = 5
 
 
-def curve(
-    problem: Problem, n_shards: int, learner: dict[str, Any], mixing: str, n_epochs: int
-) -> dict[str, list[float]]:
-    """Learn from the shards in turn.
-
-    Returns
-    -------
-    dict
-        After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
-        those of the epoch.
-    """
-    found: dict[str, list[float]] = {"errors": [], "corrections": []}
-
-    def take(done: Round) -> None:
-        predicted = done.model().predict(problem.X_test)
-        found["errors"].append(float(np.mean(predicted != problem.y_test)))
-        found["corrections"].append(sum(done.corrections))
-
-    fit_distributed(
-        problem.shards(n_shards), max_iter=n_epochs, mixing=mixing, random_state=SEED,
-        on_round=take, **learner,
-    )  # fmt: skip
+def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
+    """What `take` says of each round of one fit."""
+    found: list[Any] = []
+    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings
+    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
     return found
+
+
+def curve(
+    problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
+) -> dict[str, list[float]]:
+    """After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
+    those of the epoch."""
+
+    def take(done: Round) -> tuple[float, int]:
+        wrong = done.model().predict(problem.X_test) != problem.y_test
+        return float(np.mean(wrong)), sum(done.corrections)
+
+    shards = problem.shards(n_shards)
+    found = rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
+    return dict(zip(("errors", "corrections"), map(list, zip(*found, strict=True)), strict=True))
 
 
 def curves(
@@ -276,7 +269,7 @@ def of_generated(quick: bool) -> Parts:
     }  # fmt: skip
 
 
-N_EPOCHS, N_ROUNDS = 4, 3
+N_ROUNDS = 3
 MANY = 64
 FIT_CSR, ONE = "fit_csr", "one shard, this process"
 TWO, MANY_SHARDS = "two shards, this process", f"{MANY} shards, this process"
@@ -303,37 +296,24 @@ def cluster(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def rounds_of(
-    shards: Any, learner: dict[str, Any], client: Any = None, n_epochs: int = N_EPOCHS
-) -> list[Round]:
-    """The rounds of one fit."""
-    rounds: list[Round] = []
-    fit_distributed(
-        shards, client=client, max_iter=n_epochs, random_state=SEED, on_round=rounds.append,
-        **learner,
-    )  # fmt: skip
-    return rounds
+def _seconds(done: Round) -> dict[str, float]:
+    return {"seconds": done.seconds, "mixing": done.mixing_seconds}
 
 
-def here(shards: Any, learner: dict[str, Any]) -> list[dict[str, float]]:
+def here(shards: Any, learner: Learner) -> list[dict[str, float]]:
     """Seconds of the epochs after the first, and how much of them went into the mixture."""
-    return [
-        {"seconds": each.seconds, "mixing": each.mixing_seconds}
-        for each in rounds_of(shards, learner)[1:]
-    ]
+    return rounds_of(shards, learner, _seconds)[1:]
 
 
-def on_workers(client: Any, shards: Any, learner: dict[str, Any]) -> list[dict[str, float]]:
+def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, float]]:
     """As `here`, with the seconds that the busiest worker learned."""
     from dask.distributed import get_task_stream
 
     with get_task_stream(client) as stream:
-        rounds = rounds_of(shards, learner, client)
+        rounds = rounds_of(shards, learner, _seconds, client=client)
     learned = _learned(stream.data, len(rounds))
-    return [
-        {"seconds": each.seconds, "mixing": each.mixing_seconds, "learning": learning}
-        for each, learning in zip(rounds[1:], learned[1:], strict=True)
-    ]
+    pairs = zip(rounds[1:], learned[1:], strict=True)
+    return [told | {"learning": learning} for told, learning in pairs]
 
 
 def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
@@ -400,10 +380,6 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
     """Seconds of an epoch: the most frequent topic of RCV1, if it is at hand, in the workers'
     memory, and generated rows; all learners that are quick enough on them."""
     entries: list[dict[str, Any]] = []
-    columns = [
-        ("", "{name}"), ("s an epoch", "{seconds:.3f}"), ("median", "{median:.3f}"),
-        ("learning", "{learning:.3f}"), ("mixing", "{mixing:.3f}"),
-    ]  # fmt: skip
     with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
 
         def add(problem: Problem, learners: dict[str, Learner], shards: Any) -> None:
@@ -414,11 +390,6 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
                      "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
                      "contestants": found}
                 )  # fmt: skip
-                rows = [
-                    {"name": name, "learning": each["seconds"] - each["mixing"]} | each
-                    for name, each in found.items()
-                ]
-                show(f"{problem.name}, {name}", columns, rows)
 
         try:
             topic = one_topic(rcv1()[0], 0)
@@ -464,33 +435,19 @@ def of_traffic(quick: bool) -> list[dict[str, Any]]:
                      "dense": {"sent": vector, "received": 2 * vector * n_shards},
                      "epochs": _traffic_of(client, paths, learner)}
                 )  # fmt: skip
-    columns = [
-        ("learner", "{learner}"), ("shards", "{shards}"), ("epoch", "{epoch}"),
-        ("MB to a worker", "{sent:.2D}"), ("MB from all", "{received:.2D}"),
-        ("dense, from all", "{dense[received]:.2D}"), ("loopback MB", "{loopback:.2D}"),
-    ]  # fmt: skip
-    rows = [
-        entry | {"epoch": n} | each
-        for entry in entries
-        for n, each in enumerate(entry["epochs"], 1)
-    ]
-    show("Bytes", columns, rows)
     return entries
 
 
 def _traffic_of(client: Any, paths: list[str], learner: Learner) -> list[dict[str, int]]:
     """For each epoch the bytes sent to each worker, received from all, and of the interface."""
     seen = [loopback_bytes()]
-    found: list[dict[str, int]] = []
 
-    def take(done: Round) -> None:
+    def take(done: Round) -> dict[str, int]:
         seen.append(loopback_bytes())
         told = {"sent": done.bytes_sent, "received": done.bytes_received}
-        found.append(told | {"loopback": seen[-1] - seen[-2]})
+        return told | {"loopback": seen[-1] - seen[-2]}
 
-    settings = {"max_iter": N_EPOCHS, "random_state": SEED, "on_round": take}
-    fit_distributed(paths, client=client, **settings, **learner)
-    return found
+    return rounds_of(paths, learner, take, client=client)
 
 
 PLACE = 4
@@ -537,15 +494,14 @@ def of_touched(quick: bool) -> list[dict[str, Any]]:
             for n in sizes:
                 starts = ((0, n), (n, 2 * n))
                 shards = [(rows_between(problem.X, i, j), problem.y[i:j]) for i, j in starts]
-                last = rounds_of(shards, learner, n_epochs=3)[-1]
-                found.append(last.bytes_received // len(shards))
+                sent = rounds_of(shards, learner, lambda done: done.bytes_received, max_iter=3)
+                found.append(sent[-1] // len(shards))
             entry = {
                 "learner": name, "n_features": shape.n_features, "rows": list(sizes),
                 "coordinates": [touched(each, value) for each in found],
                 "whole": [each >= 2 * value * shape.n_features for each in found],
             }  # fmt: skip
             entries.append(entry | law(entry))
-    print(TABLES["touched"].render({"touched": entries}))
     return entries
 
 
@@ -574,13 +530,10 @@ def of_memory(quick: bool) -> dict[str, float]:
     The updates, which few rows leave short, are not part of it.
     """
     few, many = (n >> (4 if quick else 0) for n in MEMORY_FEATURES)
-    found = {
+    return {
         name: (apart(peak_of_a_fit, name, many) - apart(peak_of_a_fit, name, few)) / (many - few)
         for name in FIRST_ORDER
     }
-    rows = [{"learner": name, "bytes": each} for name, each in found.items()]
-    show("Memory", [("learner", "{learner}"), ("bytes a feature", "{bytes:.0f}")], rows)
-    return found
 
 
 class Assumed(NamedTuple):
@@ -678,13 +631,6 @@ def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[s
         (touched, by_learner[touched["learner"]], estimate(by_learner[touched["learner"]], touched))
         for touched in parts["touched"]
     ]
-
-
-class Table(NamedTuple):
-    """A table of docs/scale.md, and the parts that it tells of."""
-
-    parts: tuple[str, ...]
-    render: Callable[[Parts], str]
 
 
 def _speed(parts: Parts) -> str:
@@ -824,23 +770,24 @@ def _costs(parts: Parts) -> str:
 
 
 _WORKED_OUT = ("speed", "touched", "memory")
-TABLES = {
-    "speed": Table(("speed",), _speed), "traffic": Table(("traffic",), _traffic),
-    "shards-rcv1": Table(("rcv1",), partial(_shards, name="rcv1")),
-    "shards-generated": Table(("generated",), partial(_shards, name="generated")),
-    "touched": Table(("touched",), _touched), "assumed": Table((), _assumed),
-    "costs": Table(_WORKED_OUT, _costs),
-    "estimate": Table(_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
-    "one-machine": Table(_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
+#: The parts that the tables of docs/scale.md tell of, and what makes them.
+TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
+    "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
+    "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
+    "shards-generated": (("generated",), partial(_shards, name="generated")),
+    "touched": (("touched",), _touched), "assumed": ((), _assumed),
+    "costs": (_WORKED_OUT, _costs),
+    "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
+    "one-machine": (_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
 }  # fmt: skip
 
 
 def render(parts: Parts) -> dict[str, str]:
     """Return the tables that the parts suffice for, in Markdown."""
     return {
-        name: table.render(parts)
-        for name, table in TABLES.items()
-        if all(part in parts for part in table.parts)
+        name: table(parts)
+        for name, (needed, table) in TABLES.items()
+        if all(part in parts for part in needed)
     }
 
 
@@ -955,6 +902,8 @@ def main() -> None:
         title, measure = PARTS[name]
         print(f"\n{title}", flush=True)
         seconds, figures = timed(partial(measure, options.quick))
+        told = render({name: figures})
+        print(*(table for each, table in told.items() if TABLES[each][0]), sep="\n\n")
         print(f"{name}: {seconds:.0f} s", flush=True)
         parts[name] = {"quick": options.quick, "figures": figures}
         write(path, {each: parts[each] for each in PARTS if each in parts})

@@ -36,7 +36,6 @@ from timing import FOLDER, apart, describe_machine, parser_of, write_json
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_svmlight
 from sparsemargin.datasets import make_zipf_text
 
-
 N_FEATURES = 50_000
 N_CHUNKS = 8
 CHUNK_ROWS = 25_000
@@ -50,16 +49,8 @@ UNIT = 1 / 64
 class Stream:
     """Rows of Zipf text.
 
-    Parameters
-    ----------
-    n_nonzeros : int
-        The stream ends with the chunk in which so many are reached.
-    dtype : {"float64", "float32"}
-
-    Attributes
-    ----------
-    rows : list of csr_matrix
-        The chunks; no row is empty.
+    `n_nonzeros`: The stream ends with the chunk in which so many are reached. `rows`: The
+    chunks; no row is empty.
     """
 
     def __init__(self, n_nonzeros: int, dtype: str = "float64"):
@@ -111,45 +102,29 @@ def _starts_of_lines(text: bytearray) -> np.ndarray:
     return np.concatenate([[0], ends[:-1] + 1])
 
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
 def resident(process: int) -> int:
     """Return the bytes that a process has in memory; 0 where the system doesn't tell, or it has
     ended."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, IndexError):
         return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-class Samples:
-    """What a process held, after how much of its work."""
+def summary(samples: list[tuple[int, int]]) -> dict[str, int]:
+    """Of pairs of what was done and the bytes held by then, the largest of the second and of the
+    last tenth of the work, and of all.
 
-    def __init__(self, process: int):
-        self._process = process
-        self._done: list[int] = []
-        self._bytes: list[int] = []
-
-    def take(self, done: int) -> None:
-        """Look again, once so much is done."""
-        held = resident(self._process)
-        if held:
-            self._done.append(done)
-            self._bytes.append(held)
-
-    def summary(self) -> dict[str, float]:
-        """Return the largest of the second and of the last tenth of the work, and of all, in bytes.
-
-        In the first tenth the weights, and buffers of their final size, come to be.
-        """
-        tenth = self._done[-1] / 10
-        pairs = list(zip(self._done, self._bytes, strict=True))
-        return {
-            "early_bytes": max(held for done, held in pairs if tenth <= done <= 2 * tenth),
-            "late_bytes": max(held for done, held in pairs if done >= 9 * tenth),
-            "peak_bytes": max(self._bytes),
-        }
+    In the first tenth the weights, and buffers of their final size, come to be.
+    """
+    samples = [(done, held) for done, held in samples if held]
+    tenth = samples[-1][0] / 10
+    return {
+        "early_bytes": max(held for done, held in samples if tenth <= done <= 2 * tenth),
+        "late_bytes": max(held for done, held in samples if done >= 9 * tenth),
+        "peak_bytes": max(held for _, held in samples),
+    }
 
 
 N_WATCHED = 64
@@ -176,17 +151,7 @@ class Reference:
     It makes its own decisions: as long as it has made as many corrections as the estimator after
     every batch, they are the same ones.
 
-    Parameters
-    ----------
-    n_features : int
-    p : int
-    alpha : float or None
-        Of ALMA; None: the Perceptron.
-
-    Attributes
-    ----------
-    watched : ndarray of shape (N_WATCHED,)
-        The coordinates whose average is kept.
+    `alpha`: Of ALMA; None: the Perceptron. `watched`: The coordinates whose average is kept.
     """
 
     def __init__(self, n_features: int, p: int, alpha: float | None):
@@ -198,35 +163,27 @@ class Reference:
         if alpha is not None:
             threshold = (1 - alpha) * np.sqrt(8) / alpha * np.sqrt(p - 1)
             step = np.sqrt(2) / np.sqrt(p - 1)
-        self._model = _Model(1, 0, threshold, step, 0, 0, 0, p)
+        self.model = _Model(1, 0, threshold, step, 0, 0, 0, p)
 
     def learn(self, X: csr_matrix, y: np.ndarray, norms: np.ndarray) -> None:
         """Take the rows in their order, each divided by its norm, of type `numpy.longdouble`."""
         arrays = (X.indptr, X.indices, X.data.astype(np.float64), norms, y.astype(np.int8))
         self._rows(
-            ctypes.byref(self._model), ctypes.c_int64(len(y)), *pointers(arrays),
+            ctypes.byref(self.model), ctypes.c_int64(len(y)), *pointers(arrays),
             ctypes.c_int64(len(self._t)), *pointers((self._t, self._g)),
             ctypes.c_int32(N_WATCHED), *pointers((self.watched, self._sums)),
         )  # fmt: skip
 
     @property
-    def n_corrections(self) -> int:
-        return self._model.corrections
-
-    @property
-    def n_trials(self) -> int:
-        return self._model.trials
-
-    @property
     def average(self) -> np.ndarray:
         """The averaged weights of the watched coordinates."""
-        return self._sums / self._model.trials
+        return self._sums / self.model.trials
 
     @property
     def theta_norm(self) -> np.longdouble:
         """``||theta||_p``, summed afresh."""
-        theta = np.abs(self._t) * np.longdouble(self._model.scale)
-        return (theta**self._model.p).sum() ** (1 / np.longdouble(self._model.p))
+        theta = np.abs(self._t) * np.longdouble(self.model.scale)
+        return (theta**self.model.p).sum() ** (1 / np.longdouble(self.model.p))
 
 
 ALPHA = 0.9
@@ -260,7 +217,7 @@ def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
     reference = Reference(N_FEATURES, p, settings.get("alpha"))
     raw = not settings.get("normalize", True)
     norms = [np.ones(X.shape[0], np.longdouble) if raw else norms_of(X, p) for X in stream.rows]
-    samples, seconds, parted_at, n_rows, done = Samples(os.getpid()), 0.0, None, 0, 0
+    samples, seconds, parted_at, n_rows, done = [], 0.0, None, 0, 0
     for number, y, done in stream.chunks():
         X = stream.rows[number]
         start = process_time()
@@ -272,13 +229,13 @@ def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
             cut.partial_fit(X[first:last], y[first:last], classes=[-1, 1])
         reference.learn(X, y, norms[number])
         n_rows += len(y)
-        if parted_at is None and whole.n_corrections_ != reference.n_corrections:
+        if parted_at is None and whole.n_corrections_ != reference.model.corrections:
             parted_at = n_rows
-        samples.take(done)
+        samples.append((done, resident(os.getpid())))
     np.savez(path, **learned(whole))
     return {
         "sizes": {"rows": n_rows, "nonzeros": done, "corrections": int(whole.n_corrections_)},
-        "memory": samples.summary(),
+        "memory": summary(samples),
         "cpu_seconds": seconds,
         "drift": {"parted_at": parted_at, **_drift(whole, cut, reference, p, n_rows)},
     }
@@ -287,19 +244,15 @@ def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
 def _drift(whole: Any, cut: Any, reference: Reference, p: int, n_rows: int) -> dict[str, Any]:
     theta = np.abs(whole.theta_[0].astype(np.longdouble))
     exact = (theta**p).sum() ** (1 / np.longdouble(p))
-    coef = whole.coef_[0]
+    coef, kept = whole.coef_[0], whole.theta_norm_[0]
     gap = np.abs(coef[reference.watched] - reference.average)
     return {
-        "norm": _relative(whole.theta_norm_[0], exact),
-        "norm_of_reference": _relative(whole.theta_norm_[0], reference.theta_norm),
+        "norm": float(abs(kept - exact) / exact),
+        "norm_of_reference": float(abs(kept - reference.theta_norm) / reference.theta_norm),
         "average": float(gap.max() / np.abs(coef).max()),
         "same_bits": same_bits(learned(whole), learned(cut)),
-        "trials_right": whole._space.trials == reference.n_trials == n_rows,
+        "trials_right": whole._space.trials == reference.model.trials == n_rows,
     }
-
-
-def _relative(kept: float, exact: np.longdouble) -> float:
-    return float(abs(kept - exact) / exact)
 
 
 def learned(estimator: Any) -> dict[str, np.ndarray]:
@@ -333,11 +286,11 @@ def soak_text(n_nonzeros: int, path: Path) -> dict[str, Any]:
     code += f"soak.learn_text({str(path)!r})"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     assert child.stdin is not None
-    samples, n_bytes = Samples(child.pid), 0
+    samples, n_bytes = [], 0
     while text:
         child.stdin.write(text)
         n_bytes += len(text)
-        samples.take(done)
+        samples.append((done, resident(child.pid)))
         text, done = next(texts, (None, done))
     child.stdin.close()
     _, status, usage = os.wait4(child.pid, 0)
@@ -345,7 +298,7 @@ def soak_text(n_nonzeros: int, path: Path) -> dict[str, Any]:
         raise SystemExit("The soak from text failed")
     seconds = usage.ru_utime + usage.ru_stime
     sizes = {"nonzeros": done, "text_bytes": n_bytes}
-    return {"sizes": sizes, "memory": samples.summary(), "cpu_seconds": seconds}
+    return {"sizes": sizes, "memory": summary(samples), "cpu_seconds": seconds}
 
 
 TWIN = "ALMA, p=2"

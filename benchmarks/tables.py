@@ -128,13 +128,7 @@ def pivot(
 
 
 def fill(text: str, tables: dict[str, str]) -> str:
-    """Return the text with the tables between their comments.
-
-    Raises
-    ------
-    ValueError
-        If the comments of a table are not in the text, each once and in this order.
-    """
+    """Return the text with the tables between their comments, which it must have once each."""
     for name, table in tables.items():
         begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
@@ -468,15 +462,7 @@ def _measured_on(machine: Entry) -> str:
 
 
 def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables' figures, those of an earlier extract where they were not measured again.
-
-    Parameters
-    ----------
-    charter : dict
-        As charter.py writes it.
-    earlier : dict
-        An earlier extract, or an empty one.
-    """
+    """Return the tables' figures, earlier ones where they were not measured again."""
     parts = {name: part for name, part in charter["parts"].items() if not part["quick"]}
     return {"tables": earlier.get("tables", {}) | select(parts)}
 

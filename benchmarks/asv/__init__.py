@@ -15,44 +15,53 @@ import sparsemargin
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
 from sparsemargin.datasets import make_zipf_text
 
+ONE_EPOCH = {"max_iter": 1, "fit_intercept": False, "random_state": 0}
+RAW = ONE_EPOCH | {"normalize": False}
+POLY = {"kernel": "poly", "degree": 4, "gamma": 1.0, "coef0": 1.0}
+LAST, AVERAGE = ({"hypothesis": name} for name in ("last", "average"))
+#: Estimators, and the rows, features and classes of the text that they learn in one epoch.
+FITS = {
+    "two classes, last": (PNormPerceptron, RAW | LAST, 23_149, 47_236, 2),
+    "two classes, average": (PNormPerceptron, RAW | AVERAGE, 23_149, 47_236, 2),
+    "103 classes, last": (PNormPerceptron, RAW | LAST, 23_149, 47_236, 103),
+    "103 classes, average": (PNormPerceptron, RAW | AVERAGE, 23_149, 47_236, 103),
+    "HO p=2": (HigherOrderPerceptron, ONE_EPOCH | {"max_updates": None}, 5000, 47_236, 2),
+    "HO p=7": (HigherOrderPerceptron, ONE_EPOCH | {"max_updates": None, "p": 7}, 5000, 47_236, 2),
+    "kernel, ten classes": (ALMAClassifier, ONE_EPOCH | POLY, 3000, 2000, 10),
+}
+
 
 class Epoch:
-    """The Perceptron over two classes of the RCV1 shape, float32."""
+    """One epoch in memory, float32, and predictions."""
 
-    n_rows, n_classes = 23_149, 2
-    params, param_names = [["last", "average"]], ["hypothesis"]
+    most_rows = 10**9
+    params, param_names = [list(FITS)], ["fit"]
 
-    def setup(self, hypothesis):
-        n, classes = self.n_rows, self.n_classes
-        X, y = make_zipf_text(n + n // 5, n_classes=classes, dtype=np.float32, random_state=0)
+    def setup(self, fit):
+        make, params, n, n_features, n_classes = FITS[fit]
+        n = min(n, self.most_rows)
+        settings = {"n_classes": n_classes, "dtype": np.float32, "random_state": 0}
+        X, y = make_zipf_text(n + n // 5, n_features, **settings)
         self.X, self.y, self.X_test, self.y_test = X[:n], y[:n], X[n:], y[n:]
-        self.model = PNormPerceptron(
-            normalize=False, max_iter=1, hypothesis=hypothesis, fit_intercept=False, random_state=0
-        )
+        self.model = make(**params)
+        self.fitted = make(**params).fit(self.X, self.y)
 
-    def time_fit(self, hypothesis):
+    def time_fit(self, fit):
         self.model.fit(self.X, self.y)
 
-    def peakmem_fit(self, hypothesis):
+    def time_predict(self, fit):
+        self.fitted.predict(self.X_test)
+
+    def peakmem_fit(self, fit):
         self.model.fit(self.X, self.y)
 
-    def track_test_error(self, hypothesis):
-        return 100 * (1 - self.model.fit(self.X, self.y).score(self.X_test, self.y_test))
+    def track_test_error(self, fit):
+        return 100 * (1 - self.fitted.score(self.X_test, self.y_test))
 
     track_test_error.unit = "%"
 
-
-class ManyLabels(Epoch):
-    """The Perceptron over 103 classes of the same shape, one sweep over a row for all."""
-
-    n_classes = 103
-
-    def setup(self, hypothesis):
-        super().setup(hypothesis)
-        self.fitted = self.model.fit(self.X, self.y)
-
-    def time_predict(self, hypothesis):
-        self.fitted.predict(self.X_test)
+    def track_corrections(self, fit):
+        return int(np.sum(self.fitted.n_corrections_))
 
 
 class OneRow:
@@ -63,9 +72,7 @@ class OneRow:
     def setup(self, n_features):
         X, y = make_zipf_text(200, n_features, random_state=0)
         self.row, self.label = X[-1:], y[-1:]
-        self.model = PNormPerceptron(
-            normalize=False, max_iter=1, hypothesis="average", fit_intercept=False
-        ).fit(X, y)
+        self.model = PNormPerceptron(**RAW, **AVERAGE).fit(X, y)
 
     def time_partial_fit(self, n_features):
         self.model.partial_fit(self.row, self.label)
@@ -77,12 +84,12 @@ class OneRow:
 class Svmlight:
     """From svmlight text of the RCV1 shape to a matrix, and to a model; the page cache is warm."""
 
-    n_rows = 10_000
+    most_rows = 10_000
 
     def setup(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name, "rows.svm")
-        dump_svmlight_file(*make_zipf_text(self.n_rows, random_state=0), str(self.path))
+        dump_svmlight_file(*make_zipf_text(self.most_rows, random_state=0), str(self.path))
 
     def teardown(self):
         self.folder.cleanup()
@@ -92,43 +99,3 @@ class Svmlight:
 
     def time_fit(self):
         sparsemargin.fit_svmlight(self.path, "perceptron", fit_intercept=False)
-
-
-class HigherOrder:
-    """One epoch of the Higher-order Perceptron over text."""
-
-    n_rows = 5000
-    params, param_names = [[2, 7]], ["p"]
-
-    def setup(self, p):
-        self.X, self.y = make_zipf_text(self.n_rows, random_state=0)
-        self.model = HigherOrderPerceptron(
-            p=p, max_iter=1, max_updates=None, fit_intercept=False, random_state=0
-        )
-
-    def time_fit(self, p):
-        self.model.fit(self.X, self.y)
-
-    def track_corrections(self, p):
-        return self.model.fit(self.X, self.y).n_corrections_
-
-
-class Kernel:
-    """One epoch with a polynomial of degree 4 over ten classes of text."""
-
-    n_rows = 3000
-
-    def setup(self):
-        self.X, self.y = make_zipf_text(self.n_rows, 2000, n_classes=10, random_state=0)
-        kernel = {"kernel": "poly", "degree": 4, "gamma": 1.0, "coef0": 1.0}
-        self.model = ALMAClassifier(**kernel, max_iter=1, fit_intercept=False, random_state=0)
-        self.fitted = ALMAClassifier(**self.model.get_params()).fit(self.X, self.y)
-
-    def time_fit(self):
-        self.model.fit(self.X, self.y)
-
-    def time_predict(self):
-        self.fitted.predict(self.X)
-
-    def track_support(self):
-        return len(self.fitted.support_)

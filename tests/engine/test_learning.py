@@ -348,6 +348,20 @@ def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
     assert model.n_corrections_ > 18
 
 
+@pytest.mark.parametrize("hypothesis", [*VECTORS, "vote"])
+def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
+    X, y = make_problem(n_classes=3)
+    model = PNormPerceptron(max_corrections=9, max_iter=3, hypothesis=hypothesis, shuffle=False)
+    together = clone(model).fit(X, y)
+    assert len(set(together._space.per_label("stopped"))) > 1
+    together.partial_fit(X, y)
+    for label in range(3):
+        alone = clone(model).fit(X, y == label).partial_fit(X, y == label)
+        assert alone.n_corrections_ == together.n_corrections_[label] > 9
+        scores = together.decision_function(X)[:, label]
+        assert_array_equal(scores, alone.decision_function(X))
+
+
 # -- what a fit says -------------------------------------------------------------------------------
 
 

@@ -84,6 +84,8 @@ def expected_in_wheel(kept, version):
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     own = {path for path in kept if path.startswith(f"{PACKAGE}/")}
     engine = {path.removesuffix(".pyx") + suffix for path in own if path.endswith(".pyx")}
+    # What Cython shares among them.
+    engine.add(f"{PACKAGE}/_engine/_cyutility{suffix}")
     written = {f"{PACKAGE}-{version}.dist-info/{name}" for name in WRITTEN_INTO_WHEEL}
     return own | engine | written
 

@@ -208,16 +208,6 @@ def test_curves_are_means_over_the_permutations_drawn_by_degree(quick):
     assert all(len(axes.get_lines()) == 4 for axes in figure.axes)
 
 
-@pytest.mark.parametrize(
-    ("random", "last", "holds"),
-    [(5.0, 2.1, [True, True]), (1.9, 2.1, [False, True]), (5.0, 2.5, [True, False])],
-)
-def test_statements_on_curves(random, last, holds):
-    (whole,), (quick,) = pictures("voted-figure2", False), pictures("voted-figure2", True)
-    assert [claim.examine(_curves(False, random, last)).holds for claim in whole.claims] == holds
-    assert len(quick.claims) == 1
-
-
 def test_figure_2_of_the_higher_order_perceptron(monkeypatch):
     def few(noise, random_state):
         return make_ho_target(80, 50, noise=noise, random_state=random_state)

@@ -8,8 +8,6 @@ from html.parser import HTMLParser
 import pytest
 from matplotlib.figure import Figure
 
-from depth import long
-from papers import alma_targets
 from papers import run as running
 from papers.__main__ import main
 from papers.recipe import (
@@ -19,7 +17,6 @@ from papers.recipe import (
     Claim,
     Finding,
     Line,
-    Measured,
     Picture,
     Recipe,
     Repeats,
@@ -35,7 +32,6 @@ from papers.report import (
     html_report,
     text_report,
 )
-from papers.run import Records
 
 CALLS = []
 INTERRUPTED = set()
@@ -168,22 +164,6 @@ def test_a_record_that_was_cut_short_is_measured_again(tiny, tmp_path, text):
     assert as_json(again) == as_json(whole)
 
 
-def test_claims_wait_for_the_same_repeats_of_everything(tmp_path):
-    records = Records(tmp_path)
-    records.do([(ONE, 0), (ONE, 1), (TWO, 0), (TWO, 2)], n_jobs=1)
-    measured = Measured({piece: records.find(piece, 3) for piece in (ONE, TWO)})
-    assert [len(measured[piece]) for piece in (ONE, TWO)] == [2, 1]
-    assert all(measured.has(pieces) for pieces in ([ONE], [TWO], []))
-    assert not measured.has([ONE, TWO])
-
-
-def test_a_folder_that_cannot_be_made_is_told_first(tiny, tmp_path, run):
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        run("tiny", "--quick", "-o", tmp_path / "file" / "out")
-    assert not CALLS
-
-
 def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
     monkeypatch.setattr(running, "recipes", lambda: {"tiny": recipe})
@@ -293,18 +273,6 @@ def test_command_lists_recipes_and_refuses_unknown_ones(tiny, tmp_path, run):
     assert "no recipe 'tiney'. Did you mean 'tiny'? Choose from: all, " in run("tiney", code=2).err
     assert "--jobs" in run("tiny", "--jobs", "0", code=2).err
     assert not list(tmp_path.iterdir())
-
-
-@long
-def test_processes_give_the_figures_of_one(tmp_path):
-    found = []
-    for n_jobs in (1, 2):
-        records = Records(tmp_path / str(n_jobs))
-        pieces = [(piece, 0) for piece in alma_targets.MARGIN_WORKS[:2]]
-        records.do(pieces, n_jobs)
-        found.append([records.find(piece, 1) for piece, _ in pieces])
-    assert found[0] == found[1]
-    assert all(len(records) == 1 for records in found[0])
 
 
 # -- the recipes there are -------------------------------------------------------------------------

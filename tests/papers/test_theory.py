@@ -266,19 +266,6 @@ def test_cramma_keeps_to_its_bounds(seed, epsilon):
         assert reached >= theory.cramma_margin_fraction(best, R, **rule) * best
 
 
-@pytest.mark.parametrize(("margin", "beta", "eta"), [(0.1, 2.0, 0.01), (0.002, 30, 1e-5)])
-def test_the_root_of_eq_13_is_that_of_eq_19(margin, beta, eta):
-    chi = 1 - eta / 2 * (1 + eta) / margin
-    omega = eta * (1 + eta) * margin
-    k = (1 + eta) / chi
-    root = k + sqrt((k - 1) ** 2 + margin * (1 + omega) / (chi * eta * beta**2))
-    rule = {"beta": beta, "eta_eff": eta}
-    fraction = theory.cramma_margin_fraction(margin, 1.0, **rule)
-    assert fraction == pytest.approx(1 / root, rel=1e-12)
-    updates = theory.cramma_corrections(margin, 1.0, **rule)
-    assert updates == pytest.approx((beta / margin * root) ** 2, rel=1e-12)
-
-
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
 def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
     g, beta, eta = 0.05, 1.5, 0.02
@@ -292,6 +279,8 @@ def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
     left = beta ** (-1 / epsilon) * g ** (1 / epsilon - 1) * (1 + omega) / eta
     assert chi * tau - (1 + eta) * grown == pytest.approx(left)
     assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
+    updates = theory.cramma_corrections(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
+    assert updates == pytest.approx((beta / g) ** (1 / epsilon) * (1 + tau))
 
 
 def test_bounds_vanish_where_convergence_is_not_proved():

@@ -159,23 +159,17 @@ def test_aims_are_judged_by_the_figures():
     ]  # fmt: skip
 
 
-MEASURES = """
-import json, sys
-print("measuring")
-out = sys.argv[sys.argv.index("--out") + 1]
-json.dump({"arguments": sys.argv[1:]}, open(out, "w"))
-"""
-FAILS = "raise RuntimeError('no luck')"
-CANNOT = """
-import sys
-print("first", "valgrind is missing", sep="\\n", file=sys.stderr)
-sys.exit(2)
-"""
+SCRIPTS = {
+    "counters": """import json, sys; print("measuring")
+json.dump({"arguments": sys.argv[1:]}, open(sys.argv[-1], "w"))""",
+    "epoch": "raise RuntimeError('no luck')",
+    "ho": "import sys; print('first\\nvalgrind is missing', file=sys.stderr); sys.exit(2)",
+}
 
 
 def test_parts_are_gathered_whatever_becomes_of_one(monkeypatch, tmp_path, capsys):
     made = {}
-    for name, code in (("counters", MEASURES), ("epoch", FAILS), ("ho", CANNOT)):
+    for name, code in SCRIPTS.items():
         (tmp_path / f"{name}.py").write_text(code)
         made[name] = charter.Part(name.title(), str(tmp_path / f"{name}.py"), ("--always",))
     monkeypatch.setattr(charter, "PARTS", made)

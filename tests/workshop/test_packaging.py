@@ -65,6 +65,19 @@ def test_the_conda_recipe_requires_the_same():
     ]
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_workflows_make_what_there_is(path):
+    targets = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    known = {name for line in targets for name in line.split()}
+    for job in yaml.safe_load(path.read_text())["jobs"].values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        for step in job["steps"]:
+            for name in re.findall(r"^make (.+)$", step.get("run", ""), flags=re.M):
+                assert known.issuperset(matrix["target"] if "matrix.target" in name else [name])
+
+
 def test_a_forgotten_file_and_a_stray_one_are_told():
     kept = ["sparsemargin/__init__.py", "sparsemargin/_engine/rows/csr.pyx", "tests/test_a.py"]
     expected = contents.expected_in_wheel(kept, "0.1.0")
