@@ -53,7 +53,10 @@ def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
 
 def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY, texts=TEXTS):
     """The blocks as rows, each once it has been written."""
-    rows = (LabelledRows(*block, lowest=1, highest=2**40) for block in blocks)
+    rows = (
+        LabelledRows(*block, lowest=3 if i else 1, highest=9 if i else 2**40)
+        for i, block in enumerate(blocks)
+    )
     table = LabelTable(texts, NUMBERS[: len(texts)])
     return row_cache.write_cache(path, identity, dtype, multilabel, rows, table)
 
