@@ -286,7 +286,9 @@ def test_soft_margin_objective(rule, kernel):
     estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
     objective, deviation = soft_margin_objective(run)
     assert estimator.objective_ == pytest.approx(float(objective), rel=1e-8)
-    assert estimator.relative_deviation_ == pytest.approx(float(deviation), rel=1e-6)
+    # Where no row falls short, rounding decides between a huge number and infinity.
+    found, expected = (min(each, 1e9) for each in (estimator.relative_deviation_, float(deviation)))
+    assert found == pytest.approx(expected, rel=1e-6)
     assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
     assert estimator.history_["margin"][-1] == estimator.margin_
 
