@@ -163,20 +163,25 @@ def test_across_the_borders_of_blocks(rule, form, monkeypatch):
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_steps_of_all_magnitudes(hypothesis, in_blocks, monkeypatch):
-    """Norms are worked out afresh where they leave their range."""
+def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
+    """The norm is then worked out afresh, and t scaled anew."""
     if in_blocks:
-        monkeypatch.setattr(loop, "BLOCK", 64)
+        monkeypatch.setattr(loop, "BLOCK", 16)
         monkeypatch.setattr(loop, "MEMORY", 0)
     machine, problem = KernelMachine(Perceptron(), kernel=KERNELS[0]), hard_problem(150)
-    extras = KernelExtras(2, rho=0.5, delta=0.5)
-    weights = 10.0 ** np.linspace(-100, 100, 150)
+    extras = KernelExtras(1, rho=0.5, delta=0.5)
+    # The norm passes 2**300 times the first step, and steps are then alike.
+    weights = 10.0 ** np.minimum(np.linspace(0, 183, 150), 91)
     runs = extras.runs(machine, problem, sample_weight=weights)
     assert is_sure(runs)
-    estimator = extras.estimator(machine, hypothesis=hypothesis)
-    estimator.fit(problem.X, problem.y, sample_weight=weights)
-    assert_agrees(estimator, machine, problem, runs)
+    for hypothesis in "last", "average":
+        fitted, stream = (extras.estimator(machine, hypothesis=hypothesis) for _ in range(2))
+        fitted.fit(problem.X, problem.y, sample_weight=weights)
+        for part in np.split(np.arange(150), [2]):
+            rows = problem.X[part], problem.y[part]
+            stream.partial_fit(*rows, classes=[0, 1], sample_weight=weights[part])
+        for estimator in fitted, stream:
+            assert_agrees(estimator, machine, problem, runs)
 
 
 def test_a_rule_begins_anew_in_any_block(monkeypatch):
@@ -281,7 +286,9 @@ def test_soft_margin_objective(rule, kernel):
     estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
     objective, deviation = soft_margin_objective(run)
     assert estimator.objective_ == pytest.approx(float(objective), rel=1e-8)
-    assert estimator.relative_deviation_ == pytest.approx(float(deviation), rel=1e-6)
+    # Where no row falls short, rounding decides between a huge number and infinity.
+    found, expected = (min(each, 1e9) for each in (estimator.relative_deviation_, float(deviation)))
+    assert found == pytest.approx(expected, rel=1e-6)
     assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
     assert estimator.history_["margin"][-1] == estimator.margin_
 
