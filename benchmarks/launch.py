@@ -1,24 +1,28 @@
-"""Run a command to its end; print its seconds and its peak memory as the last line, in JSON.
+"""A command, or a call of a library on a file, run alone; its seconds and memory as a line of JSON.
 
 The system counts into a process's peak what its parent held when it was started. So commands are
 started by this Python without any package, and no peak can be told below its own few megabytes.
+Nor does a call import what it does not need itself: that would count in its memory.
 
-    python -I -S launch.py COMMAND ARGUMENT...
+    python -I -S launch.py command COMMAND ARGUMENT...
+    python launch.py call '{"call": NAME, "params": {...}, "few": FILE, "text": FILE, "test": FILE}'
+
+A call is made on a few rows first, then on the text; what came out is judged by the test text.
 """
 
 import json
 import os
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 
 # Of ru_maxrss.
 UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-def main() -> None:
-    """Run the command in the arguments, and end as it ended."""
+def command(*words):
+    """Run the command to its end, print what it took as the last line, and end as it ended."""
     start = perf_counter()
-    process = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+    process = os.posix_spawnp(words[0], words, os.environ)
     _, status, usage = os.wait4(process, 0)
     facts = {
         "seconds": perf_counter() - start,
@@ -29,5 +33,114 @@ def main() -> None:
     sys.exit(os.waitstatus_to_exitcode(status))
 
 
+def _fit_svmlight(cached=False, **params):
+    import sparsemargin
+
+    def run(text):
+        # Values of another type are cached apart.
+        cache = f"{text}.{params.get('dtype', 'float64')}.smcache" if cached else None
+        return sparsemargin.fit_svmlight(text, cache=cache, **params)
+
+    return run, _estimator_error
+
+
+def _fit_sklearn(estimator, **params):
+    import numpy as np
+    from sklearn import linear_model
+    from sklearn.datasets import load_svmlight_file
+
+    def run(text):
+        X, y = load_svmlight_file(text)
+        # It returns int64 indices (1.9), which scikit-learn's own linear models refuse.
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return getattr(linear_model, estimator)(**params).fit(X, y)
+
+    return run, _estimator_error
+
+
+def _estimator_error(model, test_text):
+    import sparsemargin
+
+    X, y = sparsemargin.load_svmlight(test_text)
+    X.resize(X.shape[0], model.n_features_in_)
+    return {"test_error": float((model.predict(X) != y).mean())}
+
+
+def _fit_vw(cached=False, options=()):
+    from vowpalwabbit import Workspace
+
+    def run(text):
+        cache = ["--cache_file", f"{text}.cache"] if cached else []
+        return Workspace(arg_list=["--quiet", "-d", text, *cache, *options])
+
+    def tell(model, test_text):
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            saved, predicted = f"{folder}/model", f"{folder}/predictions"
+            model.save(saved)
+            model.finish()
+            files = ["-i", saved, "-d", test_text, "-p", predicted]
+            Workspace(arg_list=["--quiet", "-t", *files]).finish()
+            return {"test_error": error_of(predicted, test_text)}
+
+    return run, tell
+
+
+def error_of(predictions, test_text):
+    """The share of predictions, one a line, whose sign is not the label's."""
+    wrong = n_rows = 0
+    with open(predictions) as found, open(test_text) as lines:
+        for prediction, line in zip(found, lines, strict=True):
+            wrong += (float(prediction) >= 0) != (float(line.partition(" ")[0]) >= 0)
+            n_rows += 1
+    return wrong / n_rows
+
+
+def _load_svmlight(**params):
+    import scipy.sparse  # noqa: F401 (imported by the first call)
+
+    import sparsemargin
+
+    return lambda text: sparsemargin.load_svmlight(text, **params), _contents
+
+
+def _load_svmlight_file(**params):
+    from sklearn.datasets import load_svmlight_file
+
+    return lambda text: load_svmlight_file(text, **params), _contents
+
+
+def _contents(loaded, test_text):
+    X, y = loaded
+    return {"contents": [*X.shape, X.nnz, float(X.data.sum()), float(y.sum())]}
+
+
+#: Each makes two functions: what is timed, of a text, and what then says what came out.
+CALLS = {
+    "fit_svmlight": _fit_svmlight, "sklearn": _fit_sklearn, "vw": _fit_vw,
+    "load_svmlight": _load_svmlight, "load_svmlight_file": _load_svmlight_file,
+}  # fmt: skip
+
+
+def call(wanted):
+    """Make the call, and print what it took and what came of it."""
+    from resource import RUSAGE_SELF, getrusage
+
+    wanted = json.loads(wanted)
+    run, tell = CALLS[wanted["call"]](**wanted["params"])
+    run(wanted["few"])
+    before = getrusage(RUSAGE_SELF).ru_maxrss * UNIT
+    start, cpu_start = perf_counter(), process_time()
+    result = run(wanted["text"])
+    facts = {
+        "seconds": perf_counter() - start,
+        "cpu_seconds": process_time() - cpu_start,
+        "peak_bytes": (peak := getrusage(RUSAGE_SELF).ru_maxrss * UNIT),
+        "added_bytes": peak - before,
+    }
+    print(json.dumps(facts | tell(result, wanted["test"])), flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    {"command": command, "call": call}[sys.argv[1]](*sys.argv[2:])

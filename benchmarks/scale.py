@@ -1,56 +1,853 @@
 """Learning in shards, measured: speed on Dask's workers, bytes that travel, errors, memory.
 
 Each part is measured by itself, and what was measured is kept in scale.json whenever a part is
-done; parts that are not asked for stay as they were. The figures of docs/scale.md, and what it
-works out from them, are made by scale_pages.py.
+done; parts that are not asked for stay as they were. `--tables` brings the tables of docs/scale.md
+up to date instead: its figures are kept beside this file, in scale.json, so that they can be made
+again without measuring; parts that were measured in a hurry, or not at all, stay as they were.
+Nothing is measured of an epoch of 10^9 rows over 100 machines: it is worked out from the costs of a
+nonzero and of a coordinate, which come from the parts `speed`, `touched` and `memory`; the rest is
+`ASSUMED`.
 
-    python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results]
+    python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results] [--tables]
 """
 
-import argparse
 import json
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from math import ceil, log2, sqrt
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
-import scale_memory
-import scale_shards
-import scale_speed
-import scale_touched
-import scale_traffic
-from measure import describe_machine, machine, replace_text, timed
+import corpora
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
+from tables import cell, fill_page, markdown, markdown_table, pivot
+from timing import (
+    FOLDER,
+    apart,
+    cannot_run,
+    describe_machine,
+    machine,
+    parser_of,
+    replace_text,
+    resident_peak,
+    timed,
+    turns,
+)
+
+import sparsemargin
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import Round, fit_distributed
+from sparsemargin.evaluation import growth_exponent
+from sparsemargin.io.reading import Reading
+from sparsemargin.io.row_cache import write_cache
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.models.labels import LabelTable
+from sparsemargin.plotting import theme
+from sparsemargin.plotting.display import scale_epochs
+from sparsemargin.plotting.style import line_style
+
+Parts = dict[str, Any]
+Learner = dict[str, Any]
+
+FIGURES = FOLDER / "scale.json"
+PAGE = FOLDER.parent / "docs" / "scale.md"
+PLAIN: dict[str, Any] = {"fit_intercept": False}
+#: By the names that reports give them: what `fit_csr` and `fit_distributed` are told.
+FIRST_ORDER: dict[str, dict[str, Any]] = {
+    "p-norm, p=2": PLAIN | {"algo": "pnorm", "p": 2},
+    "p-norm, p=6": PLAIN | {"algo": "pnorm", "p": 6},
+    "ALMA, p=2": PLAIN | {"algo": "alma", "p": 2},
+    "ALMA, p=6": PLAIN | {"algo": "alma", "p": 6},
+}
+SECOND_ORDER: dict[str, dict[str, Any]] = {
+    "Second-order": PLAIN | {"algo": "so", "max_updates": None}
+}
+SEED = 0
+
+N_RELEVANT, AMONG = 300, 1000
+NOISE = 0.05
+MEAN_NNZ = 50
+# Of a block of a row cache.
+BLOCK_ROWS = 4096
+LABELS = [-1.0, 1.0]
 
 
-class Part(NamedTuple):
-    """What is measured, by `measure(quick)`, and told by `show(figures)`."""
+class Shape(NamedTuple):
+    """Sizes of generated rows."""
 
-    title: str
-    measure: Callable[[bool], Any]
-    show: Callable[[Any], None]
+    n_train: int
+    n_test: int
+    n_features: int
 
 
-PARTS = {
-    "rcv1": Part(
-        "Test error against epochs and shards, RCV1", scale_shards.of_rcv1,
-        scale_shards.show,
-    ),
-    "generated": Part(
-        "Test error against epochs and shards, 10^8 nonzeros", scale_shards.of_generated,
-        scale_shards.show,
-    ),
-    "touched": Part(
-        "Coordinates that an epoch touches", scale_touched.measure, scale_touched.show
-    ),
-    "memory": Part(
-        "Memory of a coordinate", scale_memory.measure, scale_memory.show
-    ),
-    "traffic": Part(
-        "Bytes that travel", scale_traffic.measure, scale_traffic.show
-    ),
-    "speed": Part(
-        "Seconds of an epoch", scale_speed.measure, scale_speed.show
-    ),
+#: 10^8 nonzeros.
+LARGE = Shape(2_000_000, 50_000, 1_000_000)
+SMALL = Shape(4_000, 1_000, 20_000)
+#: As wide as features hashed to 24 bits.
+WIDE = Shape(1_000_000, 1_000, 1 << 24)
+
+
+class Problem(NamedTuple):
+    """Rows to learn from, in an order that tells nothing, and rows to predict."""
+
+    name: str
+    X: csr_matrix
+    y: np.ndarray
+    X_test: csr_matrix
+    y_test: np.ndarray
+
+    def shards(self, n_shards: int) -> list[tuple[csr_matrix, np.ndarray]]:
+        """Cut the training side, without a copy, into neighbouring rows, as many in each."""
+        cuts = pairwise(np.linspace(0, self.X.shape[0], n_shards + 1).astype(int))
+        return [(rows_between(self.X, start, stop), self.y[start:stop]) for start, stop in cuts]
+
+    def caches(self, n_shards: int, folder: Path) -> list[str]:
+        """The same shards as row caches, and their paths."""
+        paths = [folder / f"{self.name}.{s}.{n_shards}.smcache" for s in range(n_shards)]
+        for path, (X, y) in zip(paths, self.shards(n_shards), strict=True):
+            _write_cache(path, X, y)
+        return list(map(str, paths))
+
+
+def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
+    """Some neighbouring rows, in the arrays of all."""
+    first, last = X.indptr[[start, stop]]
+    indptr = X.indptr[start : stop + 1] - first
+    shape = stop - start, X.shape[1]
+    return csr_matrix((X.data[first:last], X.indices[first:last], indptr), shape=shape)
+
+
+def _write_cache(path: Path, X: csr_matrix, y: np.ndarray) -> None:
+    reading = Reading(dtype=X.dtype, zero_based=True, n_features=X.shape[1])
+    identity = {"reading": reading.settings()}
+    codes = np.searchsorted(LABELS, y).astype(np.int32)
+    table = LabelTable([f"{label:+.0f}" for label in LABELS], LABELS)
+
+    def blocks() -> Iterator[LabelledRows]:
+        span = {"lowest": int(X.indices.min()), "highest": int(X.indices.max())}
+        for start in range(0, X.shape[0], BLOCK_ROWS):
+            block = rows_between(X, start, min(start + BLOCK_ROWS, X.shape[0]))
+            labels = codes[start : start + BLOCK_ROWS]
+            yield LabelledRows(block.data, block.indices, block.indptr, labels, **span)
+
+    for _ in write_cache(path, identity, X.dtype, False, blocks(), table):
+        pass
+
+
+def generated(shape: Shape) -> Problem:
+    """Draw float32 rows of text without topics, and labels by a hidden target of few words.
+
+    A row is positive where the values of its words, times +1 or -1 for the target's and 0 for all
+    others, come to more than they do in the median row. One label in twenty of the training side is
+    wrong, none of the test side's.
+    """
+    n, n_rows = shape.n_train, shape.n_train + shape.n_test
+    X, _ = make_zipf_text(
+        n_rows, shape.n_features, mean_nnz=MEAN_NNZ, topic_share=0.0, dtype=np.float32,
+        random_state=0,
+    )  # fmt: skip
+    random = np.random.RandomState(1)
+    rows_with = np.bincount(X.indices, minlength=shape.n_features)
+    frequent = np.argsort(-rows_with, kind="stable")[:AMONG]
+    target = np.zeros(shape.n_features, np.float32)
+    target[random.choice(frequent, N_RELEVANT, replace=False)] = random.choice([-1, 1], N_RELEVANT)
+    outputs = X @ target
+    clean = np.where(outputs > np.median(outputs), 1, -1)
+    y = np.where(random.random_sample(n_rows) < NOISE, -clean, clean)[:n]
+    return Problem("generated", rows_between(X, 0, n), y, rows_between(X, n, n_rows), clean[n:])
+
+
+def generated_rows(quick: bool) -> Problem:
+    return generated(SMALL if quick else LARGE)
+
+
+def rcv1() -> tuple[Problem, list[str]]:
+    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names."""
+    reported = corpora.halves(corpora.load_topics())[1]
+    sides = reported.sides()
+    y, y_test = (
+        np.column_stack([y > 0 for y in labels.values()]).astype(np.int64)
+        for labels in (sides.labels, sides.labels_test)
+    )
+    return Problem("RCV1", sides.X, y, sides.X_test, y_test), list(reported.labels)
+
+
+def one_topic(problem: Problem, column: int) -> Problem:
+    """The same rows with one of their topics against the rest."""
+    y, y_test = (2 * each[:, column] - 1 for each in (problem.y, problem.y_test))
+    return problem._replace(y=y, y_test=y_test)
+
+
+N_EPOCHS = 4
+N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
+RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
+# Second-order: quadratic in mistakes.
+SECOND_ORDER_EPOCHS = 5
+
+
+def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
+    """What `take` says of each round of one fit."""
+    found: list[Any] = []
+    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings
+    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
+    return found
+
+
+def curve(
+    problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
+) -> dict[str, list[float]]:
+    """After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
+    those of the epoch."""
+
+    def take(done: Round) -> tuple[float, int]:
+        wrong = done.model().predict(problem.X_test) != problem.y_test
+        return float(np.mean(wrong)), sum(done.corrections)
+
+    shards = problem.shards(n_shards)
+    found = rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
+    return dict(zip(("errors", "corrections"), map(list, zip(*found, strict=True)), strict=True))
+
+
+def curves(
+    problems: Sequence[Problem], learners: dict[str, Learner], n_epochs: int,
+    n_shards: Sequence[int], by_errors: Sequence[int] = (),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Curves of every learner and number of shards, each the mean over the problems; of some
+    numbers of shards also those of mixing by errors.
+
+    The shards are learned from in turn, on this machine: a model depends on them, not on where they
+    are learned from.
+    """
+    entries = []
+    for name, learner in learners.items():
+        for shards in n_shards:
+            for mixing in ("uniform", *(["errors"] if shards in by_errors else [])):
+                each = [curve(problem, shards, learner, mixing, n_epochs) for problem in problems]
+                entry: dict[str, Any] = {"learner": name, "shards": shards, "mixing": mixing}
+                for key in each[0]:
+                    means = np.mean([one[key] for one in each], axis=0)
+                    entry[key] = [round(float(value), 6) for value in means]
+                entries.append(entry)
+                errors = " ".join(f"{100 * error:.2f}" for error in entry["errors"])
+                print(
+                    f"{problems[0].name}, {name}, {shards} shards, {mixing}: {errors}", flush=True
+                )
+    return entries
+
+
+def of_rcv1(quick: bool) -> Parts:
+    """Ten topics of the RCV1 sample; the figures are means over them."""
+    problem, topics = rcv1()
+    shards = N_SHARDS[:3] if quick else N_SHARDS
+    n_epochs = 2 if quick else RCV1_EPOCHS
+    columns = range(2 if quick else len(topics))
+    alone = [one_topic(problem, column) for column in columns]
+    return {
+        "topics": topics, "n_train": problem.X.shape[0], "n_test": problem.X_test.shape[0],
+        "curves": [
+            *curves([problem], FIRST_ORDER, n_epochs, shards, shards[1:]),
+            *curves(alone, SECOND_ORDER, min(n_epochs, SECOND_ORDER_EPOCHS), shards),
+        ],
+    }  # fmt: skip
+
+
+def of_generated(quick: bool) -> Parts:
+    """Generated rows of 10^8 nonzeros; mixed by errors where the shards are most."""
+    problem = generated_rows(quick)
+    shards = N_SHARDS[:3] if quick else N_SHARDS
+    n_epochs = 2 if quick else LARGE_EPOCHS
+    return {
+        "n_train": problem.X.shape[0], "n_test": problem.X_test.shape[0],
+        "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
+        "curves": curves([problem], FIRST_ORDER, n_epochs, shards, shards[-1:]),
+    }  # fmt: skip
+
+
+N_ROUNDS = 3
+MANY = 64
+FIT_CSR, ONE = "fit_csr", "one shard, this process"
+TWO, MANY_SHARDS = "two shards, this process", f"{MANY} shards, this process"
+ONE_WORKER, TWO_WORKERS = "two shards, one worker", "two shards, two workers"
+
+
+@contextmanager
+def cluster(n_workers: int) -> Iterator[Any]:
+    """A client of so many processes of one thread each."""
+    try:
+        from dask.distributed import Client, LocalCluster
+    except ImportError as error:
+        cannot_run(f"{error}: pip install 'sparsemargin[distributed]'")
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            dashboard_address=None,
+        ) as workers,
+        Client(workers, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _seconds(done: Round) -> dict[str, float]:
+    return {"seconds": done.seconds, "mixing": done.mixing_seconds}
+
+
+def here(shards: Any, learner: Learner) -> list[dict[str, float]]:
+    """Seconds of the epochs after the first, and how much of them went into the mixture."""
+    return rounds_of(shards, learner, _seconds)[1:]
+
+
+def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, float]]:
+    """As `here`, with the seconds that the busiest worker learned."""
+    from dask.distributed import get_task_stream
+
+    with get_task_stream(client) as stream:
+        rounds = rounds_of(shards, learner, _seconds, client=client)
+    learned = _learned(stream.data, len(rounds))
+    pairs = zip(rounds[1:], learned[1:], strict=True)
+    return [told | {"learning": learning} for told, learning in pairs]
+
+
+def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
+    """Seconds that the busiest worker learned in each round."""
+    spans = sorted(
+        (span["start"], span["stop"], task["worker"])
+        for task in tasks
+        if "learn_epoch" in str(task["key"])
+        for span in task["startstops"]
+        if span["action"] == "compute"
+    )
+    n_shards = len(spans) // n_rounds
+    learned = []
+    for first in range(0, len(spans), n_shards):
+        busy: dict[str, float] = {}
+        for start, stop, worker in spans[first : first + n_shards]:
+            busy[worker] = busy.get(worker, 0.0) + stop - start
+        learned.append(max(busy.values()))
+    return learned
+
+
+def in_memory(problem: Problem, learner: dict[str, Any]) -> list[dict[str, float]]:
+    """What an epoch of `fit_csr` takes, which holds all rows in one matrix: its checks, too."""
+    seconds, _ = timed(
+        lambda: sparsemargin.fit_csr(
+            problem.X, problem.y, max_iter=N_EPOCHS, random_state=SEED, **learner
+        )
+    )
+    return [{"seconds": seconds / N_EPOCHS, "mixing": 0.0}]
+
+
+def race(
+    problem: Problem, learner: Learner, shards: Callable[[int], Any], one: Any, two: Any,
+    n_rounds: int,
+) -> dict[str, dict[str, float]]:  # fmt: skip
+    """Let all contestants learn, and give the fastest epoch of each and the median of all.
+
+    The same two shards make the same model each time; those that lie in row caches, which the
+    workers read where they are, from memory by then, are many, too.
+    """
+    contestants: dict[str, Callable[[], list[dict[str, float]]]] = {
+        FIT_CSR: lambda: in_memory(problem, learner),
+        ONE: lambda: here(shards(1), learner),
+        TWO: lambda: here(shards(2), learner),
+        ONE_WORKER: lambda: on_workers(one, shards(2), learner),
+        TWO_WORKERS: lambda: on_workers(two, shards(2), learner),
+    }
+    if problem.name == "generated":
+        contestants[MANY_SHARDS] = lambda: here(shards(MANY), learner)
+    epochs: dict[str, list[dict[str, float]]] = {name: [] for name in contestants}
+    for _, name in turns(list(contestants), n_rounds):
+        epochs[name] += contestants[name]()
+    return {name: _summary(found) for name, found in epochs.items()}
+
+
+def _summary(epochs: list[dict[str, float]]) -> dict[str, float]:
+    """The fastest of the epochs, and the median of all."""
+    fastest = min(epochs, key=lambda epoch: epoch["seconds"])
+    told = fastest | {"median": median(epoch["seconds"] for epoch in epochs)}
+    return {name: round(seconds, 5) for name, seconds in told.items()}
+
+
+def of_speed(quick: bool) -> list[dict[str, Any]]:
+    """Seconds of an epoch: the most frequent topic of RCV1, if it is at hand, in the workers'
+    memory, and generated rows; all learners that are quick enough on them."""
+    entries: list[dict[str, Any]] = []
+    with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
+
+        def add(problem: Problem, learners: dict[str, Learner], shards: Any) -> None:
+            for name, learner in learners.items():
+                found = race(problem, learner, shards, one, two, 1 if quick else N_ROUNDS)
+                entries.append(
+                    {"data": problem.name, "learner": name, "n_train": problem.X.shape[0],
+                     "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
+                     "contestants": found}
+                )  # fmt: skip
+
+        try:
+            topic = one_topic(rcv1()[0], 0)
+            add(topic, FIRST_ORDER | SECOND_ORDER, topic.shards)
+        except FileNotFoundError as error:
+            print(f"RCV1 is left out: {error}")
+        rows = generated_rows(quick)
+        paths = {n: rows.caches(n, Path(folder)) for n in (1, 2, MANY)}
+        add(rows, FIRST_ORDER, paths.__getitem__)
+    return entries
+
+
+TRAFFIC_SHARDS = (2, 16)
+DEVICES = Path("/proc/net/dev")
+
+
+def loopback_bytes() -> int:
+    """Those that the loopback interface has received since the machine was started."""
+    lines = DEVICES.read_text().splitlines()
+    counters = next(line.split(":")[1] for line in lines if line.strip().startswith("lo:"))
+    return int(counters.split()[0])
+
+
+def of_traffic(quick: bool) -> list[dict[str, Any]]:
+    """All first-order learners over few and over many shards of the generated rows: bytes of an
+    epoch on two workers, those told, those of dense vectors, those of the interface.
+
+    All processes are on this machine, so all they send goes over the loopback interface, whose
+    counters the kernel keeps; whoever else uses it meanwhile is counted, too. A network of its own
+    has nobody else: ``unshare -rn sh -c "ip link set lo up; python benchmarks/scale.py --only
+    traffic"``.
+    """
+    problem = generated_rows(quick)
+    entries = []
+    with cluster(2) as client, tempfile.TemporaryDirectory() as folder:
+        for n_shards in TRAFFIC_SHARDS:
+            paths = problem.caches(n_shards, Path(folder))
+            for name, learner in FIRST_ORDER.items():
+                # Of whole vectors: theta to each worker; from each shard it and the average.
+                vector = problem.X.shape[1] * value_bytes(learner)
+                entries.append(
+                    {"learner": name, "shards": n_shards, "n_features": problem.X.shape[1],
+                     "dense": {"sent": vector, "received": 2 * vector * n_shards},
+                     "epochs": _traffic_of(client, paths, learner)}
+                )  # fmt: skip
+    return entries
+
+
+def _traffic_of(client: Any, paths: list[str], learner: Learner) -> list[dict[str, int]]:
+    """For each epoch the bytes sent to each worker, received from all, and of the interface."""
+    seen = [loopback_bytes()]
+
+    def take(done: Round) -> dict[str, int]:
+        seen.append(loopback_bytes())
+        told = {"sent": done.bytes_sent, "received": done.bytes_received}
+        return told | {"loopback": seen[-1] - seen[-2]}
+
+    return rounds_of(paths, learner, take, client=client)
+
+
+PLACE = 4
+N_ROWS = (2_000, 8_000, 32_000, 128_000, 500_000)
+N_ROWS_QUICK = (250, 500, 1_000, 2_000)
+
+
+def value_bytes(learner: dict[str, Any]) -> int:
+    """Of a coordinate of float32 rows' vectors."""
+    return 4 if learner["p"] == 2 else 8
+
+
+def touched(n_bytes: int, value: int) -> int:
+    return n_bytes // (2 * (PLACE + value))
+
+
+def law(entry: dict[str, Any]) -> dict[str, Any]:
+    """The power of the rows that the coordinates grow with, where they are told one by one; the
+    last two such points lead the line beyond them."""
+    told = [not whole for whole in entry["whole"]]
+    rows, found = (np.array(entry[key])[told] for key in ("rows", "coordinates"))
+    fitted = growth_exponent(rows, found)
+    tail = float(np.diff(np.log(found[-2:]))[0] / np.diff(np.log(rows[-2:]))[0])
+    return {
+        "exponent": fitted.slope, "standard_error": fitted.standard_error, "tail": tail,
+        "last": [int(rows[-1]), int(found[-1])],
+    }  # fmt: skip
+
+
+def of_touched(quick: bool) -> list[dict[str, Any]]:
+    """How many coordinates an epoch of a shard touches, as the shard grows: all first-order
+    learners on rows of a million features, and of 2**24.
+
+    Two shards of as many rows each are learned from in turn. A place and a value travel for each
+    coordinate of theta that has moved, and again for each of the average; so the bytes of the third
+    epoch tell how many have been touched, up to where the whole vectors are shorter.
+    """
+    cases = [(LARGE, (*N_ROWS, 1_000_000)), (WIDE, N_ROWS)]
+    entries = []
+    for shape, sizes in [(SMALL, N_ROWS_QUICK)] if quick else cases:
+        problem = generated(shape)
+        for name, learner in FIRST_ORDER.items():
+            value, found = value_bytes(learner), []
+            for n in sizes:
+                starts = ((0, n), (n, 2 * n))
+                shards = [(rows_between(problem.X, i, j), problem.y[i:j]) for i, j in starts]
+                sent = rounds_of(shards, learner, lambda done: done.bytes_received, max_iter=3)
+                found.append(sent[-1] // len(shards))
+            entry = {
+                "learner": name, "n_features": shape.n_features, "rows": list(sizes),
+                "coordinates": [touched(each, value) for each in found],
+                "whole": [each >= 2 * value * shape.n_features for each in found],
+            }  # fmt: skip
+            entries.append(entry | law(entry))
+    return entries
+
+
+MEMORY_FEATURES = (1 << 22, 1 << 24)
+MEMORY_ROWS, ROW_NNZ = 1_000, 20
+
+
+def peak_of_a_fit(name: str, n_features: int) -> int:
+    """Run apart: bytes held at most, after a fit of three epochs over two shards."""
+    columns = np.random.RandomState(0).randint(
+        n_features, size=MEMORY_ROWS * ROW_NNZ, dtype=np.int32
+    )
+    values = np.ones(len(columns), np.float32)
+    starts = np.arange(0, len(columns) + 1, ROW_NNZ, dtype=np.int32)
+    X = csr_matrix((values, columns, starts), shape=(MEMORY_ROWS, n_features))
+    y = np.where(np.arange(MEMORY_ROWS) % 2, 1, -1)
+    shards = [(X[start::2], y[start::2]) for start in (0, 1)]
+    fit_distributed(shards, max_iter=3, random_state=0, **FIRST_ORDER[name])
+    return resident_peak()
+
+
+def of_memory(quick: bool) -> dict[str, float]:
+    """What a coordinate takes of the memory of who learns and who mixes, both in one process: bytes
+    a feature, by learner, as two numbers of features differ.
+
+    The updates, which few rows leave short, are not part of it.
+    """
+    few, many = (n >> (4 if quick else 0) for n in MEMORY_FEATURES)
+    return {
+        name: (apart(peak_of_a_fit, name, many) - apart(peak_of_a_fit, name, few)) / (many - few)
+        for name in FIRST_ORDER
+    }
+
+
+class Assumed(NamedTuple):
+    """What the estimate takes for granted; bytes a second of each machine's network interface and
+    of its disk, and interfaces of one machine that an update goes through one after the other: the
+    scheduler's and the client's."""
+
+    rows: int = 10**9
+    machines: int = 100
+    row_nnz: int = 50
+    network: float = 1.25e9
+    disk: float = 1e9
+    hops: int = 2
+
+    @property
+    def shard_rows(self) -> int:
+        return self.rows // self.machines
+
+    @property
+    def cache_bytes(self) -> int:
+        """Of a row cache: a value and a column for each nonzero; a pointer and a label a row."""
+        return self.shard_rows * (8 * self.row_nnz + 8)
+
+
+ASSUMED = Assumed()
+
+
+class Costs(NamedTuple):
+    """What was measured of a learner: seconds of a shard's epoch for each nonzero, and for each
+    coordinate, whatever the rows; of the mixture for each coordinate of each update; bytes of
+    memory for each coordinate, of who learns and of who mixes; bytes of one that travels."""
+
+    nonzero: float
+    coordinate: float
+    mixed: float
+    held: float
+    value: int
+
+
+def costs(speed: dict[str, Any], held: float) -> Costs:
+    """Costs by an entry of `speed` on generated rows: with more shards the same nonzeros are
+    learned from, but more coordinates."""
+    two, many = (speed["contestants"][name] for name in (TWO, MANY_SHARDS))
+    learned, among_many = (each["seconds"] - each["mixing"] for each in (two, many))
+    n = speed["n_features"]
+    coordinate = max(0.0, (among_many - learned) / ((MANY - 2) * n))
+    nonzero = (learned - 2 * n * coordinate) / speed["n_entries"]
+    # Wherever the two updates come from, the same process mixes them.
+    mixing = min(speed["contestants"][name]["mixing"] for name in (TWO, ONE_WORKER, TWO_WORKERS))
+    value = value_bytes(FIRST_ORDER[speed["learner"]])
+    return Costs(nonzero, coordinate, mixing / (2 * n), held, value)
+
+
+def update_bytes(touched: dict[str, Any], rows: int, value: int) -> float:
+    """What a shard of so many rows sends: places and values, or whole vectors where these are
+    shorter; the law goes on as it was between the last two sizes told one by one."""
+    last_rows, last = touched["last"]
+    coordinates = last * (rows / last_rows) ** touched["tail"]
+    return 2 * min((PLACE + value) * coordinates, value * touched["n_features"])
+
+
+def estimate(cost: Costs, touched: dict[str, Any], assumed: Assumed = ASSUMED) -> dict[str, float]:
+    """Work out an epoch over all machines: seconds, bytes, and the ``best`` number of machines.
+
+    ``learning`` and ``coordinates`` are each machine's seconds with its rows and with whole
+    vectors; ``update`` the bytes that each sends; ``up``, ``mixing`` and ``down`` the seconds until
+    the client has all updates, has mixed them, and the machines have the mixture; ``worker`` and
+    ``client`` bytes of memory, of the worker with its row cache.
+    """
+    n, machines = touched["n_features"], assumed.machines
+    update = update_bytes(touched, assumed.shard_rows, cost.value)
+    learning = cost.nonzero * assumed.shard_rows * assumed.row_nnz
+    sending, mixed = assumed.hops * update / assumed.network, cost.mixed * n
+    # Machines that have the mixture pass it on, so that twice as many have it each time.
+    ways = assumed.hops + ceil(log2(machines))
+    seconds = {
+        "learning": learning, "coordinates": cost.coordinate * n, "up": machines * sending,
+        "mixing": machines * mixed, "down": ways * cost.value * n / assumed.network,
+    }  # fmt: skip
+    return seconds | {
+        "seconds": sum(seconds.values()), "update": update,
+        "worker": cost.held * n + assumed.cache_bytes, "client": cost.held * n + machines * update,
+        "best": round(sqrt(learning * machines / (sending + mixed))),
+    }  # fmt: skip
+
+
+def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[str, float]]]:
+    """One for each learner and number of features whose touched coordinates were measured."""
+    by_learner = {
+        entry["learner"]: costs(entry, parts["memory"][entry["learner"]])
+        for entry in parts["speed"]
+        if entry["data"] == "generated"
+    }
+    return [
+        (touched, by_learner[touched["learner"]], estimate(by_learner[touched["learner"]], touched))
+        for touched in parts["touched"]
+    ]
+
+
+def _speed(parts: Parts) -> str:
+    rows = []
+    for entry in parts["speed"]:
+        of = entry["contestants"]
+        two = of[TWO_WORKERS]
+        rows.append(
+            entry | {f"s{i}": of[name]["seconds"] for i, name in enumerate(_TOLD)}
+            | {"ratio": of[ONE_WORKER]["seconds"] / two["seconds"], "two": two}
+            | {"rest": two["seconds"] - two["learning"] - two["mixing"]}
+        )  # fmt: skip
+    headers = ("`fit_csr`", "one shard, in this process", "two shards", "two shards, one worker",
+               "two workers")  # fmt: skip
+    return markdown([
+        ("seconds of an epoch", "{data}, {learner}"),
+        *((header, f"{{s{i}:.3f}}") for i, header in enumerate(headers)),
+        ("speed-up", "{ratio:.2f} x"),
+        ("on two: learning + mixing + the rest",
+         "{two[learning]:.3f} + {two[mixing]:.3f} + {rest:.3f}"),
+    ])(rows)  # fmt: skip
+
+
+_TOLD = (FIT_CSR, ONE, TWO, ONE_WORKER, TWO_WORKERS)
+
+
+def _traffic(parts: Parts) -> str:
+    rows = []
+    for entry in parts["traffic"]:
+        first, last, shards = entry["epochs"][0], entry["epochs"][-1], entry["shards"]
+        rows.append(
+            entry | {"first": first, "last": last}
+            | {"from_first": first["received"] / shards, "from_last": last["received"] / shards}
+            | {"from_dense": entry["dense"]["received"] / shards}
+            # Down from the client to the scheduler and on to both workers, up from the workers to
+            # the scheduler and on to the client.
+            | {"hops": 3 * last["sent"] + 2 * last["received"]}
+        )  # fmt: skip
+    n = len(parts["traffic"][0]["epochs"])
+    return markdown([
+        ("MB an epoch", "{learner}"), ("shards", "{shards}"),
+        ("to a worker, epoch 1", "{first[sent]:.2D}"), (f"epoch {n}", "{last[sent]:.2D}"),
+        ("whole vector", "{dense[sent]:.0D}"), ("from a shard, epoch 1", "{from_first:.2D}"),
+        (f"epoch {n}", "{from_last:.2D}"), ("whole vectors", "{from_dense:.0D}"),
+        ("in all, every hop", "{hops:.1D}"), ("the interface counted", "{last[loopback]:.1D}"),
+    ])(rows)  # fmt: skip
+
+
+def _shards(parts: Parts, name: str) -> str:
+    errors = lambda curve: f"{100 * curve['errors'][0]:.2f}, {100 * curve['errors'][-1]:.2f}"  # noqa: E731
+    found = sorted(
+        parts[name]["curves"],
+        key=lambda curve: (_LEARNERS.index(curve["learner"]), curve["mixing"] == "errors"),
+    )
+    # All numbers of shards, though of mixing by errors there may be few.
+    return pivot(
+        [("test error %", "{learner}"), ("mixing", "{mixing}"),
+         ("after epochs", lambda curve: f"1, {len(curve['errors'])}")],
+        "shards",
+        [(lambda curve: "1 shard" if curve["shards"] == 1 else str(curve["shards"]), errors)],
+    )(found)  # fmt: skip
+
+
+_LEARNERS = [*FIRST_ORDER, *SECOND_ORDER]
+
+
+def _touched(parts: Parts) -> str:
+    entries = parts["touched"]
+    sizes = max((entry["rows"] for entry in entries), key=len)
+    rows = []
+    for entry in entries:
+        told = zip(entry["coordinates"], entry["whole"], strict=True)
+        cells = ["whole" if whole else f"{found:,}" for found, whole in told]
+        rows.append(
+            [cell("{learner}, {n_features:,} features", entry), *cells,
+             *[""] * (len(sizes) - len(cells)),
+             cell("{exponent:.2f} ± {standard_error:.2f}", entry), cell("{tail:.2f}", entry)]
+        )  # fmt: skip
+    headers = ["touched by a shard of so many rows", *(f"{n:,}" for n in sizes),
+               "to the power of", "between the last two"]  # fmt: skip
+    return markdown_table(headers, rows)
+
+
+def _assumed(parts: Parts) -> str:
+    cache = ASSUMED.cache_bytes
+    rows = [
+        ["rows, machines, shards", f"{ASSUMED.rows:,} over {ASSUMED.machines}, a shard each"],
+        ["nonzeros a row", f"{ASSUMED.row_nnz}, float32, as in the generated rows"],
+        ["a machine's row cache", f"{cache / 1e9:.2f} GB: in memory after epoch 1"],
+        ["disk", f"{ASSUMED.disk / 1e9:g} GB/s: epoch 1 waits {cache / ASSUMED.disk:.1f} s for it "
+                 "at most"],
+        ["network", f"{8 * ASSUMED.network / 1e9:g} Gbit/s at every machine"],
+        ["an update's way", f"through the scheduler: {ASSUMED.hops} interfaces, one after the "
+                            "other, that all updates share"],
+        ["the mixture's way", "through the scheduler, then from machine to machine, to twice as "
+                              "many each time"],
+    ]  # fmt: skip
+    return markdown_table(["assumed", ""], rows)
+
+
+def _estimates(parts: Parts) -> list[dict[str, Any]]:
+    """All that is worked out, with what all rows on one machine would take."""
+    entries = []
+    for touched, cost, found in estimates(parts):
+        alone = ASSUMED.rows * ASSUMED.row_nnz * cost.nonzero
+        reading = ASSUMED.machines * ASSUMED.cache_bytes / ASSUMED.disk
+        times = max(alone, reading) / found["seconds"]
+        gigabytes = {f"{who}_gb": found[who] / 1e9 for who in ("worker", "client")}
+        entries.append(touched | cost._asdict() | found | gigabytes
+                       | {"alone": alone, "reading": reading, "times": times})  # fmt: skip
+    return entries
+
+
+_WHO = "{learner}, {n_features:,} features"
+_COSTS = [
+    ("measured", "{learner}"), ("ns a nonzero", "{nonzero:.2n}"),
+    ("ns a coordinate and shard", "{coordinate:.1n}"),
+    ("mixing, ns a coordinate and update", "{mixed:.1n}"),
+    ("memory, bytes a coordinate", "{held:.0f}"), ("bytes a value", "{value}"),
+]  # fmt: skip
+_ESTIMATE = [
+    ("seconds of an epoch", _WHO), ("learning", "{learning:.1f}"),
+    ("whole vectors", "{coordinates:.2f}"), ("MB up, each", "{update:.0D}"), ("up", "{up:.1f}"),
+    ("mixing", "{mixing:.1f}"), ("down", "{down:.1f}"), ("in all", "**{seconds:.1f}**"),
+    ("GB, worker", "{worker_gb:.1f}"), ("GB, client", "{client_gb:.1f}"),
+    ("machines for the shortest epoch", "{best:,}"),
+]  # fmt: skip
+_ONE_MACHINE = [
+    ("all rows on one machine", _WHO), ("learning, s", "{alone:.0f}"),
+    ("reading, s", "{reading:.0f}"), ("100 machines", "{times:.0f} x"),
+]  # fmt: skip
+
+
+def _costs(parts: Parts) -> str:
+    by_learner = {each["learner"]: each for each in _estimates(parts)}
+    return markdown(_COSTS)(by_learner.values())
+
+
+_WORKED_OUT = ("speed", "touched", "memory")
+#: The parts that the tables of docs/scale.md tell of, and what makes them.
+TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
+    "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
+    "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
+    "shards-generated": (("generated",), partial(_shards, name="generated")),
+    "touched": (("touched",), _touched), "assumed": ((), _assumed),
+    "costs": (_WORKED_OUT, _costs),
+    "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
+    "one-machine": (_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
 }  # fmt: skip
+
+
+def render(parts: Parts) -> dict[str, str]:
+    """Return the tables that the parts suffice for, in Markdown."""
+    return {
+        name: table(parts)
+        for name, (needed, table) in TABLES.items()
+        if all(part in parts for part in needed)
+    }
+
+
+DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, $10^8$ nonzeros"}
+DRAWN_SHARDS = (1, 4, 16, 64)
+
+
+def figures_of(parts: dict[str, Any]) -> dict[str, Any]:
+    """What was measured, without how."""
+    return {name: part["figures"] for name, part in parts.items()}
+
+
+def draw_pictures(folder: Path) -> None:
+    """Draw the picture from the figures that are kept, on light ground and on dark."""
+    figures = figures_of(read(FIGURES))
+    for ground in ("light", "dark"):
+        with theme(ground):
+            _draw(figures).savefig(folder / f"scale-{ground}.svg")
+
+
+def _draw(figures: dict[str, Any]) -> Figure:
+    """Draw test error over epochs: a row for each kind of rows, a panel for each learner."""
+    names = [name for name in DRAWN if name in figures]
+    learners = list(dict.fromkeys(
+        curve["learner"] for name in names for curve in figures[name]["curves"]
+        if curve["learner"] != "Second-order"
+    ))  # fmt: skip
+    figure = Figure(figsize=(3.1 * len(learners), 2.9 * len(names)), layout="constrained")
+    panels = figure.subplots(len(names), len(learners), squeeze=False)
+    for name, row in zip(names, panels, strict=True):
+        for learner, axes in zip(learners, row, strict=True):
+            _draw_panel(axes, figures[name]["curves"], learner)
+            axes.set_title(learner)
+        row[0].set_ylabel(f"{DRAWN[name]}\ntest error (%)")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure
+
+
+def _draw_panel(axes: Any, curves: list[dict[str, Any]], learner: str) -> None:
+    """The curves of one learner, uniformly mixed."""
+    for curve in curves:
+        chosen = curve["learner"] == learner and curve["mixing"] == "uniform"
+        if chosen and curve["shards"] in DRAWN_SHARDS:
+            epochs = range(1, len(curve["errors"]) + 1)
+            n = curve["shards"]
+            style = line_style(axes, len(epochs), {"label": f"{n} shard{'s' * (n > 1)}"})
+            axes.plot(epochs, [100 * error for error in curve["errors"]], **style)
+    scale_epochs(axes, list(epochs))
+    axes.set_xlabel("epochs")
+
+
+PARTS: dict[str, tuple[str, Callable[[bool], Any]]] = {
+    "rcv1": ("Test error against epochs and shards, RCV1", of_rcv1),
+    "generated": ("Test error against epochs and shards, 10^8 nonzeros", of_generated),
+    "touched": ("Coordinates that an epoch touches", of_touched),
+    "memory": ("Memory of a coordinate", of_memory),
+    "traffic": ("Bytes that travel", of_traffic),
+    "speed": ("Seconds of an epoch", of_speed),
+}
 
 
 def write(path: Path, parts: dict[str, Any]) -> None:
@@ -79,22 +876,34 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text())["parts"] if path.exists() else {}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Measure the parts asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def bring_up_to_date(figures: Path) -> None:
+    """Keep what was measured in full, and make the tables of the page."""
+    new = {name: part for name, part in read(figures).items() if not part["quick"]}
+    parts = read(FIGURES) | new
+    write(FIGURES, {name: parts[name] for name in PARTS if name in parts})
+    fill_page(PAGE, render(figures_of(parts)))
+
+
+def main() -> None:
+    """Measure the parts asked for, or make the tables."""
+    parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
                         help=f"measure these again, of {', '.join(PARTS)}")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder (results)")
-    options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--tables", action="store_true", help="make the tables of docs/scale.md")
+    options = parser.parse_args()
     path = options.out / "scale.json"
+    if options.tables:
+        bring_up_to_date(path)
+        return
     parts = read(path)
     print(describe_machine())
     for name in options.only:
-        print(f"\n{PARTS[name].title}", flush=True)
-        seconds, figures = timed(lambda name=name: PARTS[name].measure(options.quick))
-        PARTS[name].show(figures)
+        title, measure = PARTS[name]
+        print(f"\n{title}", flush=True)
+        seconds, figures = timed(partial(measure, options.quick))
+        told = render({name: figures})
+        print(*(table for each, table in told.items() if TABLES[each][0]), sep="\n\n")
         print(f"{name}: {seconds:.0f} s", flush=True)
         parts[name] = {"quick": options.quick, "figures": figures}
         write(path, {each: parts[each] for each in PARTS if each in parts})

@@ -17,22 +17,291 @@ It ends with status 1 where memory has grown, or anything has drifted. The whole
 minutes of two cores that have nothing else to do, and 400 MB.
 """
 
-import argparse
-import json
+import ctypes
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
-import soak_text
-from measure import describe_machine, text_table, write_json
-from soak_fit import ALPHA, AVERAGE, SOAKS, same_bits
+from floor import compiled, pointers
+from scipy.sparse import csr_matrix
+from tables import show
+from timing import FOLDER, apart, describe_machine, parser_of, write_json
 
-FOLDER = Path(__file__).parent
+from sparsemargin import ALMAClassifier, PNormPerceptron, fit_svmlight
+from sparsemargin.datasets import make_zipf_text
+
+N_FEATURES = 50_000
+N_CHUNKS = 8
+CHUNK_ROWS = 25_000
+MEAN_NNZ = 50
+#: Labels that are wrong, so that corrections never cease.
+NOISE = 0.1
+#: Values are multiples of it: what adds them up in float32 is exact, and their text is short.
+UNIT = 1 / 64
+
+
+class Stream:
+    """Rows of Zipf text.
+
+    `n_nonzeros`: The stream ends with the chunk in which so many are reached. `rows`: The
+    chunks; no row is empty.
+    """
+
+    def __init__(self, n_nonzeros: int, dtype: str = "float64"):
+        X, self._y = make_zipf_text(
+            N_CHUNKS * CHUNK_ROWS, N_FEATURES, mean_nnz=MEAN_NNZ, random_state=0
+        )
+        X.data = (np.ceil(X.data / UNIT) * UNIT).astype(dtype)
+        self.rows = [X[first : first + CHUNK_ROWS] for first in range(0, X.shape[0], CHUNK_ROWS)]
+        self._n_nonzeros = n_nonzeros
+
+    def _numbers(self) -> Iterator[tuple[int, int]]:
+        """Which chunk comes when, and the nonzeros that have been by then."""
+        done, turn = 0, 0
+        while done < self._n_nonzeros:
+            done += self.rows[turn % N_CHUNKS].nnz
+            yield turn, done
+            turn += 1
+
+    def _labels(self, turn: int) -> np.ndarray:
+        first = turn % N_CHUNKS * CHUNK_ROWS
+        y = self._y[first : first + CHUNK_ROWS]
+        return np.where(np.random.default_rng(turn).random(CHUNK_ROWS) < NOISE, -y, y)
+
+    def chunks(self) -> Iterator[tuple[int, np.ndarray, int]]:
+        """Which of the chunks is next, its labels in {-1, 1}, and the nonzeros with it counted."""
+        for turn, done in self._numbers():
+            yield turn % N_CHUNKS, self._labels(turn), done
+
+    def texts(self) -> Iterator[tuple[bytearray, int]]:
+        """The same as svmlight text, valid until the next is asked for."""
+        texts = [_text(X) for X in self.rows]
+        signs = [_starts_of_lines(text) for text in texts]
+        for turn, done in self._numbers():
+            text, starts = texts[turn % N_CHUNKS], signs[turn % N_CHUNKS]
+            np.frombuffer(text, dtype=np.uint8)[starts] = np.where(
+                self._labels(turn) > 0, ord("+"), ord("-")
+            )
+            yield text, done
+
+
+def _text(X: csr_matrix) -> bytearray:
+    entries = [f"{column}:{value:.8g}" for column, value in zip(X.indices + 1, X.data, strict=True)]
+    starts = zip(X.indptr, X.indptr[1:], strict=False)
+    return bytearray("".join(f"+1 {' '.join(entries[i:j])}\n" for i, j in starts), "ascii")
+
+
+def _starts_of_lines(text: bytearray) -> np.ndarray:
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
+    return np.concatenate([[0], ends[:-1] + 1])
+
+
+def resident(process: int) -> int:
+    """Return the bytes that a process has in memory; 0 where the system doesn't tell, or it has
+    ended."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def summary(samples: list[tuple[int, int]]) -> dict[str, int]:
+    """Of pairs of what was done and the bytes held by then, the largest of the second and of the
+    last tenth of the work, and of all.
+
+    In the first tenth the weights, and buffers of their final size, come to be.
+    """
+    samples = [(done, held) for done, held in samples if held]
+    tenth = samples[-1][0] / 10
+    return {
+        "early_bytes": max(held for done, held in samples if tenth <= done <= 2 * tenth),
+        "late_bytes": max(held for done, held in samples if done >= 9 * tenth),
+        "peak_bytes": max(held for _, held in samples),
+    }
+
+
+N_WATCHED = 64
+_REAL = ctypes.c_longdouble
+
+
+class _Model(ctypes.Structure):
+    _fields_ = (
+        ("scale", _REAL), ("power_sum", _REAL), ("threshold", _REAL), ("step", _REAL),
+        ("trials", ctypes.c_int64), ("corrections", ctypes.c_int64), ("begin", ctypes.c_int64),
+        ("p", ctypes.c_int32),
+    )  # fmt: skip
+
+
+def norms_of(X: csr_matrix, p: int) -> np.ndarray:
+    """Return the rows' p-norms; no row is empty."""
+    powers = np.abs(X.data.astype(np.longdouble)) ** p
+    return np.add.reduceat(powers, X.indptr[:-1]) ** (1 / np.longdouble(p))
+
+
+class Reference:
+    """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`.
+
+    It makes its own decisions: as long as it has made as many corrections as the estimator after
+    every batch, they are the same ones.
+
+    `alpha`: Of ALMA; None: the Perceptron. `watched`: The coordinates whose average is kept.
+    """
+
+    def __init__(self, n_features: int, p: int, alpha: float | None):
+        self._rows = compiled().soak_rows
+        self._t, self._g = np.zeros((2, n_features), dtype=np.longdouble)
+        self.watched = np.linspace(0, n_features - 1, N_WATCHED).astype(np.int32)
+        self._sums = np.zeros(N_WATCHED, dtype=np.longdouble)
+        threshold, step = 0.0, 0.0
+        if alpha is not None:
+            threshold = (1 - alpha) * np.sqrt(8) / alpha * np.sqrt(p - 1)
+            step = np.sqrt(2) / np.sqrt(p - 1)
+        self.model = _Model(1, 0, threshold, step, 0, 0, 0, p)
+
+    def learn(self, X: csr_matrix, y: np.ndarray, norms: np.ndarray) -> None:
+        """Take the rows in their order, each divided by its norm, of type `numpy.longdouble`."""
+        arrays = (X.indptr, X.indices, X.data.astype(np.float64), norms, y.astype(np.int8))
+        self._rows(
+            ctypes.byref(self.model), ctypes.c_int64(len(y)), *pointers(arrays),
+            ctypes.c_int64(len(self._t)), *pointers((self._t, self._g)),
+            ctypes.c_int32(N_WATCHED), *pointers((self.watched, self._sums)),
+        )  # fmt: skip
+
+    @property
+    def average(self) -> np.ndarray:
+        """The averaged weights of the watched coordinates."""
+        return self._sums / self.model.trials
+
+    @property
+    def theta_norm(self) -> np.longdouble:
+        """``||theta||_p``, summed afresh."""
+        theta = np.abs(self._t) * np.longdouble(self.model.scale)
+        return (theta**self.model.p).sum() ** (1 / np.longdouble(self.model.p))
+
+
+ALPHA = 0.9
+AVERAGE = {"hypothesis": "average", "fit_intercept": False}
+#: What the Perceptron adds up of raw rows is exact in float32; of rows that are divided it is
+#: not, and the decisions would soon be others than the reference's.
+SOAKS = {
+    "Perceptron, float32": {"p": 2, "dtype": "float32", "normalize": False}, "Perceptron": {"p": 2},
+    "p-norm, p=6": {"p": 6}, "p-norm, p=6, float32": {"p": 6, "dtype": "float32"},
+    "ALMA, p=2": {"p": 2, "alpha": ALPHA}, "ALMA, p=6": {"p": 6, "alpha": ALPHA},
+}  # fmt: skip
+
+
+def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -> Any:
+    """Make the estimator of a soak; it has seen nothing yet."""
+    if alpha is not None:
+        return ALMAClassifier(p=p, alpha=alpha, normalize=normalize, **AVERAGE)
+    return PNormPerceptron(p=p, normalize=normalize, **AVERAGE)
+
+
+def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
+    """Run apart: feed the stream to two estimators and to the reference.
+
+    What was learned is kept in the file, an .npz; returned are ``sizes``, ``memory``,
+    ``cpu_seconds`` of the first estimator, and ``drift``.
+    """
+    settings = dict(SOAKS[name])
+    stream, random = Stream(n_nonzeros, settings.pop("dtype", "float64")), np.random.default_rng(0)
+    whole, cut = (make_estimator(**settings) for _ in range(2))
+    p = settings["p"]
+    reference = Reference(N_FEATURES, p, settings.get("alpha"))
+    raw = not settings.get("normalize", True)
+    norms = [np.ones(X.shape[0], np.longdouble) if raw else norms_of(X, p) for X in stream.rows]
+    samples, seconds, parted_at, n_rows, done = [], 0.0, None, 0, 0
+    for number, y, done in stream.chunks():
+        X = stream.rows[number]
+        start = process_time()
+        whole.partial_fit(X, y, classes=[-1, 1])
+        seconds += process_time() - start
+        # Cut at up to twenty rows drawn at random.
+        cuts = np.unique(random.integers(1, len(y), size=random.integers(1, 20)))
+        for first, last in zip([0, *cuts], [*cuts, len(y)], strict=True):
+            cut.partial_fit(X[first:last], y[first:last], classes=[-1, 1])
+        reference.learn(X, y, norms[number])
+        n_rows += len(y)
+        if parted_at is None and whole.n_corrections_ != reference.model.corrections:
+            parted_at = n_rows
+        samples.append((done, resident(os.getpid())))
+    np.savez(path, **learned(whole))
+    return {
+        "sizes": {"rows": n_rows, "nonzeros": done, "corrections": int(whole.n_corrections_)},
+        "memory": summary(samples),
+        "cpu_seconds": seconds,
+        "drift": {"parted_at": parted_at, **_drift(whole, cut, reference, p, n_rows)},
+    }
+
+
+def _drift(whole: Any, cut: Any, reference: Reference, p: int, n_rows: int) -> dict[str, Any]:
+    theta = np.abs(whole.theta_[0].astype(np.longdouble))
+    exact = (theta**p).sum() ** (1 / np.longdouble(p))
+    coef, kept = whole.coef_[0], whole.theta_norm_[0]
+    gap = np.abs(coef[reference.watched] - reference.average)
+    return {
+        "norm": float(abs(kept - exact) / exact),
+        "norm_of_reference": float(abs(kept - reference.theta_norm) / reference.theta_norm),
+        "average": float(gap.max() / np.abs(coef).max()),
+        "same_bits": same_bits(learned(whole), learned(cut)),
+        "trials_right": whole._space.trials == reference.model.trials == n_rows,
+    }
+
+
+def learned(estimator: Any) -> dict[str, np.ndarray]:
+    """Return the numbers that tell what an estimator has learned."""
+    return {
+        "theta": estimator.theta_, "theta_norm": estimator.theta_norm_, "average": estimator.coef_,
+        "corrections": np.asarray(estimator.n_corrections_),
+    }  # fmt: skip
+
+
+def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    """Whether two estimators have learned the same to the bit."""
+    return all(
+        first[name].dtype == second[name].dtype and first[name].tobytes() == second[name].tobytes()
+        for name in first
+    )
+
+
+def learn_text(path: str) -> None:
+    """Run apart: learn from standard input, and keep what was learned."""
+    model = fit_svmlight("-", "alma", n_features=N_FEATURES, zero_based=False, **AVERAGE, p=2,
+                         alpha=ALPHA)  # fmt: skip
+    np.savez(path, **learned(model))
+
+
+def soak_text(n_nonzeros: int, path: Path) -> dict[str, Any]:
+    """Write the stream into a pipe, and watch the process at its other end, as in `soak`."""
+    texts = Stream(n_nonzeros).texts()
+    text, done = next(texts)  # all texts are made by then
+    code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import soak; "
+    code += f"soak.learn_text({str(path)!r})"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    samples, n_bytes = [], 0
+    while text:
+        child.stdin.write(text)
+        n_bytes += len(text)
+        samples.append((done, resident(child.pid)))
+        text, done = next(texts, (None, done))
+    child.stdin.close()
+    _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit("The soak from text failed")
+    seconds = usage.ru_utime + usage.ru_stime
+    sizes = {"nonzeros": done, "text_bytes": n_bytes}
+    return {"sizes": sizes, "memory": summary(samples), "cpu_seconds": seconds}
+
+
 TWIN = "ALMA, p=2"
-TEXT = f"{TWIN}, text"
 MEGABYTE = 2**20
 #: An allocator's freedom, where a leak of a byte a row would be five times as much.
 GROWTH_BYTES = 4 * MEGABYTE
@@ -41,11 +310,16 @@ LEAST_NONZEROS = 20_000_000
 #: Relative errors; float32 averages are float32 numbers, added up in float32.
 TOLERANCE = 1e-10
 TOLERANCE_FLOAT32 = 1e-3
-
 COLUMNS = [
-    ("", ""), ("nonzeros", ",d"), ("corrections", ">11"), ("CPU ns per nonzero", ".2f"),
-    ("MB, second tenth", ".1f"), ("last tenth", ".1f"), ("peak", ".1f"), ("norm", ">9"),
-    ("average", ">9"), ("same bits", ""),
+    ("", "{name}"), ("nonzeros", "{sizes[nonzeros]:,d}"),
+    ("corrections", lambda each: f"{n:,}" if (n := each["sizes"].get("corrections")) else None),
+    ("CPU ns per nonzero",
+     lambda each: f"{each['cpu_seconds'] / each['sizes']['nonzeros'] * 1e9:.2f}"),
+    ("MB, second tenth", "{memory[early_bytes]:.1M}"), ("last tenth", "{memory[late_bytes]:.1M}"),
+    ("peak", "{memory[peak_bytes]:.1M}"),
+    *((of, lambda each, of=of: f"{each['drift'][of]:.1e}" if of in each["drift"] else None)
+      for of in ("norm", "average")),
+    ("same bits", lambda each: "yes" if each["drift"]["same_bits"] else "no"),
 ]  # fmt: skip
 
 
@@ -54,17 +328,13 @@ def soak_all(n_nonzeros: int) -> dict[str, dict[str, Any]]:
     results = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for soak in SOAKS:
-            command = [sys.executable, FOLDER / "soak_fit.py", str(n_nonzeros), soak,
-                       folder / f"{soak}.npz"]  # fmt: skip
-            out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-            results[soak] = json.loads(out)
-            show({soak: results[soak]})
-        settings = AVERAGE | {"p": 2, "alpha": ALPHA}
-        from_text = soak_text.soak(n_nonzeros, settings, folder / "text.npz")
+        for each in SOAKS:
+            results[each] = apart(soak, each, n_nonzeros, str(folder / f"{each}.npz"))
+            show(each, COLUMNS, [{"name": each} | results[each]])
+        results[f"{TWIN}, text"] = from_text = soak_text(n_nonzeros, folder / "text.npz")
         same = same_bits(np.load(folder / f"{TWIN}.npz"), np.load(folder / "text.npz"))
-        results[TEXT] = {**from_text, "drift": {"same_bits": same}}
-        show({TEXT: results[TEXT]})
+        from_text["drift"] = {"same_bits": same}
+    show("All", COLUMNS, [{"name": name} | each for name, each in results.items()])
     return results
 
 
@@ -84,28 +354,10 @@ def faults(name: str, result: dict[str, Any]) -> list[str]:
     return [f"{name}: {what}" for what, holds in found.items() if holds]
 
 
-def show(results: dict[str, dict[str, Any]]) -> None:
-    """Print the table."""
-    print(text_table(COLUMNS, [_row(name, result) for name, result in results.items()]), flush=True)
-
-
-def _row(name: str, result: dict[str, Any]) -> tuple:
-    sizes, memory, drift = result["sizes"], result["memory"], result["drift"]
-    megabytes = [memory[key] / MEGABYTE for key in ("early_bytes", "late_bytes", "peak_bytes")]
-    return (
-        name, sizes["nonzeros"], f"{sizes['corrections']:,}" if "corrections" in sizes else "",
-        result["cpu_seconds"] / sizes["nonzeros"] * 1e9, *megabytes,
-        f"{drift['norm']:.1e}" if "norm" in drift else "",
-        f"{drift['average']:.1e}" if "average" in drift else "",
-        "yes" if drift["same_bits"] else "no",
-    )  # fmt: skip
-
-
 def main() -> None:
     """Soak, print, and write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__, "results/soak.json")
     parser.add_argument("--nonzeros", type=float, default=1e9)
-    parser.add_argument("--out", type=Path, default=Path("results/soak.json"))
     options = parser.parse_args()
     if options.nonzeros < LEAST_NONZEROS:
         parser.error(f"--nonzeros must be at least {LEAST_NONZEROS:.0e}")

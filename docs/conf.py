@@ -58,7 +58,7 @@ myst_update_mathjax = False
 # Drawn from the figures that the benchmarks keep.
 shutil.rmtree(PICTURES, ignore_errors=True)
 PICTURES.mkdir()
-import_module("scale_pages").draw_pictures(PICTURES)
+import_module("scale").draw_pictures(PICTURES)
 
 # Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)
@@ -105,6 +105,7 @@ html_sidebars = {
         "scale",
         "exactness",
         "contributing",
+        "releasing",
         "changelog",
     )
 }

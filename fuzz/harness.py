@@ -32,6 +32,8 @@ import numpy as np
 
 # Seconds that an input may take: the longest sound one takes one or two, but a machine may be busy.
 PATIENCE = 180
+# Stands where the number of the input will, until the first is taken.
+NOWHERE = struct.pack("<q", -1)
 # Of address space, for a process whose inputs ask for some megabytes.
 MEMORY = 4 << 30
 
@@ -150,7 +152,7 @@ class _Watch:
         """The input that ended the process, None where it came to the end; and findings."""
         with tempfile.TemporaryDirectory() as folder:
             paths = [Path(folder, name) for name in ("place", "out", "error")]
-            paths[0].write_bytes(struct.pack("<q", first))
+            paths[0].write_bytes(NOWHERE)
             command = [sys.executable, self.script, "--seed", str(self.seed), "--place", paths[0]]
             command += ["--first", str(first), "--last", str(last)]
             if kept is not None:
@@ -164,7 +166,7 @@ class _Watch:
                 self.outcomes.update(line.get("outcomes", {}))
             if process.returncode == 0:
                 return None, found
-            number = struct.unpack("<q", paths[0].read_bytes())[0]
+            number = max(first, struct.unpack("<q", paths[0].read_bytes())[0])
             what = "hang" if hangs else f"death by {-process.returncode}"
             text = paths[2].read_text(errors="replace")[-20_000:]
             return number, [*found, Finding(number, what, text)]
@@ -176,7 +178,8 @@ class _Watch:
             time.sleep(0.05)
             if place.read_bytes() != at:
                 at, since = place.read_bytes(), time.monotonic()
-            if time.monotonic() - since > PATIENCE:
+            # To import everything may take long, and is no input.
+            if at != NOWHERE and time.monotonic() - since > PATIENCE:
                 process.send_signal(signal.SIGABRT)  # faulthandler then tells where it was
                 process.wait()
                 return True

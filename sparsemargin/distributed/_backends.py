@@ -153,6 +153,7 @@ class DaskBackend:
 
         while True:
             try:
+                # It takes the current client, which the one that was given need not be.
                 with self.client.as_current():
                     done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
                 return next(iter(done))

@@ -68,7 +68,7 @@ TRAIN = "train train.svm -o m"
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("trian", "No such command 'trian'"),
+        ("trian", "No such command 'trian'. Did you mean 'train'?"),
         ("train", "Missing argument 'FILE...'"),
         ("train x.svm", "Missing option '-o'"),
         ("train x.svm -o m --nonsense", "No such option"),

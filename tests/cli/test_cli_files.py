@@ -235,6 +235,7 @@ def test_inspect_tells_the_strongest_features():
     assert [e["weight"] for e in entry["against"]] == model.coef_[0][order[:5]].tolist()
     text = run("inspect", "a.model", "--top", "5").stdout
     assert "alpha                 0.7" in text
+    assert "\nepochs         1\n" in text
     assert "for 1" in text
     # Or from 0.
     model = fit_svmlight("train.svm", zero_based=True, random_state=0)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -117,26 +118,29 @@ main()
 """
 
 
-def test_ctrl_c_while_modules_are_imported_ends_it_quietly():
-    started = process("sparsemargin.cli.app", start=("-c", IMPORT_FAILS))
-    assert finish(started, code=130) == ("", "")
-
-
-def test_without_click_the_command_says_what_to_install():
-    _, error = finish(process("click", start=("-c", IMPORT_FAILS)), code=1)
-    assert "pip install 'sparsemargin[cli]'" in error
-    assert "Traceback" not in error
+@pytest.mark.parametrize(
+    ("module", "code", "told"),
+    [("sparsemargin.cli.app", 130, ""), ("click", 1, "pip install 'sparsemargin[cli]'")],
+)
+def test_imports_that_fail_are_no_tracebacks(module, code, told):
+    _, error = finish(process(module, start=("-c", IMPORT_FAILS)), code=code)
+    assert told in error
+    assert error.count("\n") == bool(told)
 
 
 # ------------------------------------------------------------------------------------------ Ctrl-C
 
 
-def wait_for(stream, words):
-    """Read lines until one has the words."""
-    for line in iter(stream.readline, b""):
-        if words in line:
-            return
-    raise AssertionError(f"the process ended without {words!r}")
+def interrupted(started):
+    """What a process says that Ctrl-C ends, while its standard input is open."""
+    watch = threading.Timer(60, started.kill)
+    watch.start()
+    started.send_signal(signal.SIGINT)
+    error = started.stderr.read().decode()
+    watch.cancel()
+    assert started.wait(60) == 130
+    started.stdin.close()
+    return error
 
 
 KERNEL = "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"
@@ -149,13 +153,11 @@ def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     # More than a block; the pipe stays open, so that only a signal ends it.
     started.stdin.write((folder / "long.svm").read_bytes())
     started.stdin.flush()
-    wait_for(started.stderr, b" 1 ")
-    started.send_signal(signal.SIGINT)
-    error = started.stderr.read().decode()
-    assert started.wait(60) == 130
+    # A line of the first epoch.
+    next(line for line in iter(started.stderr.readline, b"") if b" 1 " in line)
+    error = interrupted(started)
     assert "Warning: Interrupted after " in error
     assert "model" in error.splitlines()[-1]
-    started.stdin.close()
     X, _ = load_svmlight(folder / "test.svm")
     model = load_model(output)
     assert len(model.predict(X[:, : model.n_features_in_])) == 200
@@ -166,12 +168,8 @@ def test_ctrl_c_before_anything_was_learned(tmp_path):
     # More than a pipe holds: once all is written, some has been read.
     started.stdin.write(b"# no row\n" * 100_000)
     started.stdin.flush()
-    started.send_signal(signal.SIGINT)
-    error = started.stderr.read().decode()
-    assert started.wait(60) == 130
-    assert error == "Interrupted.\n"
+    assert interrupted(started) == "Interrupted.\n"
     assert not list(tmp_path.iterdir())
-    started.stdin.close()
 
 
 # ---------------------------------------------------------------------------------------- terminal

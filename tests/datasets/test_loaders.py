@@ -1,136 +1,83 @@
-"""The loaders: on the published data where they are at hand, and on small files of that form."""
+"""What all loaders have in common: bunches, where files are looked for, files and arguments that
+are not what they should be."""
 
-import socket
+import bz2
+import gzip
+import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy.optimize import linprog
+from scipy.sparse import issparse
 
 import sparsemargin
-from papers.data import load_sonar, load_wbc
-from problems.published_files import data_folder
-from problems.synthetic_files import CONTENTS, MINES, ROCKS, hide_copies, write_files
+from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
+from problems.synthetic_files import (
+    ALL_FILES,
+    BY_HAND,
+    DATA_SETS,
+    GREYS,
+    PACKABLE,
+    hide_copies,
+    write_files,
+)
+from sparsemargin.datasets import (
+    load_breast_er,
+    load_colon,
+    load_leukemia,
+    load_lymphoma,
+    load_rcv1,
+)
 from sparsemargin.datasets.files import cache_folder
 
-LOADERS = {"sonar": load_sonar, "wbc": load_wbc}
+LOADERS = {
+    "sonar": load_sonar, "wbc": load_wbc, "mnist": load_mnist, "usps": load_usps,
+    "letter": load_letter, "breast_er": load_breast_er, "colon": load_colon,
+    "leukemia": load_leukemia, "lymphoma": load_lymphoma,
+    "rcv1": partial(load_rcv1, source="sample"),
+}  # fmt: skip
 WBC_FILE = "breast-cancer-wisconsin.data"
-
-# -- the published data --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def published():
-    return data_folder(*CONTENTS, "sonar.all-data")
+each_loader = pytest.mark.parametrize("name", LOADERS)
 
 
-def test_published_sonar_agrees_with_the_comma_separated_copy(published):
-    """That copy holds the rocks, then the mines."""
-    table = np.genfromtxt(published / "sonar.all-data", delimiter=",", dtype=str)
-    mines = table[:, -1] == "M"
-    X, y = load_sonar("all", return_X_y=True, data_home=published)
-    values = table[:, :-1].astype(float)
-    assert_array_equal(X, np.vstack([values[mines], values[~mines]]))
-    assert_array_equal(y, np.repeat([1, -1], [111, 97]))
-
-
-def test_published_sonar_splits_by_aspect_angle(published):
-    X, y = load_sonar("all", return_X_y=True, data_home=published)
-    rows = [row.tobytes() for row in X]
-    places = {}
-    for subset, n_mines, n_rocks in ("aspect", 49, 55), ("aspect_test", 62, 42):
-        part, labels = load_sonar(subset, return_X_y=True, data_home=published)
-        places[subset] = [rows.index(row.tobytes()) for row in part]
-        assert places[subset] == sorted(places[subset])
-        assert_array_equal(labels, np.repeat([1, -1], [n_mines, n_rocks]))
-        assert_array_equal(labels, y[places[subset]])
-    assert sorted(places["aspect"] + places["aspect_test"]) == list(range(208))
-
-
-def test_published_wbc_agrees_with_a_general_reader(published):
-    table = np.genfromtxt(published / WBC_FILE, delimiter=",", missing_values="?")
-    complete = table[~np.isnan(table).any(axis=1)]
-    X, y = load_wbc(return_X_y=True, data_home=published)
-    assert_array_equal(X, complete[:, 1:-1])
-    assert_array_equal(y, complete[:, -1] - 3)
-    assert X.shape == (683, 9)
-    assert (y == 1).sum() == 239
-
-
-@pytest.mark.parametrize(("subset", "n_rows", "separable"), [
-    ("complete", 683, False), ("separable", 672, True),
-])  # fmt: skip
-def test_published_wbc_is_separable_without_eleven_rows(published, subset, n_rows, separable):
-    X, y = load_wbc(subset, return_X_y=True, data_home=published)
-    assert X.shape == (n_rows, 9)
-    signed = y[:, None] * np.c_[X, np.ones(n_rows)]
-    outcome = linprog(np.zeros(10), A_ub=-signed, b_ub=-np.ones(n_rows), bounds=(None, None))
-    assert (outcome.status == 0) == separable
-
-
-def test_published_wbc_leaves_out_the_rows_that_the_paper_lists(published):
-    """Tsampouka & Shawe-Taylor (2006), section 5: positions from 1 among the complete rows."""
-    left_out = [2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475]
-    X, y = load_wbc(return_X_y=True, data_home=published)
-    kept = [row for row in range(683) if row + 1 not in left_out]
-    part, labels = load_wbc("separable", return_X_y=True, data_home=published)
-    assert_array_equal(part, X[kept])
-    assert_array_equal(labels, y[kept])
+def dense(X):
+    return X.toarray() if issparse(X) else X
 
 
 # -- what comes back -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def nowhere(register, monkeypatch, tmp_path):
-    """A registry of small files, none of which is to be found yet."""
-    register()
-    hide_copies(monkeypatch, tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def home(nowhere):
-    return write_files(nowhere / "home")
-
-
-@pytest.mark.parametrize(("subset", "mines", "rocks"), [
-    ("aspect", [0], [1]), ("aspect_test", [1], [0, 2]), ("all", [0, 1], [0, 1, 2]),
+@pytest.mark.parametrize(("name", "second"), [
+    ("sonar", "mine"), ("wbc", "malignant"), ("mnist", "1"), ("usps", "1"), ("letter", "B"),
+    ("breast_er", "ER+"), ("colon", "tumour"), ("leukemia", "AML"), ("lymphoma", "cancerous"),
+    ("rcv1", "C15"),
 ])  # fmt: skip
-def test_sonar_subsets(home, subset, mines, rocks):
-    X, y = load_sonar(subset, return_X_y=True, data_home=home)
-    assert_array_equal(X, np.vstack([MINES[mines], ROCKS[rocks]]))
-    assert_array_equal(y, np.repeat([1, -1], [len(mines), len(rocks)]))
-
-
-def test_wbc_takes_the_complete_rows(home):
-    X, y = load_wbc(return_X_y=True, data_home=home)
-    assert_array_equal(X, [[5, 1, 1, 1, 2, 1, 3, 1, 1], [5, 4, 4, 5, 7, 10, 3, 2, 1],
-                           [4, 1, 1, 3, 2, 1, 3, 1, 1]])  # fmt: skip
-    assert_array_equal(y, [-1, 1, -1])
-
-
-@pytest.mark.parametrize(("name", "positive"), [("sonar", "mine"), ("wbc", "malignant")])
-def test_bunch(home, name, positive):
+def test_bunch(home, name, second):
     bunch = LOADERS[name](data_home=home)
     X, y = LOADERS[name](return_X_y=True, data_home=home)
-    assert_array_equal(bunch.data, X)
+    assert_array_equal(dense(bunch.data), dense(X))
     assert_array_equal(bunch.target, y)
-    assert X.dtype == np.float64
-    assert X.flags.c_contiguous
-    assert y.dtype == np.int64
+    assert issparse(X) == (name in ("mnist", "rcv1"))
+    assert issparse(X) or (X.dtype == np.float64 and X.flags.c_contiguous)
+    assert y.dtype == ("<U1" if name == "letter" else np.int64)
     assert bunch.frame is None
-    assert bunch.target_names[1] == positive
+    assert bunch.target_names[1] == second
+    assert bunch.get("image_shape") == {"mnist": (28, 28), "usps": (16, 16)}.get(name)
     for part in f"The {name} data", "A publisher", "A licence", f"The {name} paper":
         assert bunch.DESCR.count(part) == 1
 
 
-def test_names_of_the_features(home):
-    names = load_wbc(data_home=home).feature_names
-    assert len(names) == 9
-    assert names[5] == "Bare Nuclei"
-    assert "feature_names" not in load_sonar(data_home=home)
+@pytest.mark.parametrize(("name", "n", "at", "word"), [
+    ("wbc", 9, 5, "Bare Nuclei"), ("letter", 16, None, None), ("colon", 2, 1, "X2"),
+    ("leukemia", 2, 0, "A_at"), ("lymphoma", 3, 2, "GENE3X"),
+    *((name, 0, None, None) for name in ("sonar", "usps", "mnist")),
+])  # fmt: skip
+def test_names_of_the_features(home, name, n, at, word):
+    names = LOADERS[name](data_home=home).get("feature_names", [])
+    assert len(names) == len(set(names)) == n
+    assert at is None or names[at] == word
 
 
 # -- where files are looked for ------------------------------------------------------------------
@@ -155,33 +102,42 @@ def test_files_of_a_set_may_lie_apart(nowhere, monkeypatch):
     assert load_sonar("all", data_home=home).data.shape == (5, 60)
 
 
-def test_a_tilde_is_the_users_folder(home, monkeypatch):
-    monkeypatch.setenv("HOME", str(home.parent))
+def test_a_subset_needs_its_own_files_alone(nowhere):
+    images, labels, *of_test = [name for name in PACKABLE if name.endswith("ubyte")]
+    tests = write_files(nowhere / "home", [*of_test, "zip.test"])
+    assert load_mnist("test", data_home=tests).data.shape == (2, 784)
+    assert load_usps("test", data_home=tests).data.shape == (2, 256)
+    with pytest.raises(FileNotFoundError, match=f"^{images}.gz, {labels}.gz not found"):
+        load_mnist("all", data_home=tests)
+    with pytest.raises(FileNotFoundError, match=r"^zip.train.gz not found"):
+        load_usps("train", data_home=tests)
+
+
+def test_a_tilde_is_the_users_folder(nowhere, monkeypatch):
+    write_files(nowhere / "home")
+    monkeypatch.setenv("HOME", str(nowhere))
     load_sonar(data_home="~/home")
     monkeypatch.setenv("SPARSEMARGIN_DATA", "~/home")
     load_sonar()
 
 
-def test_missing_files_are_named_with_places_and_remedy_and_not_fetched(nowhere, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("a loader reached for the network")
-
-    monkeypatch.setattr(socket, "socket", refuse)
+@each_loader
+def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="SPARSEMARGIN_DATA: not set\n"):
+        LOADERS[name]()
     monkeypatch.setenv("SPARSEMARGIN_DATA", str(nowhere / "named"))
-    home = write_files(nowhere / "home", ["sonar.rocks"])
     with pytest.raises(FileNotFoundError) as caught:
-        load_sonar(data_home=home)
+        LOADERS[name](data_home=nowhere)
     message = str(caught.value)
-    assert message.startswith("sonar.mines not found")
-    assert f"data_home: {home}\n" in message
+    assert message.startswith(DATA_SETS[name][0])
+    assert f"data_home: {nowhere}\n" in message
     assert f"SPARSEMARGIN_DATA: {nowhere / 'named'} (no such folder)\n" in message
     assert f"cache: {nowhere / 'cache' / 'sparsemargin'} (no such folder)\n" in message
-    assert message.endswith("python -m sparsemargin.datasets download sonar")
-
-
-def test_the_missing_variable_is_told(nowhere):
-    with pytest.raises(FileNotFoundError, match="SPARSEMARGIN_DATA: not set\n"):
-        load_wbc()
+    if DATA_SETS[name][0] in BY_HAND:
+        assert "get them by hand, no address serves these very bytes:" in message
+        assert "was taken from A source; A recipe" in message
+    else:
+        assert message.endswith(f"python -m sparsemargin.datasets download {name}")
 
 
 def test_cache_is_the_one_pooch_uses(monkeypatch, tmp_path):
@@ -193,38 +149,141 @@ def test_cache_is_the_one_pooch_uses(monkeypatch, tmp_path):
     assert cache_folder() == Path(pooch.os_cache("sparsemargin"))
 
 
-# -- files that are not what they should be ------------------------------------------------------
+# -- copies in other forms, and files that are not what they should be -----------------------------
 
 
-@pytest.mark.parametrize(("spoil", "found"), [
-    (lambda content: content[:-1], r"it has 112 bytes instead of 113"),
-    (lambda content: b"", r"it has 0 bytes"),
-    (lambda content: content.replace(b",8,", b",9,"), r"its sha256 is [0-9a-f]{64} instead of"),
-    (lambda content: content.replace(b"\n", b"\r\n"), r"it has 117 bytes"),
+@pytest.mark.parametrize("level", [0, 9])
+@pytest.mark.parametrize("name", ["mnist", "usps", "letter"])
+def test_copies_may_be_packed_in_any_way(nowhere, name, level):
+    plain = LOADERS[name](data_home=write_files(nowhere / "plain", PACKABLE))
+    packed = {f"{file}.gz": gzip.compress(text, level) for file, text in PACKABLE.items()}
+    found = LOADERS[name](data_home=write_files(nowhere / "packed", packed, packed))
+    assert_array_equal(dense(found.data), dense(plain.data))
+    assert_array_equal(found.target, plain.target)
+
+
+@pytest.mark.parametrize("notation", [
+    "{:.6f}".format, "{:+.4f}".format, "{:.4e}".format,
+    lambda value: "-0" if value == 0 else repr(value),
 ])  # fmt: skip
-def test_a_wrong_copy_is_refused(nowhere, spoil, found):
-    folder = write_files(nowhere / "my data")
-    path = folder / WBC_FILE
-    path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(ValueError, match=found) as caught:
-        load_wbc(data_home=folder)
-    assert str(caught.value).startswith(f"{path} is not the registered file")
-    command = f"python -m sparsemargin.datasets download wbc --to '{folder}'"
-    assert str(caught.value).endswith(command)
+def test_usps_numbers_may_be_written_in_any_way(home, notation):
+    rows = [line.split() for line in PACKABLE["zip.train"].decode().splitlines()]
+    lines = ["\t".join(notation(float(cell)) for cell in row) for row in rows]
+    (home / "zip.train").write_text("\r\n".join(lines))
+    X, y = load_usps(return_X_y=True, data_home=home)
+    assert_array_equal(X, GREYS[:3])
+    assert_array_equal(y, [6, 0, 9])
+
+
+# Those that a loader reads unless told otherwise, and whether the copy is packed.
+READ = [
+    (name, file, packed) for name, files in DATA_SETS.items() for file in files
+    if not file.startswith(("t10k", "zip.test"))
+    for packed in ([False, True] if file in PACKABLE else [False])
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda text: text[: len(text) // 2], lambda text: text[::-1], lambda text: b"",
+])  # fmt: skip
+@pytest.mark.parametrize(("name", "file", "packed"), READ)
+def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, file, packed, spoil):
+    text = spoil(ALL_FILES[file])
+    path = home / (f"{file}.gz" if packed else file)
+    (home / file).unlink()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is not the registered") as told:
+        LOADERS[name](data_home=home)
+    if file in BY_HAND:
+        assert str(told.value).endswith(f"{file} was taken from A source; A recipe")
+    else:
+        command = f"python -m sparsemargin.datasets download {name} --to '{home}'"
+        assert str(told.value).endswith(command)
+
+
+@pytest.mark.parametrize(("file", "spoil", "complaint"), [
+    (WBC_FILE, lambda text: text[:-1], "it has 112 bytes instead of 113"),
+    (WBC_FILE, lambda text: text.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
+    (WBC_FILE, lambda text: text.replace(b"\n", b"\r\n"), "it has 117 bytes"),
+    ("train-images-idx3-ubyte", lambda text: text[:-1] + b"\7", "its sha256 is"),
+    ("zip.train", lambda text: text.replace(b"0.5000", b"0.5001"), "the sha256 of its numbers is"),
+    ("zip.train", lambda text: b"digit " + text, "does not hold numbers alone .*'digit'"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_copy_is_told(home, file, spoil, complaint):
+    (name,) = [name for name, files in DATA_SETS.items() if file in files]
+    (home / file).write_bytes(spoil(ALL_FILES[file]))
+    with pytest.raises(ValueError, match=f"is not the registered file: .*{complaint}"):
+        LOADERS[name](data_home=home)
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda packed: packed[:-9], lambda packed: packed[:40], lambda packed: packed[:2],
+    lambda packed: packed[:60] + packed[60:80][::-1] + packed[80:],
+    lambda packed: packed[:-8] + b"\0\0\0\0" + packed[-4:],
+])  # fmt: skip
+def test_damaged_packing_is_refused(nowhere, spoil):
+    packed = {"zip.train.gz": spoil(gzip.compress(PACKABLE["zip.train"]))}
+    folder = write_files(nowhere / "home", packed, packed)
+    with pytest.raises(ValueError, match=r"is not the registered file: it cannot be unpacked \("):
+        load_usps(data_home=folder)
+
+
+COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
+
+
+@pytest.mark.parametrize(("name", "file", "old", "new", "complaint"), [
+    ("colon", COLON, "1,t,1.5,20", "1,t,1.5", "line 2: expected 4 columns, found 3"),
+    ("colon", COLON, "1,t,1.5", "1,t,x", "could not convert string to float: 'x'"),
+    ("colon", COLON, "1,t,1.5", "1,t,inf", "not finite"),
+    ("colon", COLON, "1,t", "1,T", "expected classes 'n' and 't', found 'T'"),
+    ("colon", COLON, "1,t,1.5,20\n", "", "holds 2 rows instead of 3"),
+    ("leukemia", LEUKEMIA, "2,test", "2,text", "expected classes 'test' and 'train', found 'text'"),
+    ("breast_er", "breast_er_west2001.csv.gz", "3,1\n", "3,?\n",
+     r"expected classes '0' and '1', found '\?'"),
+    ("lymphoma", "lymphoma_labels.csv", "2,TCL,", "2,", "line 4: expected 5 columns, found 4"),
+    ("lymphoma", "lymphoma_labels.csv", "2,TCL,nonACL,0,0\n", "", "holds 4 rows instead of 5"),
+    ("rcv1", "rcv1_subsets_topics.svm.bz2", " 1:0.6", " 9:0.5",
+     "but contains a feature with index|n_features"),
+    ("rcv1", "rcv1_subsets_topics.svm.bz2", " 1:0.6", " 1:x", "has a value that is not a number"),
+])  # fmt: skip
+def test_malformed_files_are_refused(
+    register, monkeypatch, tmp_path, name, file, old, new, complaint
+):
+    """A registry that describes the malformed file lets it through to the parser."""
+    packing = {".gz": gzip, ".bz2": bz2}.get(Path(file).suffix)
+    text = (packing.decompress(BY_HAND[file]) if packing else BY_HAND[file]).decode()
+    assert old in text
+    spoiled = text.replace(old, new, 1).encode()
+    contents = BY_HAND | {file: packing.compress(spoiled) if packing else spoiled}
+    register(contents)
+    hide_copies(monkeypatch, tmp_path)
+    home = write_files(tmp_path / "home", contents, contents)
+    with pytest.raises(ValueError, match=complaint) as caught:
+        LOADERS[name](data_home=home)
+    assert str(caught.value).startswith(str(home / file))
 
 
 # -- arguments -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("load", LOADERS.values())
-@pytest.mark.parametrize(("argument", "value"), [
-    ("subset", "none"), ("subset", None), ("subset", np.array(["all", "complete"])),
-    ("return_X_y", 1), ("return_X_y", "yes"),
-    ("data_home", "no/such/folder"), ("data_home", 7), ("data_home", __file__),
+@pytest.mark.parametrize(("name", "argument", "value"), [
+    *((name, "return_X_y", 1) for name in LOADERS),
+    *((name, "data_home", "no/such/folder") for name in LOADERS),
+    *((name, "subset", "training") for name in LOADERS if name not in
+      ("breast_er", "colon", "lymphoma")),
+    ("wbc", "data_home", 7), ("wbc", "data_home", __file__), ("wbc", "return_X_y", "yes"),
+    ("sonar", "subset", None), ("sonar", "subset", np.array(["all", "complete"])),
+    ("mnist", "dtype", np.uint8), ("mnist", "dtype", "grey"),
+    ("breast_er", "source", "west"), ("lymphoma", "labels", "malignant_67"),
+    ("lymphoma", "missing", 0), ("lymphoma", "missing", "median"),
+    *(("rcv1", "topic", topic) for topic in ("C99", "c15", ["C15", "C99"], 4, [], [4, 59])),
+    ("rcv1", "source", "sklearn"), ("rcv1", "order", True), ("rcv1", "n_train", 0),
+    ("rcv1", "n_train", 2.0), ("rcv1", "n_test", -1), ("rcv1", "dtype", np.int64),
+    ("rcv1", "random_state", None), ("rcv1", "random_state", -1),
 ])  # fmt: skip
-def test_bad_arguments_are_named(home, load, argument, value):
+def test_bad_arguments_are_named(home, name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
-        load(**{"data_home": home, argument: value})
+        LOADERS[name](**{"data_home": home, argument: value})
 
 
 def test_loaders_that_have_moved_are_answered_with_their_place():

@@ -13,9 +13,9 @@ from scipy.sparse import csr_matrix
 
 import sparsemargin
 from depth import some
-from long.kill_workers import Workers, scheduler_and_workers, write_shards
+from long.kill_workers import Workers, scheduler_and_workers
 from problems.command_line import run
-from problems.shards import assert_same, cut, make_data, parameters
+from problems.shards import assert_same, cut, make_data, parameters, write_each
 from sparsemargin.distributed import LostScheduler, _backends, _fit, _rounds, fit_distributed
 from sparsemargin.distributed._shards import MatrixShard
 
@@ -59,7 +59,7 @@ def near():
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    return write_shards(tmp_path_factory.mktemp("shards"), 3, 400)
+    return write_each(tmp_path_factory.mktemp("shards"), cut(*make_data(240), 3))
 
 
 # ----------------------------------------------------------------------------- what is learned from
@@ -331,7 +331,7 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
     (["--resume"], 2, "pass --dask"),
     ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
-    ([*DASK, "-o", "part-0.svm"], 1, "part-0.svm would replace"),
+    ([*DASK, "-o", "0.svm"], 1, "0.svm would replace"),
     ([*DASK, "--kernel", "rbf"], 1, "kernel='rbf' needs all rows"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together(options, code, words, paths, tmp_path, monkeypatch):

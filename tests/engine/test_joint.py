@@ -8,10 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from depth import long
-from problems.contract import NOT_EQUIVALENT
 from problems.first_order import (
     LEAST_NORM,
     Extras,
@@ -47,14 +45,6 @@ def several_classes(**fixed):
 
 
 @long
-@parametrize_with_checks(
-    [ALMAClassifier(multi_class="joint")],
-    expected_failed_checks=lambda estimator: NOT_EQUIVALENT,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
 @dataclass
 class Joint(Extras):
     """The extras of a run of the joint machine."""

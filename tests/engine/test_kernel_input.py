@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import cross_val_score
 
 from depth import pairwise
-from problems.kernels import HYPOTHESES, make_rows, products, with_a_kernel
+from problems.kernels import make_rows, products, with_a_kernel
+from problems.models import HYPOTHESES
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -7,23 +7,20 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import ThreadpoolController
 
 from depth import pairwise
-from problems.contract import NOT_EQUIVALENT
 from problems.kernels import (
     FIRST_ORDER,
-    HYPOTHESES,
     WITH_A_KERNEL,
     first_order,
     make_rows,
     products,
     with_a_kernel,
 )
+from problems.models import HYPOTHESES
 from problems.stages import COPIES
 from sparsemargin import (
-    ALMAClassifier,
     PNormPerceptron,
     ROMMAClassifier,
     SecondOrderPerceptron,
@@ -199,14 +196,6 @@ def test_a_model_holds_its_own_rows(estimator):
     before = model.decision_function(Z)
     X[:] = 0
     assert_array_equal(model.decision_function(Z), before)
-
-
-@parametrize_with_checks(
-    [ALMAClassifier(kernel="rbf", gamma=1.0)],
-    expected_failed_checks=lambda estimator: NOT_EQUIVALENT,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # -- how rows are numbered ------------------------------------------------------------------------

@@ -33,7 +33,6 @@ from problems.first_order import (
 )
 from problems.kernels import (
     FORMS,
-    HYPOTHESES,
     PLAIN,
     KernelExtras,
     KernelMachine,
@@ -45,6 +44,7 @@ from problems.kernels import (
     machines,
     weighted_rules,
 )
+from problems.models import HYPOTHESES
 from references.first_order import (
     ALMA,
     CRAMMA,
@@ -160,6 +160,43 @@ def test_across_the_borders_of_blocks(rule, form, monkeypatch):
         assert_agrees(estimator, machine, problem, runs)
         if hypothesis == "last" and not isinstance(rule, Perceptron | ALMA):
             assert_margins(estimator, runs)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_steps_of_all_magnitudes(hypothesis, in_blocks, monkeypatch):
+    """Norms are worked out afresh where they leave their range."""
+    if in_blocks:
+        monkeypatch.setattr(loop, "BLOCK", 64)
+        monkeypatch.setattr(loop, "MEMORY", 0)
+    machine, problem = KernelMachine(Perceptron(), kernel=KERNELS[0]), hard_problem(150)
+    extras = KernelExtras(2, rho=0.5, delta=0.5)
+    weights = 10.0 ** np.linspace(-100, 100, 150)
+    runs = extras.runs(machine, problem, sample_weight=weights)
+    assert is_sure(runs)
+    estimator = extras.estimator(machine, hypothesis=hypothesis)
+    estimator.fit(problem.X, problem.y, sample_weight=weights)
+    assert_agrees(estimator, machine, problem, runs)
+
+
+def test_a_rule_begins_anew_in_any_block(monkeypatch):
+    """Aggressive ROMMA forgets all but a row of the vector's direction that is shorter."""
+    monkeypatch.setattr(loop, "BLOCK", 16)
+    monkeypatch.setattr(loop, "MEMORY", 0)
+    rows = np.linspace(1, 0.1, 150)[:, np.newaxis]
+    X = sp.csr_matrix(rows * np.random.RandomState(0).uniform(0.5, 1, (150, 10)))
+    problem = Problem(X, (np.arange(150) < 147).astype(int), X[:9])
+    machine, extras = KernelMachine(ROMMA(aggressive=True), kernel=PLAIN), KernelExtras(1)
+    runs = extras.runs(machine, problem)
+    assert is_sure(runs)
+    forgotten = [row for row in runs[0].joined if runs[0].last()[row] == 0]
+    assert len(forgotten) > 20
+    for hypothesis in "last", "average":
+        assert_agrees(extras.fit(machine, problem, hypothesis=hypothesis), machine, problem, runs)
+        stream = extras.estimator(machine, hypothesis=hypothesis)
+        for part in np.split(np.arange(150), [2, 60]):
+            stream.partial_fit(X[part], problem.y[part], classes=[0, 1])
+        assert_agrees(stream, machine, problem, runs)
 
 
 def test_more_rows_than_are_learned_through_a_gram_matrix():
@@ -435,10 +472,10 @@ def test_a_warm_start_goes_on():
     problem = hard_problem(300, n_classes=3)
     for rule in RULES:
         machine = KernelMachine(rule, kernel=KERNELS[0])
-        warm = KernelExtras(1).estimator(machine, warm_start=True)
+        warm = KernelExtras(1, delta=0.5).estimator(machine, warm_start=True)
         for _ in range(2):
             warm.fit(problem.X, problem.y)
-        expected = KernelExtras(2).fit(machine, problem)
+        expected = KernelExtras(2, delta=0.5).fit(machine, problem)
         assert_array_equal(warm.n_corrections_, expected.n_corrections_)
         outputs = expected.decision_function(problem.X_test)
         within = {"rtol": 0, "atol": 1e-9 * np.abs(outputs).max()}

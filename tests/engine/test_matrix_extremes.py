@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from depth import pairwise
 from problems.first_order import Problem, make_problem
 from problems.higher_order import (
-    HYPOTHESES,
     SOLVERS,
     MatrixMachine,
     assert_agrees,
@@ -23,6 +22,7 @@ from problems.higher_order import (
     paper_so,
     streamed,
 )
+from problems.models import HYPOTHESES
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
 
 pytestmark = pytest.mark.skipif(

@@ -19,7 +19,6 @@ from depth import pairwise
 from problems.first_order import examples, make_problem, to_csr
 from problems.higher_order import (
     ESTIMATORS,
-    HYPOTHESES,
     LINEAR,
     MODELS,
     PAPER,
@@ -35,6 +34,7 @@ from problems.higher_order import (
     noisy_problem,
     streamed,
 )
+from problems.models import HYPOTHESES
 from problems.stages import COPIES
 from references.higher_order import HigherOrder, SecondOrder
 from sparsemargin import (

@@ -26,7 +26,6 @@ from problems.first_order import (
     vectors,
 )
 from problems.higher_order import (
-    HYPOTHESES,
     RULES,
     SOLVERS,
     MatrixExtras,
@@ -49,6 +48,7 @@ from problems.kernels import (
     assert_outputs,
     kernels,
 )
+from problems.models import HYPOTHESES
 from references.higher_order import HigherOrder, SecondOrder
 from references.kernels import feature_vectors
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron

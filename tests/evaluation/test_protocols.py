@@ -118,16 +118,6 @@ def test_all_algorithms_get_the_same_splits_even_of_a_source_that_changes():
         assert len(set(results["one"].test_errors)) > 1
 
 
-def test_order_of_the_training_rows_is_that_of_the_split():
-    X, y = make_problem()
-    train = np.random.RandomState(0).permutation(60)
-    splits = [(train, np.arange(60, 90)), (train[::-1], np.arange(60, 90))]
-    mistakes = compare_on_splits({"pnorm": RIVALS["pnorm"]}, X, y, splits)["pnorm"].mistakes
-    expected = [RIVALS["pnorm"].fit(X[rows], y[rows]).n_corrections_ for rows, _ in splits]
-    assert_array_equal(mistakes, expected)
-    assert expected[0] != expected[1]
-
-
 def test_verbose_tells_of_each_algorithm(capsys):
     X, y = make_problem()
     splits = make_splits(3)
@@ -250,27 +240,6 @@ def test_choice_is_by_cross_validation_on_each_training_part(cv):
     assert len(set(found.chosen)) > 1
 
 
-def test_test_rows_have_no_say_in_the_choice_by_cross_validation():
-    X, y = make_problem()
-    split = [(np.arange(60), np.arange(60, 90))]
-    honest = select_setting(make_grid(), X, y, split)
-    spoiled = y.copy()
-    spoiled[60:] = np.where(y[60:] == "ant", "cow", "ant")
-    other = select_setting(make_grid(), X, spoiled, split)
-    assert_array_equal(honest.cv_errors, other.cv_errors)
-    assert honest.chosen == other.chosen
-    assert not np.array_equal(honest.best.test_errors, other.best.test_errors)
-
-
-def test_of_equal_settings_the_first_is_taken():
-    X, y = make_problem()
-    splits = make_splits(3)
-    model = PNormPerceptron(**IN_ORDER)
-    found = select_setting({"simple": model, "same": clone(model)}, X, y, splits)
-    assert found.best_on_test == "simple"
-    assert found.chosen == ["simple"] * 3
-
-
 def test_equal_errors_in_another_order_are_equally_good():
     """In floating point a mean depends on the order of what is added up."""
     shares = np.array([0.1, 0.3, 0.7, 0.8, 0.9, 0.2])
@@ -280,7 +249,10 @@ def test_equal_errors_in_another_order_are_equally_good():
     n_cows = np.round(10 * shares).astype(int)
     splits = [(np.arange(20, 40), np.r_[: 10 - n, 50 : 50 + n]) for n in n_cows]
     rivals = {name: DummyClassifier(strategy="constant", constant=name) for name in ("ant", "cow")}
-    assert select_setting(rivals, X, y, splits, cv=2).best_on_test == "ant"
+    found = select_setting(rivals, X, y, splits, cv=2)
+    assert found.best_on_test == "ant"
+    # Of those as good, the first.
+    assert found.chosen == ["ant"] * 6
 
 
 # -- significance ---------------------------------------------------------------------------------

@@ -5,21 +5,21 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import warnings
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from depth import some
-from problems.first_order import examples
-from problems.hostile import assert_refused, at, loaded_or_refused, opened, rewritten, spoiled, use
-from problems.models import JOINT, MODELS, fit, make_problem, widened
+from problems.hostile import (
+    assert_refused,
+    at,
+    contents_of,
+    rewritten,
+)
+from problems.models import MODELS, fit, make_problem
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
@@ -89,6 +89,8 @@ CHANGES = [
     (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
     (average, "classes_", lambda classes: classes[:2], "'_space' is not of 1 labels"),
     (average, "classes_", put(0, 2), "'classes_' do not rise"),
+    (average, "classes_", lambda c: c.astype("u1").view(bool), "'classes_' holds what is no bool"),
+    (average, "classes_", lambda c: (c + 0x10FFFE).astype("u4").view("U1"), "holds what is no <U1"),
     (average, ("state", "n_features_in_"), 26, "'n_features_in_' is not a whole number"),
     (average, ("state", "_rule"), None, "'_rule' is no rule"),
     (average, ("state", "_rule", "FirstOrderRule", "kind"), 5, "'kind' is not a whole number"),
@@ -181,20 +183,26 @@ ADDED = [
 
 
 @cache
-def contents_of(learned_by):
-    """The document and the arrays of a model; `rewritten`, they are its file."""
-    with tempfile.NamedTemporaryFile() as file:
-        save_model(fit(learned_by, X[:50], Y[:50]), file.name)
-        before = Path(file.name).read_bytes()
-        document, arrays = opened(file.name)
-        rewritten(file.name, document, arrays)
-        assert Path(file.name).read_bytes() == before
-    return document, arrays
+def sound(learned_by):
+    return contents_of(learned(learned_by))
+
+
+def test_contents_that_are_rewritten_are_the_model(path):
+    """In the other order of bytes, too."""
+    save_model(learned(average), path)
+    before = path.read_bytes()
+    document, arrays = sound(average)
+    rewritten(path, document, arrays)
+    assert path.read_bytes() == before
+    turned = {name: array.astype(array.dtype.newbyteorder()) for name, array in arrays.items()}
+    rewritten(path, document, turned)
+    save_model(load_model(path), path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
 def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
-    document, arrays = copy.deepcopy(contents_of(model))
+    document, arrays = copy.deepcopy(sound(model))
     if isinstance(place, str):
         arrays[place] = change(arrays[place])
     else:
@@ -207,7 +215,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
 
 @pytest.mark.parametrize(("model", "place", "value", "message"), ADDED)
 def test_what_no_model_has_beside_is_refused_by_name(model, place, value, message, path):
-    document, arrays = copy.deepcopy(contents_of(model))
+    document, arrays = copy.deepcopy(sound(model))
     document["parameters"].pop(place[-1], None)
     document[place[0]][place[1]] = value
     rewritten(path, document, arrays)
@@ -223,15 +231,22 @@ def test_what_no_model_has_beside_is_refused_by_name(model, place, value, messag
     ],
 )
 def test_other_formats_are_refused_with_what_to_do(version, message, path):
-    document, arrays = contents_of(average)
+    document, arrays = sound(average)
     told = {"version": version, "library": "3.1", "state": "in another way"}
     rewritten(path, document | told, arrays)
     assert_refused(path, message)
 
 
+def test_a_message_quotes_little_of_a_file(path):
+    document, arrays = sound(average)
+    rewritten(path, document | {"class": "x" * 10**6}, arrays)
+    with pytest.raises(ValueError, match="there is no classifier 'xxx") as caught:
+        load_model(path)
+    assert len(str(caught.value)) < len(str(path)) + 1000
+
+
 def test_a_model_of_two_labels_has_a_form_of_labels(path):
-    save_model(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]))
     del document["state"]["_label_form"]
     rewritten(path, document, arrays)
     assert_refused(path, "'_space' is not of 1 labels")
@@ -239,8 +254,7 @@ def test_a_model_of_two_labels_has_a_form_of_labels(path):
 
 def test_a_sparse_array_is_no_longer_than_the_model(path):
     wide = make_problem(n=3000)[0]
-    save_model(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(ALMAClassifier(**PLAIN).fit(wide[:3], [0, 1, 1]))
     sparse = at(document, (*LINEAR, "t", "sparse"))
     for length, message in [
         (30010, "are of 30010 entries, where the model has 3001"), (3001, "'t' is not an array"),
@@ -295,8 +309,7 @@ def with_padded_labels():
 def with_a_sparse_log(path):
     """Only what is saved by coordinate may be: this would be copied with all its zeros."""
     n_features = 3 * 10**7
-    save_model(wide_model(2, n_features, "vote"), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(wide_model(2, n_features, "vote"))
     log = at(document, (*LINEAR, "log", "dict"))
     for name, kind in ("columns", np.int64), ("values", np.float64):
         arrays |= {f"{name} at": np.zeros(0, np.int64), f"{name} there": np.zeros(0, kind)}
@@ -336,8 +349,7 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
     model = MODELS[estimator](
         hypothesis="last", soft_margin=1.0, warm_start=True, max_iter=2, random_state=0
     )
-    save_model(learned(model), path)
-    document, arrays = opened(path)
+    document, arrays = contents_of(learned(model))
     name = "_learned.1.0"
     rewritten(path, document, {**arrays, name: arrays[name][:1]})
     with pytest.raises(ValueError, match="'kept' is not an array of float64 of shape"):
@@ -346,40 +358,13 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
 
 # -- anything at all ------------------------------------------------------------------------------
 
-VICTIMS = [
-    (name, hypothesis, n_classes)
-    for name in ("p-norm, p = 6", "ALMA", "largest margin", "ALMA, poly", "ROMMA, rbf",
-                 "Higher-order", "Higher-order, p = 3", "Higher-order, n x n", "Second-order",
-                 "Second-order, n x n")
-    for hypothesis in ("average", "vote", "random", "last")
-    for n_classes in (2, 3)
-] + [(name, hypothesis, 3) for name in JOINT for hypothesis in ("average", "last")]  # fmt: skip
 
-
-@cache
-def of_victim(victim):
-    """What the file of a model holds, and rows to use the model on."""
-    name, hypothesis, n_classes = victim
-    rows, labels = make_problem(40, n_classes=n_classes)
-    rows = widened(rows) if name == "ROMMA, rbf" else rows
-    model = {**MODELS, **JOINT}[name](
-        hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True,
-        **({"soft_margin": 1.0} if name == "ALMA" else {}),
+def test_no_contents_make_the_engine_leave_its_arrays():
+    """Of files of every kind of model, changed in every way, by the fuzzer."""
+    root = Path(__file__).parents[2]
+    paths = [str(root), str(root / "tests"), str(root / "fuzz"), os.environ.get("PYTHONPATH", "")]
+    run = subprocess.run(
+        [sys.executable, root / "fuzz" / "model_files.py", some("600", "5000")],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )  # fmt: skip
-    with tempfile.NamedTemporaryFile() as file:
-        save_model(fit(model, rows, labels), file.name)
-        return opened(file.name), rows, labels
-
-
-@examples(some(300, 1000))
-@given(victim=st.sampled_from(VICTIMS), seed=st.integers(0, 2**32 - 1))
-def test_no_contents_make_the_engine_leave_its_arrays(victim, seed, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "spoiled.model"
-    contents, rows, labels = of_victim(victim)
-    rewritten(path, *spoiled(np.random.RandomState(seed), *contents))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, refusal = loaded_or_refused(path)
-        assert model is not None or refusal.startswith(f"{path}")
-        if model is not None:
-            use(model, rows, labels)
+    assert "findings: none" in run.stdout, run.stdout + run.stderr

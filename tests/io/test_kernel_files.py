@@ -388,11 +388,8 @@ def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
     [
         ("--kernel rbf", 1, "Pass gamma as a number, or 'auto'"),
         ("--kernel rbf --gamma 0.1", 1, "Pass max_support=1000, say"),
-        ("--kernel rbf --gamma auto --max-support 9", 1, "pass n_features, or hash_bits"),
-        ("--kernel precomputed --max-support 9", 1, "needs the kernel of all pairs of rows"),
         ("--kernel cosine", 2, "cosine is not linear|poly|polyrbf|precomputed|rbf"),
         ("--kernel rbf --gamma 0.1 --max-support 9", 1, "pass when_full='skip'"),
-        ("--algo pnorm --p 3 --kernel rbf", 1, "kernel='rbf' needs p=2"),
     ],
 )
 def test_what_the_command_refuses_leaves_no_model(text, path, options, code, words):

@@ -1,7 +1,6 @@
 """Models in files: all of a model comes back."""
 
 import errno
-import io
 import json
 import os
 import pickle
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +29,6 @@ from sparsemargin import (
     fit_svmlight,
     write_readable,
 )
-from sparsemargin.io import files
 from sparsemargin.io._values import OWN_TYPES
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
@@ -106,10 +103,8 @@ def test_certificates_multipliers_and_slack_come_back(estimator, n_classes, path
         max_iter=4, random_state=0,
     )  # fmt: skip
     loaded = through_a_file(fit(model, X, y), path)
-    assert len(loaded.history_["n_iter"]) == len(model.history_["n_iter"]) > 1
-    assert_same(loaded.history_, model.history_)
-    assert_same(loaded.margin_, model.margin_)
-    assert_same(loaded.objective_, model.objective_)
+    assert len(loaded.history_["n_iter"]) > 1
+    assert_same(loaded, model)
     assert_same(fit(loaded, X, y), fit(model, X, y))
     assert loaded.margin_ is not None
 
@@ -249,23 +244,14 @@ def test_a_summary_tells_of_the_model(model, n_classes, path):
     }
 
 
-WITHOUT_SKLEARN = """
-import sys, types
-package = types.ModuleType("sparsemargin")
-package.__path__ = [sys.argv[1]]
-sys.modules["sparsemargin"] = package
-from sparsemargin.io.model_files import read_summary
-print(read_summary(sys.argv[2])["class"], "sklearn" in sys.modules, "scipy" in sys.modules)
-"""
-
-
 def test_a_summary_takes_no_scikit_learn(path):
     save_model(ALMAClassifier().fit(X2, Y2), path)
-    package = Path(files.__file__).parent.parent
-    told = subprocess.run(
-        [sys.executable, "-c", WITHOUT_SKLEARN, package, path], capture_output=True, text=True
+    command = (
+        "import sys; from sparsemargin.io.model_files import read_summary; "
+        "print(read_summary(sys.argv[1])['class'], {'sklearn', 'scipy'} & sys.modules.keys())"
     )
-    assert told.stdout.split() == ["ALMAClassifier", "False", "False"], told.stderr
+    told = subprocess.run([sys.executable, "-c", command, path], capture_output=True, text=True)
+    assert told.stdout == "ALMAClassifier set()\n", told.stderr
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -299,6 +285,7 @@ def test_only_fitted_models_of_the_library_are_saved(model, message, path):
         ({"note": np.array([1, None])}, "note is an array of other objects than text"),
         ({"note": np.longdouble(1)}, "note is an array of type"),
         ({"random_state": np.random.RandomState(np.random.PCG64(0))}, "over PCG64 has no place"),
+        ({"alpha": 7.0}, "The 'alpha' parameter of ALMAClassifier must be"),
         ({"n_features_in_": 24}, "'n_features_in_' is not a whole number from 25 to 25"),
     ],
 )
@@ -313,25 +300,12 @@ def test_what_has_no_place_in_a_file_is_named(attributes, message, path):
     assert path.read_bytes() == before
 
 
-def npz():
-    buffer = io.BytesIO()
-    np.savez(buffer, model=np.zeros(3))
-    return buffer.getvalue()
-
-
-OTHER_FILES = {
-    "empty": b"",
-    "text": b"+1 1:0.5 2:0.25\n" * 20,
-    "pickle": pickle.dumps(ALMAClassifier()),
-    "npz": npz(),
-    "archive": b"PK\x03\x04",
-}
-
-
-@pytest.mark.parametrize("contents", OTHER_FILES.values(), ids=OTHER_FILES)
-def test_other_files_are_no_model_files(contents, path):
-    path.write_bytes(contents)
-    assert_refused(path, "This is not a model file")
+def test_other_files_are_no_model_files(path):
+    np.savez(path.with_suffix(".npz"), model=np.zeros(3))
+    others = [b"", b"+1 1:0.5\n" * 40, pickle.dumps(ALMAClassifier()), b"PK\x03\x04"]
+    for contents in *others, path.with_suffix(".npz").read_bytes():
+        path.write_bytes(contents)
+        assert_refused(path, "This is not a model file")
 
 
 def test_missing_files_and_folders_are_named(tmp_path):

@@ -10,7 +10,6 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import sparse as sp
 
-from depth import some
 from problems.command_line import run
 from problems.first_order import examples
 from references.svmlight import Options, Refused, label_number, read_text
@@ -167,7 +166,7 @@ def to_text(path, target):
     return error
 
 
-@examples(some(250, 800))
+@examples(600)
 @given(arrays=npz_files())
 def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
     np.savez(folder / "rows.npz", **arrays)
@@ -202,7 +201,7 @@ def test_npz_comes_back_from_text_or_is_refused(folder, arrays):
     assert again["shape"].tolist() == arrays["shape"].tolist()
 
 
-@examples(some(200, 600))
+@examples(400)
 @given(
     labels=st.lists(st.lists(WORDS, max_size=3), min_size=1, max_size=5),
     before=st.sampled_from(["", " ", "#\n", "\ufeff"]),
@@ -327,7 +326,7 @@ def test_rows_are_counted_through_all_of_a_file(tmp_path):
 # --------------------------------------------------------------------- labels as numbers, or words
 
 
-@examples(some(400, 1500))
+@examples(800)
 @given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
 def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
     scanner = Scanner(np.float64, max_index=0)
@@ -423,7 +422,7 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
 # -------------------------------------------------------------------------------- what people see
 
 
-@examples(some(200, 500))
+@examples(200)
 @given(text=st.text(max_size=6) | WORDS)
 def test_what_is_shown_moves_no_cursor(text):
     seen = shown(text)

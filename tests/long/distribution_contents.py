@@ -7,8 +7,14 @@ import zipfile
 from pathlib import PurePosixPath
 
 PACKAGE = "sparsemargin"
-# Of the files that git keeps, those that serve git alone.
-OF_GIT_ALONE = {".gitattributes", ".gitignore"}
+# Of the files that git keeps, those that serve a clone, or where it is hosted.
+OF_A_CLONE = (
+    ".editorconfig",
+    ".gitattributes",
+    ".github/",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+)
 WRITTEN_INTO_SDIST = {
     "PKG-INFO",
     "setup.cfg",
@@ -32,6 +38,7 @@ LEFT_BEHIND = (
     "fuzz/__pycache__/left.cpython-311.pyc",
     "papers/__pycache__/left.cpython-311.pyc",
     "results/left.json",
+    "wheelhouse/left.whl",
     f"{PACKAGE}/__pycache__/left.cpython-311.pyc",
     f"{PACKAGE}/_engine/_left.cpp",
     f"{PACKAGE}/_engine/_left.cpython-311-x86_64-linux-gnu.so",
@@ -69,7 +76,7 @@ def packages(kept):
 
 def expected_in_sdist(kept):
     """Paths below the one folder of the source distribution."""
-    return set(kept) - OF_GIT_ALONE | WRITTEN_INTO_SDIST
+    return {path for path in kept if not path.startswith(OF_A_CLONE)} | WRITTEN_INTO_SDIST
 
 
 def expected_in_wheel(kept, version):
@@ -77,6 +84,8 @@ def expected_in_wheel(kept, version):
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     own = {path for path in kept if path.startswith(f"{PACKAGE}/")}
     engine = {path.removesuffix(".pyx") + suffix for path in own if path.endswith(".pyx")}
+    # What Cython shares among them.
+    engine.add(f"{PACKAGE}/_engine/_cyutility{suffix}")
     written = {f"{PACKAGE}-{version}.dist-info/{name}" for name in WRITTEN_INTO_WHEEL}
     return own | engine | written
 

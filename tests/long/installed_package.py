@@ -1,19 +1,23 @@
 """Run by an interpreter that has the package installed, outside of the project: does it work?
 
-python -I installed_package.py VERSION PACKAGE...
+python -I tests/long/installed_package.py
 
-Nothing but the standard library and what the package itself needs is imported here.
+What is to be there, the project's pyproject.toml tells. Nothing but the standard library and what
+the package itself needs is imported here.
 """
 
 import importlib
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import numpy as np
 
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def check_identity(version):
@@ -68,7 +72,8 @@ def check_learning(folder):
 
 
 def main():
-    version, *names = sys.argv[1:]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    version, names = settings["project"]["version"], settings["tool"]["setuptools"]["packages"]
     check_identity(version)
     check_packages(names)
     check_names()

@@ -19,31 +19,12 @@ from typing import Any
 import numpy as np
 from dask.distributed import Client, LocalCluster
 
+from problems.shards import cut, make_data, write_each
 from sparsemargin import save_model
 from sparsemargin.distributed import fit_distributed
 
 # Seconds between two kills: a fit outlasts some of them, and each worker comes to work.
 SOONEST, LATEST = 0.5, 3.0
-
-
-def write_shards(folder: Path, n_shards: int, n_rows: int) -> list[str]:
-    """Files of sparse rows, labelled by a sparse target with noise."""
-    rng = np.random.default_rng(0)
-    target = rng.standard_normal(2000) * (rng.random(2000) < 0.1)
-    paths = []
-    for s in range(n_shards):
-        lines = []
-        for _ in range(n_rows):
-            columns = np.sort(rng.choice(2000, 20, replace=False))
-            values = rng.standard_normal(20)
-            output = values @ target[columns] + rng.standard_normal()
-            entries = " ".join(
-                f"{column + 1}:{value:.6g}" for column, value in zip(columns, values, strict=True)
-            )
-            lines.append(f"{1 if output > 0 else -1} {entries}\n")
-        paths.append(str(folder / f"part-{s}.svm"))
-        Path(paths[-1]).write_text("".join(lines))
-    return paths
 
 
 class Workers:
@@ -137,7 +118,9 @@ def main() -> int:
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        paths = write_shards(folder, 4, 20_000)
+        X, y = make_data(80_000)
+        noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.1, 1 - y, y)
+        paths = write_each(folder, cut(X, noisy, 4))
         with scheduler_and_workers(folder / "dask") as (client, workers):
             for i, how in enumerate(algorithms):
                 random.seed(i)

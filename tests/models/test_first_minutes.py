@@ -112,11 +112,6 @@ def test_a_picture_names_features_by_the_vectorizer():
     assert list(display.feature_names) == ["bad", "film", "good", "plot"]
 
 
-def test_a_misspelt_command_is_answered_by_the_nearest():
-    told = run("trian", "x.svm", code=2).stderr
-    assert "No such command 'trian'. Did you mean 'train'?" in told
-
-
 def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
     one, several = tmp_path / "one.svm", tmp_path / "several.svm"
     bare, model = tmp_path / "bare.svm", tmp_path / "one.model"

@@ -8,12 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.svm import SVC
 
+from depth import some
 from papers import theory
-from references.first_order import Perceptron, augment, p_norm, run_reference
+from references.first_order import CRAMMA, Perceptron, augment, p_norm, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margins
 
-SEEDS = range(4)
+SEEDS = range(some(1, 4))
 TO_CONVERGENCE = {"hypothesis": "last", "shuffle": False, "max_iter": None}
 ONE_EPOCH = {"hypothesis": "last", "shuffle": False, "max_iter": 1, "fit_intercept": False}
 
@@ -101,12 +102,6 @@ def test_the_bound_of_examples_all_on_the_wrong_side_is_their_number():
     assert theory.tightest_mistake_bound(-np.arange(7.0), 2.0) == 7.0
 
 
-def test_separable_examples_can_be_bounded_by_theorem_1_or_better():
-    a = np.array([0.2, 0.9, 0.9])
-    assert theory.tightest_mistake_bound(np.tile(a, 1000), 1.0) == pytest.approx(25.0)
-    assert theory.tightest_mistake_bound(a, 1.0) < 3.0
-
-
 def test_deviations_are_what_is_missing_to_the_margin():
     assert_array_equal(theory.deviations([1.0, 0.5, -1.0], 0.75), [0.0, 0.25, 1.75])
     assert theory.deviations(0.5, 0.75) == 0.25
@@ -128,7 +123,7 @@ def test_the_best_soft_margin_turns_theorem_1_into_theorem_2():
 def test_the_voted_perceptron_errs_no_more_than_the_corollaries_allow():
     m, rng, u = 20, np.random.RandomState(0), np.ones(5) / sqrt(5)
     errors, mistakes, bounds = [], [], []
-    for _ in range(300):
+    for _ in range(some(100, 300)):
         X = rng.standard_normal((m + 1, 5))
         y = np.where(X @ u > 0, 1, -1)
         y[:2] = 1, -1
@@ -256,21 +251,6 @@ def test_formulas_of_theorem_3_by_hand():
 # -- CRAMMA ---------------------------------------------------------------------------------------
 
 
-def run_cramma(A, beta, eta_eff, epsilon):
-    """Return the updates of Figure 1 of the paper and the directional margin reached."""
-    R = np.linalg.norm(A, axis=1).max()
-    bars = A / R
-    u, t = bars[0] / np.linalg.norm(bars[0]), 1
-    corrected = True
-    while corrected:
-        corrected = False
-        for bar in bars:
-            if u @ bar <= beta / t**epsilon:
-                u = u + eta_eff * bar
-                u, t, corrected = u / np.linalg.norm(u), t + 1, True
-    return t - 1, (A @ u).min()
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cramma_keeps_to_its_bounds(seed, epsilon):
@@ -280,22 +260,10 @@ def test_cramma_keeps_to_its_bounds(seed, epsilon):
     limit = theory.cramma_rate_limit(best, R)
     for beta, share in ((0.5, 0.9), (2.0, 0.3), (2.0, 0.05)):
         rule = {"beta": beta, "eta_eff": share * limit, "epsilon": epsilon}
-        updates, reached = run_cramma(A, **rule)
-        assert 0 < updates <= theory.cramma_corrections(best, R, **rule)
+        run = run_reference(X, y, CRAMMA(**rule), n_epochs=None, dtype=np.float64)
+        assert 0 < run.n_corrections <= theory.cramma_corrections(best, R, **rule)
+        reached = (A @ run.weights[-1]).min() / np.linalg.norm(run.weights[-1])
         assert reached >= theory.cramma_margin_fraction(best, R, **rule) * best
-
-
-@pytest.mark.parametrize(("margin", "beta", "eta"), [(0.1, 2.0, 0.01), (0.002, 30, 1e-5)])
-def test_the_root_of_eq_13_is_that_of_eq_19(margin, beta, eta):
-    chi = 1 - eta / 2 * (1 + eta) / margin
-    omega = eta * (1 + eta) * margin
-    k = (1 + eta) / chi
-    root = k + sqrt((k - 1) ** 2 + margin * (1 + omega) / (chi * eta * beta**2))
-    rule = {"beta": beta, "eta_eff": eta}
-    fraction = theory.cramma_margin_fraction(margin, 1.0, **rule)
-    assert fraction == pytest.approx(1 / root, rel=1e-12)
-    updates = theory.cramma_corrections(margin, 1.0, **rule)
-    assert updates == pytest.approx((beta / margin * root) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
@@ -311,6 +279,8 @@ def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
     left = beta ** (-1 / epsilon) * g ** (1 / epsilon - 1) * (1 + omega) / eta
     assert chi * tau - (1 + eta) * grown == pytest.approx(left)
     assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
+    updates = theory.cramma_corrections(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
+    assert updates == pytest.approx((beta / g) ** (1 / epsilon) * (1 + tau))
 
 
 def test_bounds_vanish_where_convergence_is_not_proved():
@@ -323,21 +293,6 @@ def test_bounds_vanish_where_convergence_is_not_proved():
     assert updates[3] > 1e24
     assert updates[4] == inf
     assert theory.cramma_margin_fraction(0.1, 1.0, beta=1.0, eta_eff=2 * limit) == 0.0
-
-
-def test_the_share_of_the_margin_tends_to_1_as_beta_grows():
-    beta = np.array([1e1, 1e3, 1e5, 1e9])
-    share = theory.cramma_margin_fraction(0.1, 1.0, beta=beta, eta_eff=0.05 / beta)
-    assert (np.diff(share) > 0).all()
-    assert 1 - 1e-3 < share[-1] < 1
-
-
-def test_extreme_parameters_give_numbers():
-    for epsilon in (1e-3, 50.0):
-        for beta in (1e-8, 1e8):
-            rule = {"beta": beta, "eta_eff": 1e-6, "epsilon": epsilon}
-            assert theory.cramma_corrections(0.01, 1.0, **rule) > 0
-            assert 0 <= theory.cramma_margin_fraction(0.01, 1.0, **rule) <= 1
 
 
 @pytest.mark.parametrize("rho", [0.5, 2.0, 50.0])
@@ -379,53 +334,37 @@ CONSTANTS = {"alpha": 0.25, "B": 1.0, "C": 0.5}
 RULE = {"beta": 1.0, "eta_eff": 0.01}
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: theory.deviations([0.1], 0.0), "margin must be greater than 0, got 0.0"),
-        (lambda: theory.deviations([np.nan], 1.0), "margins must be finite"),
-        (lambda: theory.perceptron_mistakes("far", 1.0), "radius must be a number"),
-        (lambda: theory.perceptron_mistakes(1.0, [0.1, -0.1]), "margin must be greater than 0"),
-        (lambda: theory.perceptron_mistakes(1.0, 0.1, -1), "deviation must be at least 0"),
-        (lambda: theory.tightest_mistake_bound([], 1.0), "margins must be a one-dimensional"),
-        (lambda: theory.best_soft_margin(1.0, -1.0), "deviation must be at least 0"),
-        (lambda: theory.voted_perceptron_error(0, 1), "n_samples must be at least 1"),
-        (lambda: theory.voted_perceptron_error(5, -1), "mistakes must be at least 0"),
-        (lambda: theory.alma_constants(1.5), "alpha must be greater than 0 and at most 1"),
-        (lambda: theory.alma_corrections(2.0, alpha=0.5), "margin must be .* at most 1"),
-        (lambda: theory.alma_corrections(0.5, alpha=0.5, p=1.5), "p must be at least 2"),
-        (lambda: theory.alma_margin_estimate(0, B=1.0), "k must be at least 1"),
-        (lambda: theory.alma_margin_estimate(1, B=0.0), "B must be greater than 0"),
-        (
-            lambda: theory.alma_margin_reached(-1, alpha=0.5, B=1.0),
-            "n_corrections must be at least 0",
-        ),
-        (
-            lambda: theory.alma_corrections_inseparable(0.1, alpha=0.25, B=1.0, C=0.6),
-            r"B=1.0 and C=0.6 give .* 1.26.*alma_constants",
-        ),
-        (
-            lambda: theory.alma_corrections_repaired(0.1, [-0.1], **CONSTANTS),
-            "deviations must be at least 0",
-        ),
-        (lambda: theory.cramma_rate_limit(2.0, 1.0), "margin=2.0 exceeds radius=1.0"),
-        (
-            lambda: theory.cramma_corrections(0.1, 1.0, beta=0.0, eta_eff=0.1),
-            "beta must be greater than 0",
-        ),
-        (
-            lambda: theory.cramma_margin_fraction(0.1, 1.0, epsilon=-1.0, **RULE),
-            "epsilon must be greater than 0",
-        ),
-        (
-            lambda: theory.geometric_margin_range(0.1, 1.0, 2.0),
-            "radius=1.0 is less than intercept_scaling=2.0",
-        ),
-        (lambda: theory.least_soft_margin(0.0, 5), "soft_margin must be a positive number"),
-        (lambda: theory.least_soft_margin(1.0, 0), "n_samples must be at least 1"),
-        (lambda: theory.automatic_rate(1.0, inf, 5), "radius must be a positive number"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: theory.deviations([0.1], 0.0), "margin must be greater than 0, got 0.0"),
+    (lambda: theory.deviations([np.nan], 1.0), "margins must be finite"),
+    (lambda: theory.perceptron_mistakes("far", 1.0), "radius must be a number"),
+    (lambda: theory.perceptron_mistakes(1.0, [0.1, -0.1]), "margin must be greater than 0"),
+    (lambda: theory.perceptron_mistakes(1.0, 0.1, -1), "deviation must be at least 0"),
+    (lambda: theory.tightest_mistake_bound([], 1.0), "margins must be a one-dimensional"),
+    (lambda: theory.best_soft_margin(1.0, -1.0), "deviation must be at least 0"),
+    (lambda: theory.voted_perceptron_error(0, 1), "n_samples must be at least 1"),
+    (lambda: theory.voted_perceptron_error(5, -1), "mistakes must be at least 0"),
+    (lambda: theory.alma_constants(1.5), "alpha must be greater than 0 and at most 1"),
+    (lambda: theory.alma_corrections(2.0, alpha=0.5), "margin must be .* at most 1"),
+    (lambda: theory.alma_corrections(0.5, alpha=0.5, p=1.5), "p must be at least 2"),
+    (lambda: theory.alma_margin_estimate(0, B=1.0), "k must be at least 1"),
+    (lambda: theory.alma_margin_estimate(1, B=0.0), "B must be greater than 0"),
+    (lambda: theory.alma_margin_reached(-1, alpha=0.5, B=1.0), "n_corrections must be at least 0"),
+    (lambda: theory.alma_corrections_inseparable(0.1, alpha=0.25, B=1.0, C=0.6),
+     r"B=1.0 and C=0.6 give .* 1.26.*alma_constants"),
+    (lambda: theory.alma_corrections_repaired(0.1, [-0.1], **CONSTANTS),
+     "deviations must be at least 0"),
+    (lambda: theory.cramma_rate_limit(2.0, 1.0), "margin=2.0 exceeds radius=1.0"),
+    (lambda: theory.cramma_corrections(0.1, 1.0, beta=0.0, eta_eff=0.1),
+     "beta must be greater than 0"),
+    (lambda: theory.cramma_margin_fraction(0.1, 1.0, epsilon=-1.0, **RULE),
+     "epsilon must be greater than 0"),
+    (lambda: theory.geometric_margin_range(0.1, 1.0, 2.0),
+     "radius=1.0 is less than intercept_scaling=2.0"),
+    (lambda: theory.least_soft_margin(0.0, 5), "soft_margin must be a positive number"),
+    (lambda: theory.least_soft_margin(1.0, 0), "n_samples must be at least 1"),
+    (lambda: theory.automatic_rate(1.0, inf, 5), "radius must be a positive number"),
+])  # fmt: skip
 def test_arguments_out_of_range_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

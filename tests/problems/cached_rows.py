@@ -2,10 +2,13 @@
 
 import io
 import json
+import re
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
+import pytest
 
 from sparsemargin.io import row_cache
 from sparsemargin.io.row_cache import RowCache
@@ -69,6 +72,20 @@ def assert_holds(path, blocks):
         assert cache.n_blocks == len(blocks)
         for rows, block in zip(cache.blocks(), blocks, strict=True):
             assert_same_rows(rows, block)
+
+
+def assert_cache_refused(path, message):
+    """Whatever sizes a file speaks of, reading it takes little more than its own."""
+    tracemalloc.start()
+    try:
+        with (
+            pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{message}"),
+            RowCache.open(path) as cache,
+        ):
+            list(cache.blocks())
+        assert tracemalloc.get_traced_memory()[1] < 100_000 + 20 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
 
 
 # -- packed by hand -------------------------------------------------------------------------------

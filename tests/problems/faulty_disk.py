@@ -13,16 +13,17 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from unittest import mock
 
 from depth import ALL
 
 KINDS = ["kill", "kill amid", "power", "power amid", "full", "full amid"]
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_NEED_SPACE = {"create", "write", "fsync", "replace", "rename", "link", "mkdir", "ftruncate"}
-_COUNTED = {"fsync", "replace", "rename", "link", "mkdir", "ftruncate", "unlink", "remove", "rmdir"}
-_REFUSED = {"write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range"}
-_AUDITED = {"os.rename", "os.remove", "os.link", "os.truncate", "os.mkdir", "os.rmdir"}
+_NEED_SPACE = {"create", "write", "fsync", "replace"}
+# By which no file of the library is written.
+_REFUSED = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range", "ftruncate")
+_REFUSED += ("truncate", "rename", "remove", "link", "symlink", "mkdir", "rmdir")
 _open_descriptor, _open_file = os.open, io.open
 
 
@@ -56,14 +57,14 @@ class Disk:
     def installed(self):
         """Send all writing of this process over the disk."""
         with ExitStack() as patches:
-            for name in _COUNTED:
-                call = self._fsync if name == "fsync" else getattr(os, name)
-                patches.enter_context(mock.patch.object(os, name, self._counted(name, call)))
-            patches.enter_context(mock.patch.object(os, "open", self._open_descriptor))
-            for name in _REFUSED:
-                patches.enter_context(mock.patch.object(os, name, _gets_past))
-            for module in "io.open", "builtins.open":
-                patches.enter_context(mock.patch(module, self._open))
+            calls = {
+                **{f"os.{name}": _gets_past for name in _REFUSED},
+                **{f"os.{name}": self._counted(name) for name in ("replace", "unlink", "fsync")},
+                "os.open": self._open_descriptor,
+                **dict.fromkeys(["io.open", "builtins.open"], self._open),
+            }
+            for name, call in calls.items():
+                patches.enter_context(mock.patch(name, call))
             patches.callback(_audits.remove, self._audit)
             _audits.append(self._audit)
             with suppress(Killed):
@@ -108,7 +109,8 @@ class Disk:
         finally:
             self.own.call = False
 
-    def _counted(self, name, call):
+    def _counted(self, name):
+        call = self._fsync if name == "fsync" else getattr(os, name)
         return lambda *args, **named: self.operation(name, lambda: call(*args, **named))
 
     def _open_descriptor(self, path, flags, *rest, **named):
@@ -121,16 +123,14 @@ class Disk:
         if key in self.pending:
             os.close(self.pending.pop(key))
 
-    def _open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, **rest):
+    def _open(self, file, mode="r", *rest, **named):
         if not set(mode) & set("wax+"):
-            return _open_file(file, mode, buffering, encoding, errors, newline, **rest)
-        plain = mode.replace("b", "").replace("t", "")
-        if isinstance(file, int):
-            raw = self._within(lambda: _RawFile(self, file, plain, **rest))
-        else:
-            raw = self.operation("create", lambda: _RawFile(self, file, plain, **rest))
-        buffered = (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw)
-        return buffered if "b" in mode else io.TextIOWrapper(buffered, encoding, errors, newline)
+            return _open_file(file, mode, *rest, **named)
+        assert "b" in mode
+        raw = (self._within if isinstance(file, int) else partial(self.operation, "create"))(
+            lambda: _RawFile(self, file, mode.replace("b", ""))
+        )
+        return (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw)
 
     def _audit(self, event, args):
         """Refuse what would not be counted."""
@@ -138,7 +138,7 @@ class Disk:
             return
         opens = event == "open" and isinstance(args[2], int) and args[2] & _WRITING
         maps = event == "mmap.__new__" and args[2] != 1  # ACCESS_READ
-        if opens or maps or event in _AUDITED:
+        if opens or maps:
             _gets_past(event, *args)
 
 
@@ -156,15 +156,15 @@ def _key(descriptor):
 
 
 class _RawFile(io.FileIO):
-    def __init__(self, disk, *args, **named):
+    def __init__(self, disk, file, mode):
         self.disk = disk
-        super().__init__(*args, **named)
+        super().__init__(file, mode)
 
     def write(self, data):
         return self.disk.write(self.fileno(), data, super().write)
 
     def truncate(self, size=None):
-        return self.disk.operation("ftruncate", lambda: super(_RawFile, self).truncate(size))
+        _gets_past("truncate")
 
 
 # -- what is left ---------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from problems.first_order import (
     partial_epochs,
     smallest_gap,
 )
+from problems.models import HYPOTHESES
 from references.higher_order import (
     HigherOrder,
     SecondOrder,
@@ -57,7 +58,6 @@ MODELS = {
     "SO, dual": partial(RULES["SO"], solver="dual"),
     "HO_2, rbf": partial(RULES["HO_2"], kernel="rbf", gamma=0.1),
 }
-HYPOTHESES = ["last", "average", "vote", "random"]
 
 models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
 linear_models = pytest.mark.parametrize("model", list(LINEAR.values()), ids=list(LINEAR))

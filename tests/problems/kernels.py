@@ -76,7 +76,6 @@ WITH_A_KERNEL = [
     *FIRST_ORDER,
     *some([SecondOrderPerceptron], [HigherOrderPerceptron, SecondOrderPerceptron]),
 ]
-HYPOTHESES = ["last", "average", "vote", "random"]
 first_order = pytest.mark.parametrize("estimator", FIRST_ORDER)
 with_a_kernel = pytest.mark.parametrize("estimator", WITH_A_KERNEL)
 

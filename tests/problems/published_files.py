@@ -1,6 +1,8 @@
-"""The way of the tests to the public data files."""
+"""The way of the tests to the public data files, and what is registered of them."""
 
 import os
+import tomllib
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -16,3 +18,13 @@ def data_folder(*names):
     if absent:
         pytest.skip(f"{', '.join(absent)} not in the folder SPARSEMARGIN_DATA")
     return Path(folder)
+
+
+def registry():
+    """The library's own."""
+    text = resources.files("sparsemargin.datasets").joinpath("registry.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def registered_files():
+    return registry()["file"]

@@ -112,6 +112,7 @@ PACKABLE = {
     "zip.test": grey_text([3, 4], GREYS[3:]).encode(),
     "letter-recognition.data": "".join(f"{line}\n" for line in LETTERS).encode(),
 }
+ALL_FILES = CONTENTS | BY_HAND | PACKABLE
 SHAPES = {
     "sonar.mines": [2, 60],
     "sonar.rocks": [3, 60],
@@ -210,7 +211,7 @@ def hide_copies(monkeypatch, folder):
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(folder / "scikit-learn"))
 
 
-def write_files(folder, names=tuple(CONTENTS), contents=CONTENTS):
+def write_files(folder, names=tuple(CONTENTS), contents=ALL_FILES):
     """Write the named files into `folder`, which is made where needed, and return it."""
     folder.mkdir(exist_ok=True)
     for name in names:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from click import Context
 
+import depth
+import papers
 import sparsemargin
 from problems.published_files import data_folder
 from sparsemargin.cli.app import main
@@ -34,35 +36,8 @@ PUBLIC_MODULES = [
     "sparsemargin.plotting",
     "papers.theory",
 ]
-MODULES = [
-    "sparsemargin.api",
-    "sparsemargin.distributed._fit",
-    "sparsemargin.models.alma",
-    "sparsemargin.models.cramma",
-    "sparsemargin.models.higher_order",
-    "sparsemargin.models.margin_perceptron",
-    "sparsemargin.models.max_margin",
-    "sparsemargin.models.pnorm_perceptron",
-    "sparsemargin.models.romma",
-    "sparsemargin.models.second_order",
-    "sparsemargin.evaluation.weights",
-    "papers.theory.alma",
-    "sparsemargin.evaluation.growth",
-    "sparsemargin.evaluation.hypotheses",
-    "sparsemargin.evaluation.protocols",
-    "sparsemargin.evaluation.curves",
-    "papers.theory.cramma",
-    "papers.theory.higher_order",
-    "papers.theory.perceptron",
-    "sparsemargin.datasets._targets",
-    "sparsemargin.datasets._text",
-    "sparsemargin.cli.display",
-    "sparsemargin.models.labels",
-    "sparsemargin.io.row_cache",
-    "sparsemargin.plotting.style",
-]
 # The loaders' examples read these files.
-LOADER_MODULES = {
+LOADERS = {
     "papers.data.letter": ["letter-recognition.data.gz"],
     "papers.data.mnist": ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
     "sparsemargin.datasets._microarrays": [
@@ -77,19 +52,28 @@ LOADER_MODULES = {
     "papers.data.usps": ["zip.test.gz"],
     "papers.data.wbc": ["breast-cancer-wisconsin.data"],
 }
+LONGER = {"sparsemargin.datasets._rcv1"}
 
 
-@pytest.mark.parametrize("name", MODULES)
+def modules_with_examples():
+    for package in (sparsemargin, papers):
+        folder = Path(package.__file__).parent
+        for path in sorted(folder.rglob("*.py")):
+            if ">>> " in path.read_text():
+                yield ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[depth.long] if name in LONGER else [])
+     for name in modules_with_examples()],
+)  # fmt: skip
 def test_examples_of_docstrings(name):
+    if name in LOADERS:
+        data_folder(*LOADERS[name])
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0
     assert outcome.failed == 0
-
-
-@pytest.mark.parametrize("name", LOADER_MODULES)
-def test_examples_of_loaders(name):
-    data_folder(*LOADER_MODULES[name])
-    test_examples_of_docstrings(name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

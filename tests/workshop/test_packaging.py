@@ -1,15 +1,19 @@
-"""pyproject.toml names every package and every file that an installation needs."""
+"""pyproject.toml names all that an installation needs, and others who say so say the same."""
 
+import re
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import yaml
 
 from long import distribution_contents as contents
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+SETTINGS = PYPROJECT["tool"]["setuptools"]
 # What compiling and running leave in the package's folders.
 MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
@@ -29,6 +33,49 @@ def test_every_other_file_is_package_data(path):
     data = SETTINGS["package-data"]
     patterns = [*data["*"], *data.get(".".join(path.parent.parts), ())]
     assert any(fnmatch(path.name, pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize(
+    ("file", "line"), [("CITATION.cff", "version: {}"), ("conda/recipe.yaml", "  version: {}")]
+)
+def test_the_version_is_the_same_wherever_it_stands(file, line):
+    lines = (ROOT / file).read_text().splitlines()
+    assert line.format(PROJECT["version"]) in lines
+
+
+def requirements(names):
+    """As conda would write them, sorted."""
+    parted = [re.fullmatch(r"([\w-]+)(?:\[.*\])?(.*)", name.lower()).groups() for name in names]
+    return sorted(f"{name} {bounds}" for name, bounds in parted if name != "sparsemargin")
+
+
+def test_the_conda_recipe_requires_the_same():
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    needs = recipe["requirements"]
+    python = f"python {PROJECT['requires-python']}"
+    assert sorted(needs["run"]) == sorted([python, *requirements(PROJECT["dependencies"])])
+    build = requirements(PYPROJECT["build-system"]["requires"])
+    assert sorted(needs["host"]) == sorted(["python", "pip", *build])
+    extras = PROJECT["optional-dependencies"]
+    optional = [extras[name] for name in ("cli", "plot", "download", "files", "distributed")]
+    named = [each.replace("matplotlib-base", "matplotlib") for each in needs["run_constraints"]]
+    assert sorted(named) == requirements([name for extra in optional for name in extra])
+    assert recipe["build"]["python"]["entry_points"] == [
+        f"{name} = {entry}" for name, entry in PROJECT["scripts"].items()
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_workflows_make_what_there_is(path):
+    targets = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    known = {name for line in targets for name in line.split()}
+    for job in yaml.safe_load(path.read_text())["jobs"].values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        for step in job["steps"]:
+            for name in re.findall(r"^make (.+)$", step.get("run", ""), flags=re.M):
+                assert known.issuperset(matrix["target"] if "matrix.target" in name else [name])
 
 
 def test_a_forgotten_file_and_a_stray_one_are_told():

@@ -9,7 +9,11 @@
 #include <string>
 #include <system_error>
 
+// Clang's library reads doubles from version 20 on.
 #ifndef __cpp_lib_to_chars
+#define SM_STRTOD
+#endif
+#ifdef SM_STRTOD
 #include <locale.h>
 #include <stdlib.h>
 #ifdef __APPLE__
@@ -112,10 +116,9 @@ inline bool is_huge(const Decimal &decimal) {
 // The nearest double of a number without a sign; false, and no double, where it may be told that
 // there is none.
 inline bool read_nearest(const char *start, const char *stop, double &value) {
-#ifdef __cpp_lib_to_chars
+#ifndef SM_STRTOD
     return std::from_chars(start, stop, value).ec != std::errc::result_out_of_range;
 #else
-    // Clang's library has it for reals from version 20 on.
     static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
     value = strtod_l(std::string(start, stop).c_str(), nullptr, plain);
     return true;

@@ -1,0 +1,319 @@
+"""How fast, how well and how big are a hundred labels, beside one-versus-rest and a C sweep?
+
+`race`: fits of 103 labels on the RCV1 shape, the contestants in turn, and predictions by their
+models. `memory`: seconds and peak memory of one fit of a thousand labels on a million features, in
+a process that reads the rows and holds nothing else of size. `rcv1`: all topics of the real RCV1
+sample, looked for in the folder that SPARSEMARGIN_DATA names; its 27,695 stories are parted once,
+by a fixed seed, three quarters to learn from, stories with equal vectors on the same side;
+thresholds are the default, 0, and macro F1 is the mean over the topics with a story in the test
+part: of the others there is nothing to find. Quote the ratios: they were measured side by side in
+one run. The times belong to the machine.
+
+    python benchmarks/labels.py [--only race memory rcv1] [--quick] [--rounds N]
+"""
+
+import tempfile
+import warnings
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import timing
+from corpora import (
+    NEWS20,
+    OF_LABELS,
+    RCV1_SMALL,
+    LabelledCorpus,
+    Shape,
+    draw_labelled,
+    load_rows,
+    number_vectors,
+    save_rows,
+)
+from floor import ONE_EPOCH, RAW, FloorLabels, row_orders
+from sklearn.linear_model import Perceptron
+from sklearn.metrics import f1_score, hamming_loss
+from sklearn.model_selection import GroupShuffleSplit
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+from tables import OVR, show
+from timing import minimum_and_median, timed
+
+from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin.datasets import load_rcv1
+
+N_EPOCHS = 5
+WARM_UP_ROWS = 200
+QUICK_ROWS = 4000
+FLOOR = "C sweep"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One line of the race; `prepare(corpus, seed)` returns the fit to be timed."""
+
+    algorithm: str
+    n_jobs: int
+    prepare: Callable[[LabelledCorpus, int], Callable[[], Any]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.algorithm}, {self.n_jobs} thread{'s' * (self.n_jobs > 1)}"
+
+
+EPOCHS = {"max_iter": N_EPOCHS, "fit_intercept": False}
+OURS = {
+    "Perceptron, last": partial(PNormPerceptron, **EPOCHS, **RAW, hypothesis="last"),
+    "Perceptron, average": partial(PNormPerceptron, **EPOCHS, **RAW, hypothesis="average"),
+    "p-norm p=6, last": partial(PNormPerceptron, **EPOCHS, p=6.0, hypothesis="last"),
+    "p-norm p=6, average": partial(PNormPerceptron, **EPOCHS, p=6.0, hypothesis="average"),
+    "ALMA p=2, average": partial(ALMAClassifier, **EPOCHS, p=2.0, hypothesis="average"),
+    "ALMA p=6, average": partial(ALMAClassifier, **EPOCHS, p=6.0, hypothesis="average"),
+}
+
+
+def _ours(make: Callable[..., Any], n_jobs: int, corpus: LabelledCorpus, seed: int):
+    return partial(make(random_state=seed, n_jobs=n_jobs).fit, corpus.X, corpus.Y)
+
+
+def _ovr(n_jobs: int, corpus: LabelledCorpus, seed: int):
+    one = Perceptron(**EPOCHS, tol=None, random_state=seed)
+    return partial(OneVsRestClassifier(one, n_jobs=n_jobs).fit, corpus.X, corpus.Y)
+
+
+def _floor(corpus: LabelledCorpus, seed: int):
+    orders = row_orders(len(corpus.Y), N_EPOCHS, True, seed)
+    return FloorLabels(corpus.X, corpus.Y, orders).run
+
+
+CONTESTANTS = [
+    Contestant(FLOOR, 1, _floor),
+    *(Contestant(OVR, n_jobs, partial(_ovr, n_jobs)) for n_jobs in (1, 2)),
+    *(
+        Contestant(name, n_jobs, partial(_ours, make, n_jobs))
+        for name, make in OURS.items()
+        for n_jobs in (1, 2)
+    ),
+]
+
+
+def errors(Y: Any, predicted: Any) -> dict[str, float]:
+    """Return the share of (row, label) pairs that are wrong, and the F1 over all of them."""
+    return {
+        "hamming_error": float(hamming_loss(Y, predicted)),
+        "micro_f1": float(f1_score(Y, predicted, average="micro")),
+    }
+
+
+def fit_race(corpus: LabelledCorpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Time the fits of all contestants in turn.
+
+    Returned: one entry for each: nanoseconds per nonzero, label and epoch (``min`` and
+    ``median``), the ratios of the former to those of OneVsRest on as many threads and of the C
+    sweep, and the mean test errors; and each one's model of the last round, by its name.
+    """
+    few, models = slice(None, WARM_UP_ROWS), {}
+    little = replace(corpus, X=corpus.X[few], Y=corpus.Y[few])
+    for contestant in CONTESTANTS:
+        # A first fit pays for lazy imports, and for the processes of OneVsRest.
+        contestant.prepare(little, 0)()
+
+    def tell(name: str, model: Any) -> dict[str, float]:
+        models[name] = model
+        return errors(corpus.Y_test, model.predict(corpus.X_test))
+
+    fits = {each.name: partial(each.prepare, corpus) for each in CONTESTANTS}
+    seconds, wrong = timing.race(fits, n_rounds, tell)
+    unit = corpus.X.nnz * corpus.Y.shape[1] * N_EPOCHS * 1e-9
+    entries = [
+        {"contestant": contestant.algorithm, "n_jobs": contestant.n_jobs}
+        | {"ns": minimum_and_median(seconds[contestant.name], unit)}
+        | {
+            measure: float(np.mean([each[measure] for each in wrong[contestant.name]]))
+            for measure in ("hamming_error", "micro_f1")
+        }
+        for contestant in CONTESTANTS
+    ]
+    return _with_ratios(entries, "ns"), models
+
+
+def _with_ratios(entries: list[dict[str, Any]], unit: str) -> list[dict[str, Any]]:
+    """Add how many times as fast each is as OneVsRest, and what it takes of the floor's time."""
+    times = {(entry["contestant"], entry["n_jobs"]): entry[unit]["min"] for entry in entries}
+    return [
+        entry
+        | {
+            "times_ovr": times[OVR, entry["n_jobs"]] / entry[unit]["min"],
+            "of_floor": entry[unit]["min"] / times[FLOOR, 1],
+        }
+        for entry in entries
+    ]
+
+
+def predict_race(
+    corpus: LabelledCorpus, models: dict[str, Any], n_rounds: int
+) -> list[dict[str, Any]]:
+    """Time the predictions of all labels for the training rows, in milliseconds, with the ratios
+    as in `fit_race`; the floor is `X @ W` alone."""
+    calls = {each.name: partial(models[each.name].predict, corpus.X) for each in CONTESTANTS}
+    floor = CONTESTANTS[0].name
+    calls[floor] = partial(corpus.X.__matmul__, models[floor].weights)
+    prepare = {name: lambda number, call=call: call for name, call in calls.items()}
+    seconds, _ = timing.race(prepare, n_rounds)
+    entries = [
+        {"contestant": each.algorithm, "n_jobs": each.n_jobs}
+        | {"ms": minimum_and_median(seconds[each.name], 1e-3)}
+        for each in CONTESTANTS
+    ]
+    return _with_ratios(entries, "ms")
+
+
+def race(options: Namespace) -> dict[str, Any]:
+    """Fits, then predictions."""
+    shape = replace(RCV1_SMALL, n_train=QUICK_ROWS) if options.quick else RCV1_SMALL
+    corpus = draw_labelled(shape, OF_LABELS)
+    X, Y = corpus.X, corpus.Y
+    fits, models = fit_race(corpus, options.rounds)
+    lead = [("", "{contestant}"), ("threads", "{n_jobs}")]
+    columns = [
+        *lead, ("ns min", "{ns[min]:.3f}"), ("median", "{ns[median]:.3f}"),
+        ("x OneVsRest", "{times_ovr:.1f}"), ("of C sweep", "{of_floor:.2f}"),
+        ("Hamming error %", "{hamming_error:.2%}"), ("micro F1 %", "{micro_f1:.1%}"),
+    ]  # fmt: skip
+    show(
+        f"{Y.shape[1]} labels, {shape.name}, {X.dtype.name}: {X.shape[0]:,} x {X.shape[1]:,}, "
+        f"{X.nnz / X.shape[0]:.0f} nonzeros and {Y.sum() / len(Y):.2f} labels a row; "
+        f"ns per nonzero, label and epoch, {N_EPOCHS} epochs, {options.rounds} rounds",
+        columns, fits,
+    )  # fmt: skip
+    predictions = predict_race(corpus, models, options.rounds)
+    columns = [
+        *lead, ("ms min", "{ms[min]:.0f}"), ("median", "{ms[median]:.0f}"),
+        ("x OneVsRest", "{times_ovr:.1f}"), ("of X @ W", "{of_floor:.2f}"),
+    ]  # fmt: skip
+    show(f"Predicting all {Y.shape[1]} labels of {X.shape[0]:,} rows", columns, predictions)
+    return {"race": {"fits": fits, "predictions": predictions}}
+
+
+MANY_LABELS, QUICK_LABELS = 1000, 200
+AIM_BYTES = 4 * 2**30
+
+
+def fit_apart(folder: str) -> dict[str, Any]:
+    """Run apart: read the rows, fit, predict, and tell what that took."""
+    X, Y = load_rows(Path(folder), "train")
+    model = PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="last", random_state=0)
+    fitted = timing.added_by(lambda: model.fit(X[:50, :200], Y[:50]), lambda: model.fit(X, Y))
+    X_test, Y_test = load_rows(Path(folder), "test")
+    predict_seconds, predicted = timed(lambda: model.predict(X_test))
+    return {
+        "fit_seconds": fitted.pop("seconds"), "predict_seconds": predict_seconds,
+        "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
+        "dense_bytes": 4 * X.shape[1] * Y.shape[1], **fitted,
+        "predict_peak_bytes": timing.resident_peak(), **errors(Y_test, predicted),
+    }  # fmt: skip
+
+
+def many_features(shape: Shape, n_labels: int) -> dict[str, Any]:
+    """Fit one epoch of the Perceptron, last, in a new process: seconds, bytes and test errors."""
+    corpus = draw_labelled(shape, n_labels)
+    with tempfile.TemporaryDirectory() as folder:
+        save_rows(Path(folder), "train", corpus.X, corpus.Y)
+        save_rows(Path(folder), "test", corpus.X_test, corpus.Y_test)
+        del corpus
+        facts = {"n_samples": shape.n_train, "n_features": shape.n_features, "n_labels": n_labels}
+        return facts | timing.apart(fit_apart, folder)
+
+
+def memory(options: Namespace) -> dict[str, Any]:
+    """One fit of very many weights."""
+    if not timing.STATUS.exists():
+        print("\nPeak memory: left out, this system doesn't tell the peak of a process")
+        return {"memory": None}
+    shape = replace(NEWS20, n_train=QUICK_ROWS, n_test=QUICK_ROWS) if options.quick else NEWS20
+    entry = many_features(shape, QUICK_LABELS if options.quick else MANY_LABELS)
+    columns = [
+        ("labels", "{n_labels:,}"), ("features", "{n_features:,}"), ("rows", "{n_samples:,}"),
+        ("fit s", "{fit_seconds:.1f}"), ("peak MB", "{peak_bytes:,.0M}"),
+        ("fit adds MB", "{added_bytes:,.0M}"), ("X MB", "{X_bytes:,.0M}"),
+        ("dense weights MB", "{dense_bytes:,.0M}"), ("predict s", "{predict_seconds:.1f}"),
+        ("Hamming error %", "{hamming_error:.3%}"),
+    ]  # fmt: skip
+    title = f"Memory, float32, one epoch, last; aim: a peak below {AIM_BYTES / 2**20:,.0f} MB"
+    show(title, columns, [entry])
+    return {"memory": entry}
+
+
+QUICK_STORIES = 4000
+TEST_SHARE = 0.25
+NORMS = (2, 3, 4, 6)
+# The intercept's scale is what `fit_csr` takes by default: a tenth of the rows' norm, which is 1.
+OWN_SETTINGS = {
+    "max_iter": 5, "hypothesis": "average", "fit_intercept": True, "intercept_scaling": 0.1,
+    "random_state": 0,
+}  # fmt: skip
+MODELS: dict[str, Callable[[], Any]] = {
+    "OneVsRest(LinearSVC)": partial(OneVsRestClassifier, LinearSVC(random_state=0)),
+    "OneVsRest(Perceptron)": partial(OneVsRestClassifier, Perceptron(random_state=0)),
+    **{f"p-norm, p={p}": partial(PNormPerceptron, p=p, **OWN_SETTINGS) for p in NORMS},
+    **{f"ALMA, p={p}": partial(ALMAClassifier, p=p, **OWN_SETTINGS) for p in NORMS},
+}
+
+
+def topics_of(n_stories: int | None = None) -> dict[str, Any]:
+    """Fit every model on all topics of the first so many stories, or of all, once.
+
+    Returned: the sizes of the parts, and for each model seconds of the fit and of the
+    predictions, and the test part's ``micro_f1`` and ``macro_f1``.
+    """
+    stories = load_rcv1(None, source="sample", dtype=np.float32)
+    X, Y = stories.data[:n_stories], stories.target[:n_stories].toarray()
+    parts = GroupShuffleSplit(n_splits=1, test_size=TEST_SHARE, random_state=0)
+    train, test = next(parts.split(X, groups=number_vectors(X)))
+    (X, Y), (X_test, Y_test) = ((X[part], Y[part]) for part in (train, test))
+    present = np.flatnonzero(Y_test.any(axis=0))
+    entries = []
+    for name, make in MODELS.items():
+        fit_seconds, model = timed(partial(make().fit, X, Y))
+        predict_seconds, predicted = timed(partial(model.predict, X_test))
+        f1 = partial(f1_score, Y_test, predicted, zero_division=0.0)
+        entries.append(
+            {
+                "contestant": name, "fit_seconds": fit_seconds, "predict_seconds": predict_seconds,
+                "micro_f1": float(f1(average="micro")),
+                "macro_f1": float(f1(average="macro", labels=present)),
+            }
+        )  # fmt: skip
+    sizes = {"n_train": len(train), "n_test": len(test), "n_topics": Y.shape[1]}
+    return sizes | {"n_topics_in_test": len(present), "models": entries}
+
+
+def rcv1(options: Namespace) -> dict[str, Any]:
+    """All topics, where they are at hand."""
+    try:
+        report = topics_of(QUICK_STORIES if options.quick else None)
+    except FileNotFoundError as error:
+        print(f"\nLEFT OUT: the topics of RCV1. {error}")
+        return {"rcv1": None}
+    columns = [
+        ("", "{contestant}"), ("micro F1 %", "{micro_f1:.1%}"), ("macro F1 %", "{macro_f1:.1%}"),
+        ("fit s", "{fit_seconds:.2f}"), ("predict s", "{predict_seconds:.3f}"),
+    ]  # fmt: skip
+    show(
+        f"RCV1, {report['n_topics']} topics, {report['n_train']:,} stories to learn from, "
+        f"{report['n_test']:,} to test on; macro F1 over the {report['n_topics_in_test']} topics "
+        "with a story in the test part; ours: five epochs, average, one thread",
+        columns, report["models"],
+    )  # fmt: skip
+    return {"rcv1": report}
+
+
+if __name__ == "__main__":
+    # Of labels that no row has it is told a hundred times over.
+    warnings.filterwarnings("ignore", message="Label not .* is present in all training")
+    MEASUREMENTS = {"race": race, "memory": memory, "rcv1": rcv1}
+    timing.run(timing.parser_of(__doc__, "results/labels.json"), MEASUREMENTS, (5, 2))

@@ -1,0 +1,492 @@
+"""Tables: aligned ones for the terminal, and those of the pages, in Markdown, from JSON.
+
+Run by itself it makes the tables of the performance page, and the README's, from what the charter
+measured. The figures that they tell are kept beside this file, in charter.json, each table's with
+the machine that they were measured on, so that the tables can be made again without measuring. A
+table stands between two comments of its name; tables whose parts the charter lacks, or has measured
+in a hurry, stay as they are.
+
+    python benchmarks/tables.py [--charter results/charter.json]
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from string import Formatter
+from typing import Any, NamedTuple
+
+from timing import FOLDER, replace_text
+
+from sparsemargin.evaluation import growth_exponent
+
+Entry = dict[str, Any]
+#: What a cell tells of an entry: a template of `str.format`, or a function.
+Cell = str | Callable[[Any], str | None]
+#: A header, and the cells under it.
+Columns = Sequence[tuple[str, Cell]]
+
+#: Units that a format may end with, each as a factor and a divisor.
+_UNITS = {
+    "%": (100, 1), "m": (1e3, 1), "u": (1e6, 1), "n": (1e9, 1), "M": (1, 2**20), "D": (1, 1e6),
+}  # fmt: skip
+
+
+class _Missing(Exception):
+    """A cell has nothing to tell."""
+
+
+class _Cells(Formatter):
+    """`str.format` whose formats may end with a unit: ``.1%`` is 100 times the number, ``.1m``,
+    ``.1u`` and ``.1n`` are thousandths and so on, ``.1M`` is in 2**20 and ``.1D`` in 10**6."""
+
+    def get_field(self, name: str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_field(name, args, kwargs)
+        except TypeError as error:  # None has no entries
+            raise _Missing from error
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if value is None:
+            raise _Missing
+        if spec[-1:] in _UNITS:
+            factor, divisor = _UNITS[spec[-1]]
+            return f"{factor * value / divisor:{spec[:-1]}f}"
+        return format(value, spec)
+
+
+def cell(template: Cell, entry: Any, missing: str = "") -> str:
+    """Return what a cell tells of an entry, `missing` where that is None."""
+    if callable(template):
+        told = template(entry)
+        return missing if told is None else told
+    try:
+        return _Cells().vformat(template, (), entry)
+    except _Missing:
+        return missing
+
+
+def text_table(columns: Columns, entries: Iterable[Any]) -> str:
+    """Lay entries out under their headers, the first column to the left, others to the right."""
+    lines = [[header for header, _ in columns]]
+    lines += [[cell(template, each, "-") for _, template in columns] for each in entries]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in lines
+    )
+
+
+def show(title: str, columns: Columns, entries: Iterable[Any]) -> None:
+    """Print a title, and a table under it."""
+    print(f"\n{title}\n\n{text_table(columns, entries)}", flush=True)
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay rows of cells out under their headers in Markdown, without a newline at the end."""
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def markdown(columns: Columns) -> Callable[[Iterable[Any]], str]:
+    """What tells of entries in Markdown, a line each."""
+
+    def render(entries: Iterable[Any]) -> str:
+        rows = ([cell(template, each) for _, template in columns] for each in entries)
+        return markdown_table([header for header, _ in columns], rows)
+
+    return render
+
+
+def pivot(
+    lead: Columns, by: str, cells: Columns, chosen: Callable[[Any], bool] = lambda entry: True
+) -> Callable[[Iterable[Any]], str]:
+    """What tells in Markdown of all entries that `lead` says the same of in one line.
+
+    For every value of `by` there are the columns `cells`, whose headers are templates as well.
+    """
+
+    def render(entries: Iterable[Any]) -> str:
+        lines: dict[tuple[str, ...], Entry] = {}
+        first: Entry = {}
+        for entry in filter(chosen, entries):
+            key = tuple(cell(template, entry) for _, template in lead)
+            lines.setdefault(key, {})[entry[by]] = entry
+            first.setdefault(entry[by], entry)
+        headers = [header for header, _ in lead]
+        headers += [cell(header, each) for each in first.values() for header, _ in cells]
+        all_of = [(value, template) for value in first for _, template in cells]
+        rows = [
+            [*key, *(cell(each, found[value]) if value in found else "" for value, each in all_of)]
+            for key, found in lines.items()
+        ]
+        return markdown_table(headers, rows)
+
+    return render
+
+
+def fill(text: str, tables: dict[str, str]) -> str:
+    """Return the text with the tables between their comments, which it must have once each."""
+    for name, table in tables.items():
+        begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if not (text.count(begin) == text.count(end) == len(pattern.findall(text)) == 1):
+            raise ValueError(f"the text must have {begin!r} and, after it, {end!r}, each once")
+        block = f"{begin}\n\n{table}\n\n{end}"
+        text = pattern.sub(lambda _, block=block: block, text)
+    return text
+
+
+def fill_page(page: Path, tables: dict[str, str]) -> None:
+    """Put the tables into a page, and say so."""
+    replace_text(page, fill(page.read_text(), tables))
+    print(f"written: {page.name}, the tables {', '.join(tables)}")
+
+
+EXTRACT = FOLDER / "charter.json"
+README = FOLDER.parent / "README.md"
+PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
+#: Of all tables, those that the README has too.
+HEADLINES = ("text",)
+PACKAGES = ("numpy", "scipy", "scikit-learn")
+
+OURS = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average")
+ONE_CALL = "fit_csr(X, y)"
+OVR = "OneVsRest(Perceptron)"
+SHAPES = {
+    "rcv1l": "RCV1 shape, 200,000 x 47,236", "news20": "news20 shape, 20,000 x 1,355,191",
+    "text": "sources of three libraries", "rcv1m": "RCV1 shape",
+    "rcv1m, 5% wrong": "RCV1 shape, 5 % of labels wrong",
+}  # fmt: skip
+KERNELS = {
+    "ALMA d=4, one epoch": "ALMA, d = 4, one epoch",
+    "SVC d=4": "`SVC`, d = 4",
+    "ALMA d=6, three epochs": "ALMA, d = 6, three epochs",
+    "SVC d=4, rows normalised": "`SVC`, d = 4, rows normalised, its best seen",
+}
+FILES = {
+    "fit": ("fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"),
+    "process": ("sparsemargin train",),
+    "load": ("load_svmlight, 2 threads",),
+}
+GROWTHS = ("nonzeros", "features", "labels", "corrections")
+
+
+class Table(NamedTuple):
+    """A table made from one part of the charter, and what it is about.
+
+    `select` picks the few figures that it tells out of what the part reported, and `render` tells
+    them in Markdown. So the tables of the pages can be made again from a small file.
+    """
+
+    part: str
+    caption: str
+    select: Callable[[Any], list[Entry]]
+    render: Callable[[Iterable[Any]], str]
+
+
+def _select_text(report: Any) -> list[Entry]:
+    found = {(each["shape"], each["rows"], each["contestant"]): each for each in report["races"]}
+    keys = "shape", "rows", "n_samples", "n_features", "contestant", "baseline", "test_error"
+    return [
+        {key: entry[key] for key in keys}
+        | {"times": 1 / entry["times_baseline"]["min"], "of_sorted": entry["times_sorted"]["min"]}
+        | {"baseline_error": found[shape, rows, entry["baseline"]]["test_error"]}
+        for (shape, rows, name), entry in found.items()
+        if shape in SHAPES and name in (*OURS, ONE_CALL)
+    ]
+
+
+def _select_epoch(report: Any) -> list[Entry]:
+    found = {
+        (entry["shape"], entry["contestant"]): entry
+        for entry in report["epoch"]
+        if entry["dtype"] == "float64"
+    }
+    return [
+        {
+            "contestant": name, "baseline": found[shape, name]["baseline"], "shape": shape,
+            "times": 1 / found[shape, name]["times_baseline"]["min"],
+            "test_error": found[shape, name]["test_error"],
+            "baseline_error": found[shape, found[shape, name]["baseline"]]["test_error"],
+        }
+        for name in (*OURS, "C loop, shuffled")
+        for shape in SHAPES
+        if (shape, name) in found
+    ]  # fmt: skip
+
+
+def _select_one_row(report: Any) -> list[Entry]:
+    ours, theirs = "Perceptron, average", "sklearn SGD perceptron, average"
+    found = {(entry["n_features"], entry["learner"]): entry for entry in report["one_row"]}
+    return [
+        {
+            "call": call, "n_features": n_features, "us": found[n_features, ours][call]["median"],
+            "sklearn_us": found[n_features, theirs][call]["median"],
+        }
+        for call in ("partial_fit", "decision_function")
+        for n_features in dict.fromkeys(n for n, _ in found)
+    ]  # fmt: skip
+
+
+def _select_floor(report: Any) -> list[Entry]:
+    return [
+        {
+            "shape": entry["shape"], "dtype": entry["dtype"],
+            "order": "shuffled" if entry["shuffled"] else "in order",
+            "floor_ns": entry["floor_ns"]["further"], "first": entry["ratio"]["first"],
+            "further": entry["ratio"]["further"],
+        }
+        for entry in report["epochs"]
+    ]  # fmt: skip
+
+
+def _select_labels(report: Any) -> list[Entry]:
+    race = report["race"] or {"fits": [], "predictions": []}
+    predictions = {(entry["contestant"], entry["n_jobs"]): entry for entry in race["predictions"]}
+    keys = "times_ovr", "of_floor", "hamming_error", "micro_f1"
+    return [
+        {"contestant": entry["contestant"], "n_jobs": entry["n_jobs"], "ns": entry["ns"]["min"]}
+        | {key: entry[key] for key in keys}
+        | {"predict_times": predictions[entry["contestant"], entry["n_jobs"]]["times_ovr"]}
+        for entry in race["fits"]
+    ]
+
+
+def _growth(what: str, curve: str, sizes: Sequence[float], fitted: Entry) -> Entry:
+    return {"what": what, "curve": curve, "from": sizes[0], "to": sizes[-1], **fitted}
+
+
+def _select_growth(report: Any) -> list[Entry]:
+    return [
+        _growth(name, curve["name"], curve["sizes"], curve["exponent"])
+        for name in GROWTHS
+        for curve in report.get(name, {"curves": []})["curves"]
+    ]
+
+
+def _select_mistakes(report: Any) -> list[Entry]:
+    return [
+        _growth("nonzeros of the mistakes", f"a mistake, {name}", of["nonzeros"], of["exponent"])
+        for name, of in report.get("growth", {}).items()
+    ]
+
+
+def _select_kernel_growth(report: Any) -> list[Entry]:
+    entries = []
+    for results in zip(*report["growth"], strict=True):
+        sizes = [each["n_rows"] for each in results]
+        for step in ("fit", "predict"):
+            name = f"{step}, {results[0]['contestant']}, threads: {results[0]['n_jobs']}"
+            fitted = growth_exponent(sizes, [each[step] for each in results])._asdict()
+            entries.append(_growth("training rows", name, sizes, fitted))
+    return entries
+
+
+def _select_files(report: Any) -> list[Entry]:
+    entries = [
+        {
+            "what": entry["contestant"], "seconds": entry["seconds"]["min"],
+            "megabytes_per_second": entry["megabytes_per_second"],
+            "times_vw": entry["times"].get("x vw", {}).get("min"),
+            "times_sklearn": entry["times"].get("x sklearn", {}).get("min"),
+            "test_error": entry["test_error"], "peak_bytes": entry["peak_bytes"],
+        }
+        for measurement, names in FILES.items()
+        for entry in report.get(measurement, [])
+        if entry["contestant"] in names
+    ]  # fmt: skip
+    return entries + [
+        {
+            "what": "a further epoch from the row cache", "seconds": entry["further"]["min"],
+            "megabytes_per_second": entry["megabytes_per_second"]["further"],
+            "times_vw": entry["times"].get("further"), "times_sklearn": None, "test_error": None,
+            "peak_bytes": entry["peak_bytes"],
+        }
+        for entry in report.get("cache", [])
+        if entry["contestant"] == "Perceptron, rows in order"
+    ]  # fmt: skip
+
+
+def _select_kernels(report: Any) -> list[Entry]:
+    keys = "contestant", "n_jobs", "fit", "predict", "error", "support", "peak_bytes"
+    return [
+        {key: entry[key] for key in keys}
+        | {f"{step}_times": entry["ratios"][step] for step in ("fit", "predict")}
+        for entry in [*report["growth"][-1], *report["three epochs"]]
+    ]
+
+
+def _but_of(peer: str, template: str) -> Cell:
+    """A cell that tells nothing of those whose names begin so."""
+    return lambda entry: None if entry["contestant"].startswith(peer) else cell(template, entry)
+
+
+_GROWTH = markdown([
+    ("time grows with", "{what}"), ("", "{curve}"), ("range", "{from:,.0f} to {to:,.0f}"),
+    ("to the power of", "{slope:.3f} ± {standard_error:.3f}"),
+])  # fmt: skip
+
+
+TABLES = {
+    "text": Table(
+        "text", "One shuffled epoch of text as it comes, one thread: speed, test error % (theirs)",
+        _select_text,
+        pivot(
+            [("rows", lambda e: f"{SHAPES[e['shape']]}, {e['n_samples']:,} x {e['n_features']:,}, "
+                                f"{e['rows']}")],
+            "contestant",
+            [("{contestant}, against {baseline}",
+              "**{times:.1f} x**: {test_error:.2%} ({baseline_error:.2%})")],
+        ),
+    ),
+    "order": Table(
+        "text", "What the order within rows costs", _select_text,
+        pivot(
+            [("unsorted rows, of sorted rows' time", "{contestant}")], "shape",
+            [(lambda e: SHAPES[e["shape"]], "{of_sorted:.2f} x")],
+            lambda e: e["rows"] == "unsorted",
+        ),
+    ),
+    "epoch": Table(
+        "epoch",
+        "One shuffled epoch of sorted rows in memory, float64, one thread, checks included",
+        _select_epoch,
+        pivot(
+            [("", "{contestant}"), ("against", "{baseline}")], "shape",
+            [(lambda e: f"{SHAPES[e['shape']]}: speed", "**{times:.1f} x**"),
+             ("test error %, theirs", "{test_error:.2%}, {baseline_error:.2%}")],
+        ),
+    ),
+    "one-row": Table(
+        "epoch", "One row a call", _select_one_row,
+        pivot(
+            [("one-row call, Perceptron, average; median", "`{call}`")], "n_features",
+            [("{n_features:,} features", "{us:,.0f} us"),
+             ("`SGDClassifier(average=True)`", "{sklearn_us:,.0f} us")],
+        ),
+    ),
+    "floor": Table(
+        "floor", "The Perceptron beside the C loop", _select_floor,
+        markdown([
+            ("", "{shape}, {dtype}"), ("rows", "{order}"),
+            ("C loop, ns per nonzero", "{floor_ns:.2f}"),
+            ("a fit of one epoch, of its time", "{first:.2f} x"),
+            ("a further epoch", "{further:.2f} x"),
+        ]),
+    ),
+    "labels": Table(
+        "labels", "103 labels, RCV1 shape, float32, five epochs", _select_labels,
+        markdown([
+            ("", "{contestant}"), ("threads", "{n_jobs}"),
+            ("ns per nonzero, label and epoch", "{ns:.3f}"),
+            (f"against {OVR}", _but_of(OVR, "**{times_ovr:.1f} x**")),
+            ("of the C sweep's time", _but_of("C sweep", "{of_floor:.2f}")),
+            ("label errors %", "{hamming_error:.2%}"), ("micro F1 %", "{micro_f1:.1%}"),
+            (f"predicting, against {OVR}", _but_of(OVR, "{predict_times:.1f} x")),
+        ]),
+    ),
+    "topics": Table(
+        "labels", "The topics of the RCV1 sample",
+        lambda report: (report["rcv1"] or {"models": []})["models"],
+        markdown([
+            ("", "{contestant}"), ("micro F1 %", "{micro_f1:.1%}"),
+            ("macro F1 %", "{macro_f1:.1%}"), ("fit, s", "{fit_seconds:.2f}"),
+            ("predict, s", "{predict_seconds:.3f}"),
+        ]),
+    ),
+    "growth": Table("growth", "How time grows", _select_growth, _GROWTH),
+    "growth-mistakes": Table("ho", "How the time of a mistake grows", _select_mistakes, _GROWTH),
+    "growth-kernels": Table(
+        "kernels", "How kernels grow with rows", _select_kernel_growth, _GROWTH
+    ),
+    "threads": Table(
+        "growth", "Two threads against one",
+        lambda report: report.get("threads", {"speed_ups": []})["speed_ups"],
+        pivot(
+            [("two threads", "{name}")], "n_labels",
+            [("{n_labels:,.0f} labels", "{times:.2f} x")],
+        ),
+    ),
+    "files": Table(
+        "files", "From svmlight text", _select_files,
+        markdown([
+            ("", "{what}"), ("seconds", "{seconds:.3f}"), ("MB/s", "{megabytes_per_second:,.0f}"),
+            ("against vw", "**{times_vw:.1f} x**"),
+            ("against scikit-learn", "**{times_sklearn:.0f} x**"),
+            ("test error %", "{test_error:.2%}"), ("peak MB", "{peak_bytes:.0D}"),
+        ]),
+    ),
+    "kernels": Table(
+        "kernels", "Kernels on MNIST", _select_kernels,
+        markdown([
+            ("", lambda e: KERNELS[e["contestant"]]), ("threads", "{n_jobs}"),
+            ("fit, s", "{fit:.1f}"), ("against `SVC`", _but_of("SVC", "**{fit_times:.0f} x**")),
+            ("predict 10,000, s", "{predict:.2f}"),
+            ("against `SVC`", _but_of("SVC", "**{predict_times:.0f} x**")),
+            ("test error %", "{error:.2f}"), ("support rows", "{support:,}"),
+            ("peak MB", "{peak_bytes:.0M}"),
+        ]),
+    ),
+}  # fmt: skip
+
+
+def select(parts: dict[str, Any]) -> dict[str, Entry]:
+    """Return the figures of all tables that the measured parts suffice for: ``machine`` and
+    ``entries`` of each."""
+    reports = {
+        name: parts[table.part]["report"]
+        for name, table in TABLES.items()
+        if "report" in parts.get(table.part, {})
+    }
+    return {
+        name: {"machine": report["machine"], "entries": entries}
+        for name, report in reports.items()
+        if (entries := TABLES[name].select(report))
+    }
+
+
+def render(chosen: dict[str, Entry]) -> dict[str, str]:
+    """Return the tables of these figures, in Markdown, each with its machine."""
+    return {
+        name: f"{TABLES[name].render(told['entries'])}\n\n{_measured_on(told['machine'])}"
+        for name, told in chosen.items()
+    }
+
+
+def _measured_on(machine: Entry) -> str:
+    packages = ", ".join(f"{name} {machine[name]}" for name in PACKAGES)
+    return f"*Measured on {machine['cpu']}, {machine['cpus']} processors; {packages}.*"
+
+
+def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables' figures, earlier ones where they were not measured again."""
+    parts = {name: part for name, part in charter["parts"].items() if not part["quick"]}
+    return {"tables": earlier.get("tables", {}) | select(parts)}
+
+
+def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
+    """Return the pages, and the tables that each of them has."""
+    headlines = {name: table for name, table in tables.items() if name in HEADLINES}
+    return {PERFORMANCE: tables, README: headlines}
+
+
+def main() -> None:
+    """Bring the figures and the pages up to date."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--charter", type=Path, default=Path("results/charter.json"))
+    options = parser.parse_args()
+    figures = json.loads(EXTRACT.read_text())
+    if options.charter.exists():
+        figures = extract(json.loads(options.charter.read_text()), figures)
+        replace_text(EXTRACT, json.dumps(figures, indent=1) + "\n")
+    else:
+        print(f"{options.charter} is not there: the tables are made from {EXTRACT.name} again")
+    for page, tables in pages(render(figures["tables"])).items():
+        fill_page(page, tables)
+
+
+if __name__ == "__main__":
+    main()

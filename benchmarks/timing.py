@@ -1,0 +1,222 @@
+"""How everything here is timed: contestants take turns; memory is that of a process apart."""
+
+import gc
+import inspect
+import json
+import os
+import platform
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from statistics import median
+from time import perf_counter
+from typing import Any, NoReturn
+
+from threadpoolctl import threadpool_limits
+
+from sparsemargin.io.files import replacing
+
+FOLDER = Path(__file__).parent
+#: Status of a benchmark that this machine can't run.
+CANNOT_RUN = 2
+STATUS = Path("/proc/self/status")
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds that `call` took, and what it returned."""
+    start = perf_counter()
+    result = call()
+    return perf_counter() - start, result
+
+
+@contextmanager
+def garbage_collection_off() -> Iterator[None]:
+    """Keep the collector out of the timed stretch, and restore it afterwards."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def turns(contestants: Sequence, n_rounds: int) -> Iterator[tuple[int, Any]]:
+    """Every contestant once in each round, behind the round's number; the collector is off.
+
+    Taking turns, they all meet a slow spell of the machine; and since the order differs from
+    round to round, nobody always finds the caches as the same neighbour left them.
+    """
+    with garbage_collection_off():
+        for number in range(n_rounds):
+            for contestant in Random(number).sample(contestants, len(contestants)):
+                yield number, contestant
+
+
+def race(
+    prepare: Mapping[Any, Callable[[int], Callable[[], Any]]],
+    n_rounds: int,
+    tell: Callable[[Any, Any], Any] = lambda name, result: None,
+) -> tuple[dict[Any, list[float]], dict[Any, list]]:
+    """Time one call of every contestant in each round.
+
+    Parameters
+    ----------
+    prepare : mapping of contestants to functions
+        Such a function gets the number of the round and returns the call to be timed.
+    n_rounds : int
+    tell : callable, optional
+        Gets a contestant and what its call returned; untimed.
+
+    Returns
+    -------
+    seconds, told : dict of lists
+        By contestant, in the order of `prepare`, round by round.
+    """
+    seconds, told = {name: [] for name in prepare}, {name: [] for name in prepare}
+    for number, name in turns(list(prepare), n_rounds):
+        elapsed, result = timed(prepare[name](number))
+        seconds[name].append(elapsed)
+        told[name].append(tell(name, result))
+    return seconds, told
+
+
+def minimum_and_median(seconds: Sequence[float], unit: float = 1.0) -> dict[str, float]:
+    """Summarise repeated timings in multiples of `unit` seconds."""
+    return {"min": min(seconds) / unit, "median": median(seconds) / unit}
+
+
+def ratios(own: dict[str, float], other: dict[str, float] | None) -> dict[str, float] | None:
+    """Each of one's own figures over the other's; None where there are none."""
+    return other and {name: own[name] / other[name] for name in own}
+
+
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of one of these files in a new process; return what it returns.
+
+    Arguments and results travel as JSON, tuples as lists.
+    """
+    module = Path(inspect.getfile(function)).stem
+    code = (
+        f"import json, sys; sys.path.insert(0, {str(FOLDER)!r}); import {module}; "
+        f"print(json.dumps({module}.{function.__name__}(*json.loads(sys.argv[1]))))"
+    )
+    command = [sys.executable, "-c", code, json.dumps(arguments, default=str)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+def resident_peak() -> int:
+    """The bytes that this process has held at most; only Linux tells."""
+    fields = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) * 1024
+
+
+def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, float]:
+    """Return the ``seconds`` of a call, and the bytes by which it raises the peak.
+
+    The warm-up pays for lazy imports and thread pools, which are no memory of the call. It should
+    take little, or the memory that it frees would be reused and hide what the call needs.
+    """
+    warm_up()
+    # Sets the peak back to what is resident now.
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident_peak()
+    seconds, _ = timed(call)
+    peak = resident_peak()
+    return {"seconds": seconds, "added_bytes": peak - before, "peak_bytes": peak}
+
+
+def machine() -> dict[str, Any]:
+    """Return the facts without which a timing means nothing."""
+    return {
+        "cpu": _cpu_model(), "cpus": os.cpu_count(), "system": platform.system(),
+        "python": platform.python_version(),
+    } | {package: version(package) for package in _PACKAGES}  # fmt: skip
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    first = cpuinfo.read_text().partition("\n\n")[0] if cpuinfo.exists() else ""
+    lines = (line.partition(":") for line in first.splitlines())
+    facts = {name.strip(): fact.strip() for name, _, fact in lines}
+    if not {"model name", "cpu family", "model"} <= facts.keys():
+        return platform.processor() or platform.machine()
+    # Virtual machines often tell a name that many processors share.
+    return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']})"
+
+
+def describe_machine() -> str:
+    """Return `machine()` as one line for the head of a report."""
+    return ", ".join(f"{name} {value}" for name, value in machine().items())
+
+
+def cannot_run(why: object) -> NoReturn:
+    """End the benchmark: what it needs is not at hand. The reason is one line."""
+    print(" ".join(str(why).split()), file=sys.stderr)
+    sys.exit(CANNOT_RUN)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text whole, or leave what was there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as out:
+        out.write(text.encode())
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report beside the facts of the machine it was measured on."""
+    replace_text(path, json.dumps({"machine": machine(), **report}, indent=1) + "\n")
+    print(f"\nwritten: {path}")
+
+
+def parser_of(document: str | None, out: str) -> ArgumentParser:
+    """A command line with `--out`, told of by the first line of a docstring."""
+    parser = ArgumentParser(description=(document or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
+    return parser
+
+
+def run(
+    parser: ArgumentParser,
+    measurements: Mapping[str, Callable[[Namespace], dict[str, Any]]],
+    rounds: tuple[int, int],
+) -> None:
+    """Run a benchmark of several measurements, on one thread where they don't ask for more.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        `--only`, `--quick` and `--rounds` are added.
+    measurements : mapping of str to callable
+        Each gets the options, prints its tables, and returns what it adds to the report.
+    rounds : (int, int)
+        As they are by default, and in a quick run.
+    """
+    parser.add_argument("--only", nargs="+", choices=measurements, default=list(measurements))
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
+    parser.add_argument(
+        "--rounds", type=int, help=f"of every contestant ({rounds[0]}, quick: {rounds[1]})"
+    )
+    options = parser.parse_args()
+    if options.rounds is None:
+        options.rounds = rounds[options.quick]
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    print(describe_machine(), flush=True)
+    report = {"rounds": options.rounds}
+    with threadpool_limits(1):
+        try:
+            for name in options.only:
+                report |= measurements[name](options)
+        except FileNotFoundError as error:
+            cannot_run(error)
+    write_json(options.out, report)

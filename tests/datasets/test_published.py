@@ -1,0 +1,259 @@
+"""The published files: against general readers, the registry, and figures that are known of them.
+
+Skipped where SPARSEMARGIN_DATA does not lead to them.
+"""
+
+import gzip
+import hashlib
+import subprocess
+from io import StringIO
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from scipy.optimize import linprog
+from sklearn.datasets import load_svmlight_file
+
+from depth import long, some
+from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
+from problems.published_files import data_folder, registered_files
+from problems.synthetic_files import numbers_sha256
+from sparsemargin import ALMAClassifier, fit_csr
+from sparsemargin.datasets import (
+    BROTTO_TOPICS,
+    load_breast_er,
+    load_colon,
+    load_leukemia,
+    load_lymphoma,
+    load_rcv1,
+)
+
+COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
+WEST, WBC_FILE = "breast_er_west2001.csv.gz", "breast-cancer-wisconsin.data"
+LYMPHOMA = "Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"
+SONAR = "sonar.mines", "sonar.rocks"
+NEWS = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
+FILES = registered_files()
+
+
+def content_of(name):
+    """The bytes of a registered file, of which there may be a packed copy instead."""
+    if (data_folder() / name).exists():
+        return (data_folder() / name).read_bytes()
+    return gzip.decompress((data_folder(f"{name}.gz") / f"{name}.gz").read_bytes())
+
+
+def general_table(name):
+    """The cells of a table, header included, as NumPy's reader has them."""
+    content = content_of(name)
+    text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+    return np.genfromtxt(StringIO(text.rpartition("@DATA")[2]), delimiter=",", dtype=str)
+
+
+# -- the files as they are registered --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", FILES, ids=[entry["name"] for entry in FILES])
+def test_local_copy(entry):
+    content = content_of(entry["name"])
+    assert len(content) == entry["bytes"]
+    assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+    if "numbers_sha256" in entry:
+        assert numbers_sha256(content) == entry["numbers_sha256"]
+
+
+def test_mnist_is_the_published_one():
+    """By the md5 that is commonly given for the training images."""
+    md5 = hashlib.md5(content_of("train-images-idx3-ubyte")).hexdigest()
+    assert md5 == "6bbc9ace898e44ae57da46a324031adb"
+
+
+@pytest.mark.parametrize("name", some([WEST], [WEST, LYMPHOMA[0]]))
+def test_recipes_that_pack_a_published_file_make_the_registered_bytes(name, tmp_path):
+    (entry,) = [entry for entry in FILES if entry["name"] == name]
+    command = entry["obtain"].split("with GNU gzip: ")[1]
+    unpacked = entry["source"].rsplit("/", 1)[1]
+    (tmp_path / unpacked).write_bytes(gzip.decompress(content_of(name)))
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == entry["sha256"]
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("load", "options", "file", "columns", "labels", "n_positive"), [
+    (load_wbc, {}, WBC_FILE, slice(1, -1), (-1, "4"), 239),
+    (load_letter, {"subset": "all"}, "letter-recognition.data", slice(1, None), (0, "A"), 789),
+    (load_letter, {"subset": "train"}, "letter-recognition.data", slice(1, None), (0, "A"), 633),
+    (load_colon, {}, COLON, slice(2, None), (1, "t"), 40),
+    (load_leukemia, {"subset": "all"}, LEUKEMIA, slice(3, None), (2, "AML"), 25),
+    (load_leukemia, {"subset": "train"}, LEUKEMIA, slice(3, None), (2, "AML"), 11),
+    (load_breast_er, {"source": "west2001"}, WEST, slice(None, -1), (-1, "1"), 25),
+    (load_lymphoma, {"labels": "acl", "missing": "nan"}, LYMPHOMA[0], slice(None, -1),
+     (-1, "ACL"), 23),
+])  # fmt: skip
+def test_tables_agree_with_a_general_reader(load, options, file, columns, labels, n_positive):
+    table = general_table(file)
+    header = table[0] if load in (load_colon, load_leukemia) else None
+    rows = table[header is not None :]
+    if load is load_wbc:
+        rows = rows[(rows != "?").all(axis=1)]
+    if options.get("subset") == "train":
+        rows = rows[:16_000] if load is load_letter else rows[rows[:, 1] == "train"]
+    found = load(**options, data_home=data_folder())
+    expected = np.where(rows[:, columns] == "?", "nan", rows[:, columns]).astype(float)
+    assert_array_equal(found.data, expected)
+    positive = "A" if load is load_letter else 1
+    assert_array_equal(found.target == positive, rows[:, labels[0]] == labels[1])
+    assert (found.target == positive).sum() == n_positive
+    if header is not None:
+        assert found.feature_names == header[columns].tolist()
+
+
+def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle():
+    """That copy holds the rocks, then the mines."""
+    folder = data_folder(*SONAR, "sonar.all-data")
+    table = general_table("sonar.all-data")
+    mines = table[:, -1] == "M"
+    X, y = load_sonar("all", return_X_y=True, data_home=folder)
+    values = table[:, :-1].astype(float)
+    assert_array_equal(X, np.vstack([values[mines], values[~mines]]))
+    assert_array_equal(y, np.repeat([1, -1], [111, 97]))
+    rows, places = [row.tobytes() for row in X], []
+    for subset, n_mines, n_rocks in ("aspect", 49, 55), ("aspect_test", 62, 42):
+        part, labels = load_sonar(subset, return_X_y=True, data_home=folder)
+        own = [rows.index(row.tobytes()) for row in part]
+        assert own == sorted(own)
+        assert_array_equal(labels, np.repeat([1, -1], [n_mines, n_rocks]))
+        assert_array_equal(labels, y[own])
+        places += own
+    assert sorted(places) == list(range(208))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "updates", "margin"), [(0.75, 415_119, 5.65), (0.55, 1_584_785, 7.08)]
+)
+def test_alma_separates_sonar_in_the_published_number_of_updates(alpha, updates, margin):
+    """Tsampouka & Shawe-Taylor (2006), Table 1; the starting vector counts as an update there."""
+    X, y = load_sonar(return_X_y=True, data_home=data_folder(*SONAR))
+    model = ALMAClassifier(
+        alpha=alpha, normalize="max", intercept_scaling=1.0, hypothesis="last", shuffle=False,
+        max_iter=None,
+    )  # fmt: skip
+    model.fit(sp.csr_matrix(X), y)
+    assert model.n_corrections_ + 1 == updates
+    w = np.append(model.coef_, model.intercept_)
+    reached = (y * (np.c_[X, np.ones(len(X))] @ w)).min() / np.linalg.norm(w)
+    assert round(1e3 * reached, 2) == margin
+
+
+def test_wbc_is_separable_without_eleven_rows():
+    """Tsampouka & Shawe-Taylor (2006), section 5: positions from 1 among the complete rows."""
+    left_out = [2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475]
+    X, y = load_wbc(return_X_y=True, data_home=data_folder(WBC_FILE))
+    part, labels = load_wbc("separable", return_X_y=True, data_home=data_folder())
+    kept = [row for row in range(683) if row + 1 not in left_out]
+    assert_array_equal(np.c_[part, labels], np.c_[X, y][kept])
+    for rows, of_rows, separable in (X, y, False), (part, labels, True):
+        signed = of_rows[:, None] * np.c_[rows, np.ones(len(rows))]
+        outcome = linprog(np.zeros(10), A_ub=-signed, b_ub=-np.ones(len(rows)), bounds=(None, None))
+        assert (outcome.status == 0) == separable
+
+
+# -- digits, rules of lymphoma ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("subset", "prefix", "counts"), [
+    ("train", "train", [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]),
+    ("test", "t10k", [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]),
+])  # fmt: skip
+def test_mnist_holds_the_bytes_of_the_files(subset, prefix, counts):
+    pixels, labels = (content_of(f"{prefix}-{kind}-ubyte") for kind in
+                      ("images-idx3", "labels-idx1"))  # fmt: skip
+    X, y = load_mnist(subset, return_X_y=True, data_home=data_folder())
+    assert X.shape == (sum(counts), 784)
+    assert X.toarray().astype(np.uint8).tobytes() == pixels[16:]
+    assert y.astype(np.uint8).tobytes() == labels[8:]
+    assert np.bincount(y).tolist() == counts
+
+
+def test_usps_agrees_with_a_general_reader():
+    parts = [np.loadtxt(content_of(name).splitlines()) for name in ("zip.train", "zip.test")]
+    X, y = load_usps("all", return_X_y=True, data_home=data_folder())
+    assert_array_equal(np.c_[y, X], np.vstack(parts))
+    assert X.shape == (7291 + 2007, 256)
+    assert (X.min(), X.max()) == (-1, 1)
+    counts = [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
+    assert np.bincount(y[:7291]).tolist() == counts
+
+
+def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():
+    folder = data_folder(*LYMPHOMA)
+    table = general_table(LYMPHOMA[1])[1:]
+    nine = load_lymphoma("classes", data_home=folder)
+    assert_array_equal(nine.target_names[nine.target], table[:, 1])
+    assert_array_equal(np.bincount(nine.target), [10, 11, 46, 9, 2, 2, 6, 4, 6])
+    of = {}
+    for labels, n in ("malignant_66", 66), ("malignant_62", 62), ("malignant_72", 72), ("acl", 23):
+        of[n] = load_lymphoma(labels, return_X_y=True, data_home=folder)[1] == 1
+        assert (len(of[n]), of[n].sum()) == (96, n)
+    assert_array_equal(of[66], table[:, 3] == "1")
+    assert_array_equal(np.flatnonzero(of[66] != of[62]), [0, 1, 11, 63])
+    assert set(nine.target_names[nine.target[of[66] != of[72]]]) == {"TCL"}
+
+
+# -- news ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def news():
+    """All rows and topics of the sample, in file order."""
+    return load_rcv1(None, source="sample", order="given", data_home=data_folder(*NEWS))
+
+
+def test_news_agree_with_the_svmlight_loader_and_its_rows_are_learned(news):
+    """64-bit indices are taken as they are, and GCAT is learned to the error of linear SVMs."""
+    folder = data_folder(*NEWS)
+    X, labels = load_svmlight_file(str(folder / NEWS[0]), n_features=47236, multilabel=True)
+    assert (abs(news.data - X)).nnz == 0
+    assert news.data.nnz == 2_150_688
+    names = (folder / NEWS[1]).read_text().split()
+    told = [{names[int(label)] for label in row} for row in labels]
+    found = news.target.tolil().rows
+    assert told == [set(news.target_names[row]) for row in found]
+
+    assert X.indices.dtype == np.int64
+    y = np.array(["GCAT" in row for row in told])
+    order = np.random.RandomState(0).permutation(len(y))
+    train, test = order[:10_000], order[10_000:20_000]
+    model = fit_csr(X[train], y[train], "alma", alpha=0.8, random_state=0)
+    assert 1 - model.score(X[test], y[test]) < 0.05
+    again = fit_csr(news.data[train], y[train], "alma", alpha=0.8, random_state=0)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+def test_news_are_what_their_notes_say(news):
+    assert news.data.shape == (27_695, 47_236)
+    assert news.target.shape == (27_695, 102)
+    counts = np.asarray(news.target.sum(axis=0)).ravel()
+    assert counts.min() > 0
+    counts = dict(zip(news.target_names.tolist(), counts.tolist(), strict=True))
+    assert counts["CCAT"] == 12_494
+    assert "M143" not in counts
+    paper = {"GCAT": 8_006, "MCAT": 8_034, "C15": 4_769, "ECAT": 4_100}
+    assert {topic: counts[topic] for topic in BROTTO_TOPICS.values()} == paper
+    norms = np.sqrt(news.data.multiply(news.data).sum(axis=1))
+    assert abs(norms - 1).max() < 3e-6
+
+
+@long
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_the_rows_of_a_seed_are_the_same_whether_read_together_or_apart(news, part):
+    found = load_rcv1("GCAT", subset=part, data_home=data_folder(*NEWS))
+    order = np.random.RandomState(0).permutation(27_695)
+    rows = order[:10_000] if part == "train" else order[10_000:20_000]
+    gcat = news.target_names.tolist().index("GCAT")
+    assert_array_equal(found.sample_id, rows)
+    assert (abs(found.data - news.data[rows])).nnz == 0
+    assert_array_equal(found.target == 1, news.target[rows, gcat].toarray().ravel() == 1)

@@ -1,0 +1,440 @@
+"""What the benchmarks learn from, what they work out, and a tiny run of each."""
+
+import gzip
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparsemargin
+from sparsemargin import fit_csr
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import fit_distributed
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import charter
+import corpora
+import epoch
+import files
+import floor
+import growth
+import higher_order
+import kernels
+import labels
+import launch
+import margin
+import scale
+import soak
+import tables
+import timing
+
+TINY = replace(corpora.RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_nnz=15)
+PNORM = scale.FIRST_ORDER["p-norm, p=2"]
+
+
+def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
+    corpus = corpora.draw_labelled(TINY, 20)
+    orders = floor.row_orders(120, 3, shuffle=True, seed=0)
+    sweep = floor.FloorLabels(corpus.X, corpus.Y, orders).run()
+    for label in range(20):
+        y = np.where(corpus.Y[:, label], 1, -1)
+        alone = floor.FloorPerceptron(corpus.X, y, orders).run()
+        np.testing.assert_allclose(sweep.weights[:, label], alone.weights, atol=1e-4)
+
+
+def test_corpora_are_renumbered_mislabelled_and_kept(tmp_path):
+    drawn = corpora.draw_corpus(TINY)
+    unsorted = drawn.renumbered()
+    # A word has one number in all rows, and its own.
+    numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
+    assert len(set(numbers.values())) == len(numbers)
+    assert not unsorted.X.has_sorted_indices
+    assert unsorted.with_sorted_rows().X.has_sorted_indices
+    assert np.sum(drawn.mislabelled(0.05).y == -drawn.y) == 6
+    for X in (unsorted.X, drawn.X.toarray()):
+        corpora.save_rows(tmp_path, str(type(X)), X, drawn.y)
+        kept, y = corpora.load_rows(tmp_path, str(type(X)))
+        np.testing.assert_array_equal(sp.csr_matrix(kept).toarray(), sp.csr_matrix(X).toarray())
+        np.testing.assert_array_equal(y, drawn.y)
+
+
+def noisy_rows():
+    rng = np.random.default_rng(0)
+    X = sp.random(3000, 80, 0.1, "csr", random_state=rng)
+    X = X[np.diff(X.indptr) > 0]
+    y = np.where(X @ rng.normal(size=80) > 0, 1, -1)
+    return X, np.where(rng.random(len(y)) < 0.1, -y, y)
+
+
+def rows_of_one_scale():
+    """Two million equal terms are rounded the same way: summed without a break, 1.4e-11 off."""
+    rng = np.random.default_rng(0)
+    columns = rng.integers(32, size=(400_000, 2)) + np.array([0, 32])
+    values = rng.uniform(0.1, 1, columns.size)
+    X = sp.csr_matrix((values, columns.ravel().astype(np.int32), np.arange(0, 800_001, 2)))
+    return sp.vstack([X] * 5, format="csr"), np.tile(rng.choice([-1, 1], 400_000), 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "p", "alpha", "error"),
+    [*((noisy_rows, p, alpha, 1e-12) for p in (2, 6) for alpha in (None, 0.5)),
+     (rows_of_one_scale, 2, 0.3, 1e-11)],
+)  # fmt: skip
+def test_the_soaks_reference_is_the_algorithm(make, p, alpha, error):
+    X, y = make()
+    reference, estimator = soak.Reference(X.shape[1], p, alpha), soak.make_estimator(p, alpha=alpha)
+    for part in (slice(0, 1000), slice(1000, None)):
+        reference.learn(X[part], y[part], soak.norms_of(X[part], p))
+        estimator.partial_fit(X[part], y[part], classes=[-1, 1])
+    assert reference.model.corrections == estimator.n_corrections_ > len(y) // 10
+    expected = estimator.coef_[0][reference.watched]
+    assert np.abs(reference.average - expected).max() <= error * np.abs(expected).max()
+    assert abs(reference.theta_norm / estimator.theta_norm_[0] - 1) <= 1e-14
+
+
+def test_counts_are_those_that_two_more_epochs_add(tmp_path):
+    (tmp_path / "rows.y.npy").touch()
+    fits = list(floor._fits(tmp_path))
+    for number, (_, _, _, n_epochs) in enumerate(fits):
+        counted = " ".join(str(7 + n_epochs * events) for events in range(1, 6))
+        (tmp_path / f"callgrind.{number}").write_text(
+            f"desc: Trigger: dump {number}\nevents: Ir Dr Dw D1mr D1mw\nsummary: {counted}\n"
+        )
+    (tmp_path / "callgrind").write_text("desc: Trigger: Program termination\n")
+    dumps = floor._read_dumps(tmp_path)
+    assert set(dumps) == set(fits)
+    few, many = (dumps["rows", "C loop", True, n] | {"DLmr": 0, "DLmw": 0} for n in floor.EPOCHS)
+    per_epoch = floor._per_epoch(few, many, unit=10)
+    assert per_epoch["instructions"] == pytest.approx(0.1)
+    assert per_epoch["first-level misses"] == pytest.approx(0.9)
+
+
+def test_growth_with_corrections_is_that_of_what_further_ones_add():
+    curve = {"counts": [10, 20, 30, 50], "seconds": [6.0, 11.0, 16.0, 26.0]}
+    told = growth.against_corrections(curve)
+    assert (told["seconds_each"], told["seconds_without"]) == pytest.approx((0.5, 1.0))
+    assert told["exponent"]["slope"] == pytest.approx(1)
+
+
+def test_the_margin_of_weights_is_theirs_by_any_scale():
+    X, y = sp.csr_matrix([[3.0, 0.0], [0.0, 4.0]]), np.array([1, -1])
+    problem = margin.Problem("two", X, y)
+    w = np.array([4.0, -3.0])
+    assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
+    soft = replace(problem, soft_margin=0.5)
+    # The best slacks by a search over the scale.
+    scales = np.linspace(0, 1, 100_001)[:, None]
+    slacks = np.maximum(0, 1 - scales * (y * (X @ w)))
+    least = (25 * scales[:, 0] ** 2 + (slacks**2).sum(axis=1) / 0.25).min()
+    assert soft.margin(w) == pytest.approx(least**-0.5) == pytest.approx(soft.margin(9 * w))
+
+
+def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
+    mistakes, nonzeros = np.arange(1, 31) * 100, np.geomspace(1e3, 1e6, 30)
+    seconds = np.where(mistakes < higher_order.FITTED_FROM, 1.0, 1e-9 * nonzeros**1.5)
+    assert higher_order.Growth(mistakes, nonzeros, seconds).exponent.slope == pytest.approx(1.5)
+    X, y = make_zipf_text(1500, 2000, mean_nnz=20, random_state=0)
+    y = np.where(y == y[0], 1, -1)
+    growths = higher_order.measure_growth(X, y, n_rounds=1, part=0.1)
+    for name, found in growths.items():
+        estimator, most = higher_order.GROWING[name]
+        assert 0.1 * most - 250 < found.mistakes[-1] < 0.1 * most + 250
+        model = estimator.partial_fit(X[:250], higher_order.flip(y)[:250], classes=(-1, 1))
+        assert 2 * found.nonzeros[0] == np.diff(X.indptr)[model.mistakes_].sum()
+
+
+def test_the_busiest_worker_is_told_for_each_round():
+    told = [(10, 13, "a"), (10, 12, "b"), (13, 14, "b"), (0, 1, "a"), (0, 1, "b"), (1, 3, "a")]
+    kinds = [("learn_epoch", "compute")] * 6 + [("survey", "compute"), ("learn_epoch", "transfer")]
+    told += [(2, 9, "a")] * 2
+    tasks = [
+        {"key": f"{key}-1", "worker": worker,
+         "startstops": [{"action": action, "start": start, "stop": stop}]}
+        for (start, stop, worker), (key, action) in zip(told, kinds, strict=True)
+    ]  # fmt: skip
+    assert scale._learned(tasks, 2) == [3, 3]
+
+
+def test_the_law_of_touched_coordinates_leaves_whole_vectors_out():
+    rows, whole = [1000, 2000, 4000, 8000], [False] * 3 + [True]
+    law = scale.law({"rows": rows, "coordinates": [100, 200, 283, 9999], "whole": whole})
+    assert law["last"] == [4000, 283]
+    assert law["tail"] == pytest.approx(0.5, abs=0.01)
+    assert 0.5 < law["exponent"] < 1
+
+
+def test_an_epoch_of_many_machines_is_worked_out():
+    n, nonzeros = 1000, 10**6
+    cost = scale.Costs(3e-9, 5e-8, 7e-9, 60, 4)
+
+    def contestant(n_shards):
+        mixing = n_shards * n * cost.mixed
+        learning = nonzeros * cost.nonzero + n_shards * n * cost.coordinate
+        return {"seconds": learning + mixing, "mixing": mixing}
+
+    contestants = dict.fromkeys((scale.TWO, scale.ONE_WORKER), contestant(2))
+    contestants |= {scale.TWO_WORKERS: {"seconds": 1.0, "mixing": 1.0}}
+    contestants |= {scale.MANY_SHARDS: contestant(scale.MANY)}
+    speed = {"learner": "p-norm, p=2", "n_features": n, "n_entries": nonzeros}
+    assert scale.costs(speed | {"contestants": contestants}, 60) == pytest.approx(cost)
+
+    touched = {"n_features": 10**6, "last": [10**6, 10**5], "tail": 0.5}
+    assumed, cost = scale.ASSUMED, scale.Costs(1e-9, 1e-8, 1e-8, 60, 4)
+    found = scale.estimate(cost, touched)
+    assert found["learning"] == pytest.approx(0.5)
+    # sqrt(10) as many coordinates as a tenth of the rows touches, a place and a value, twice.
+    assert found["update"] == pytest.approx(16 * 10**5.5)
+    assert found["up"] == pytest.approx(2 * 100 * found["update"] / 1.25e9)
+    assert found["mixing"] == pytest.approx(1.0)
+    assert found["down"] == pytest.approx(9 * 4e6 / 1.25e9)
+    parts = 0.5 + 0.01 + found["up"] + 1.0 + found["down"]
+    assert found["seconds"] == pytest.approx(parts)
+    assert scale.estimate(cost, touched | {"last": [10**6, 10**6]})["update"] == 8 * 10**6
+
+    def seconds(machines):
+        update = found["update"] * machines * assumed.hops / assumed.network
+        return 0.5 * assumed.machines / machines + update + machines * 1e-8 * 10**6
+
+    assert min(range(2, 1000), key=seconds) == pytest.approx(found["best"], abs=1)
+
+
+def test_what_is_wrong_with_a_soak_is_told():
+    done, held = (5, 9, 15, 20, 60, 95, 100, 100), (10, 500, 100, 100, 90, 120, 110, 0)
+    memory = soak.summary(list(zip(done, held, strict=True)))
+    assert memory == {"early_bytes": 100, "late_bytes": 120, "peak_bytes": 500}
+    drift = {"parted_at": None, "norm": 1e-16, "average": 1e-14, "same_bits": True}
+    assert soak.faults("ALMA", {"memory": memory, "drift": drift}) == []
+    wrong = {"parted_at": 7, "norm": 1e-6, "average": 1e-6, "same_bits": False}
+    faults = soak.faults("ALMA", {
+        "memory": memory | {"late_bytes": 5 * 2**20 + 100},
+        "drift": drift | wrong | {"trials_right": False},
+    })  # fmt: skip
+    told = ("grown by 5.0 MB", "bits", "part from", "trials", "norm", "average")
+    assert all(what in fault for what, fault in zip(told, faults, strict=True))
+
+
+def part_of(report):
+    machine = dict.fromkeys(("cpu", "cpus", *tables.PACKAGES), "some")
+    return {"quick": False, "report": json.loads(json.dumps(report)) | {"machine": machine}}
+
+
+def test_text_is_raced_unsorted_and_sorted(capsys):
+    text = epoch.read_texts(step=40)
+    assert not text.X.has_sorted_indices
+    assert set(text.y) == {"numpy", "scipy", "sklearn"}
+    each = {epoch.UNSORTED: text, epoch.SORTED: text.with_sorted_rows()}
+    races = epoch.race(each, epoch.IN_LIFE, 1)
+    epoch.show_race(text, races, 1)
+    assert "x sorted" in capsys.readouterr().out
+    found = {(entry["rows"], entry["contestant"]): entry for entry in races}
+    for name in (*tables.OURS, tables.ONE_CALL):
+        unsorted, by_row = (found[rows, name] for rows in each)
+        assert unsorted["test_error"] == pytest.approx(by_row["test_error"], abs=0.02)
+        of_sorted = unsorted["seconds"] / by_row["seconds"]
+        assert unsorted["times_sorted"]["min"] == pytest.approx(of_sorted)
+    own, call = (found["sorted", name] for name in (epoch.ITS_FIT, tables.ONE_CALL))
+    assert call["test_error"] == own["test_error"]
+    assert call["times_baseline"]["min"] == pytest.approx(call["seconds"] / own["seconds"])
+    parts = {"text": part_of({"races": races})}
+    assert set(tables.render(tables.select(parts))) == {"text", "order"}
+    # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
+    assert len(charter.aims(parts)) == len(tables.OURS) + 2 + 1
+    corpus = corpora.draw_corpus(replace(TINY, n_train=600))
+    made, own = fit_csr(corpus.X, corpus.y, random_state=3), epoch.make_default(3)
+    assert (type(made), made.get_params()) == (type(own), own.get_params())
+
+
+def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
+    corpus = corpora.draw_corpus(TINY)
+    entries = list(floor.measure(corpus, 2))
+    for entry in entries:
+        ours, beyond = entry["ours_ns"], entry["beyond_ns"]
+        assert ours["first"] == pytest.approx(ours["further"] + sum(beyond.values()))
+        assert entry["ratio"]["first"] == ours["first"] / entry["floor_ns"]["first"]
+    # In order, both make the same corrections.
+    assert entries[0]["test_error"] == entries[0]["floor_error"]
+    races = epoch.race({epoch.SORTED: corpus}, epoch.CONTESTANTS, 1)
+    report = {"epoch": [each | {"shape": "rcv1l"} for each in races]}
+    report |= {"one_row": epoch.one_row_calls(TINY, 5)}
+    parts = {"epoch": part_of(report), "floor": part_of({"epochs": entries})}
+    assert set(tables.render(tables.select(parts))) == {"epoch", "one-row", "floor"}
+    assert len(charter.aims(parts)) == 4
+    assert [each["estimator"] for each in epoch.class_order(corpus, 1)] == list(tables.OURS)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Measure on a few rows and sizes, in one process."""
+    for module, name, value in (
+        (growth, "RCV1_SMALL", TINY),
+        (growth, "MOST_ROWS_QUICK", 640),
+        (growth, "MORE_FEATURES", (900, 1800, 3600, 7200, 0, 0)),
+        (growth, "N_ROWS_QUICK", 120),
+        (growth, "LABELS", (4, 8, 16, 0, 0)),
+        (growth, "THREADED_LABELS", (8, 16)),
+        (labels, "RCV1_SMALL", TINY),
+        (labels, "QUICK_ROWS", 120),
+        (labels, "CONTESTANTS", [each for each in labels.CONTESTANTS if each.n_jobs == 1]),
+    ):
+        monkeypatch.setattr(module, name, value)
+    return Namespace(quick=True, rounds=1)
+
+
+def test_growth_is_measured_and_told(tiny, capsys):
+    report = {}
+    for measure in growth.GROWTHS.values():
+        report |= measure(tiny)
+    assert "a correction adds" in capsys.readouterr().out
+    assert [entry["n_labels"] for entry in report["threads"]["speed_ups"]] == [8, 16, 8, 16]
+    for curve in report["nonzeros"]["curves"]:
+        assert len(curve["sizes"]) == 6
+        assert min(curve["seconds"]) > 0
+    parts = {"growth": part_of(report)}
+    assert set(tables.render(tables.select(parts))) == {"growth", "threads"}
+    assert any("two threads" in aim[0] for aim in charter.aims(parts))
+
+
+def test_many_labels_are_raced_with_their_errors(tiny, capsys):
+    report = labels.race(tiny)
+    assert "Hamming error" in capsys.readouterr().out
+    by_name = {entry["contestant"]: entry for entry in report["race"]["fits"]}
+    assert by_name[tables.OVR]["times_ovr"] == by_name[labels.FLOOR]["of_floor"] == 1
+    assert all(0 < entry["hamming_error"] < 0.5 for entry in by_name.values())
+    own, theirs = (by_name[name]["hamming_error"] for name in ("Perceptron, last", tables.OVR))
+    assert own == pytest.approx(theirs, abs=0.1)
+    parts = {"labels": part_of(report | {"rcv1": None, "memory": None})}
+    assert set(tables.render(tables.select(parts))) == {"labels"}
+    assert len(charter.aims(parts)) == 5
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return scale.generated(scale.SMALL._replace(n_train=600, n_test=200))
+
+
+def test_shards_make_the_models_that_the_curves_tell_of(problem, tmp_path):
+    assert problem.X.shape == (600, 20_000)
+    assert fit_csr(problem.X, problem.y).score(problem.X_test, problem.y_test) > 0.6
+    options = {**PNORM, "shuffle": False, "max_iter": 2}
+    pairs = fit_distributed(problem.shards(3), **options)
+    caches = fit_distributed(problem.caches(3, tmp_path), **options)
+    np.testing.assert_array_equal(pairs.coef_, caches.coef_)
+    both = scale.curves([problem], {"pnorm": PNORM}, 2, [1, 2], [2])
+    assert [(each["shards"], each["mixing"]) for each in both] == [
+        (1, "uniform"), (2, "uniform"), (2, "errors"),
+    ]  # fmt: skip
+    for epochs, error in enumerate(both[0]["errors"], start=1):
+        model = fit_csr(problem.X, problem.y, max_iter=epochs, random_state=scale.SEED, **PNORM)
+        assert error == pytest.approx(1 - model.score(problem.X_test, problem.y_test), abs=1e-6)
+
+
+def test_kernels_are_held_apart_once_and_the_fastest_counts(monkeypatch, tmp_path):
+    contest = kernels.Contest(kernels.BOUNDED, 3000, max_support=50)
+    apart = timing.apart(kernels.hold, *contest)
+    assert apart["support"] == 50 < apart["passed_over"]
+    assert apart["peak_bytes"] >= apart["loaded_bytes"] > 0
+    assert 0 < apart["error"] < 50
+    fits = iter([8.0, 2.0, 1.0, 1.0, 30.0, 31.0])
+    monkeypatch.setattr(kernels, "apart", lambda hold, *asked: apart | {"fit": next(fits)})
+    for _ in range(2):
+        results = kernels.beside(kernels.ALMA_4, kernels.SVC_RAW, 10, tmp_path, 2)
+    assert [each["ratios"]["fit"] for each in results] == [15.0, 30.0, 1.0]
+
+
+SHAPE = replace(corpora.RCV1_LARGE, n_train=500, n_test=100, n_features=3000, mean_nnz=20)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    return files.open_texts(tmp_path_factory.mktemp("texts"), SHAPE)
+
+
+def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
+    corpus = corpora.draw_corpus(SHAPE)
+    read = {"n_features": SHAPE.n_features, "zero_based": False}
+    X, y = sparsemargin.load_svmlight(texts.path("train"), **read)
+    np.testing.assert_array_equal(y, corpus.y)
+    np.testing.assert_array_equal(X.indices, corpus.X.indices)
+    np.testing.assert_allclose(X.data, corpus.X.data, atol=5e-7)
+    pairs = (texts.path("train", kind).read_text().splitlines() for kind in ("svm", "vw"))
+    for ours, theirs in zip(*pairs, strict=True):
+        label, _, features = ours.partition(" ")
+        assert theirs == f"{int(label)} |f {features}"
+    train, few = (texts.path(name, "vw").read_bytes() for name in ("train", "few"))
+    assert texts.path("train-twice", "vw").read_bytes() == 2 * train
+    assert few == b"".join(train.splitlines(keepends=True)[: files.FEW_ROWS])
+    packed = texts.path("train", "svm.gz").read_bytes()
+    assert gzip.decompress(packed) == texts.path("train").read_bytes()
+
+
+def test_commands_run_alone(tmp_path):
+    def run(code, **rest):
+        return files.run(files.Contestant("code", (sys.executable, "-c", code), 1, **rest))
+
+    ballast = bytearray(300_000_000)
+    small, large = (run(f"x = bytearray({n})")["peak_bytes"] for n in (1, 150_000_000))
+    del ballast
+    assert small < 50e6
+    assert small + 140e6 < large < small + 200e6
+    (stale := tmp_path / "cache").write_text("+1 1:1\n-1 |f 1:1\n-1 1:1\n1 1:1\n")
+    (predictions := tmp_path / "predictions").write_text("0.5\n-2\n1\n-0.1\n")
+    assert launch.error_of(predictions, stale) == 0.5
+    with pytest.raises(subprocess.CalledProcessError):
+        run(f"import os; raise SystemExit(not os.path.exists({str(stale)!r}))", fresh=(stale,))
+
+
+def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch, capsys):
+    monkeypatch.setattr(files, "FITS", dict([*files.FITS.items()][:1]))
+    monkeypatch.setattr(files, "LOADS", dict([*files.LOADS.items()][1:2]))
+    (fit,) = files.fit(texts, 1)
+    model = sparsemargin.fit_svmlight(texts.path("train"), "perceptron", fit_intercept=False)
+    X, y = sparsemargin.load_svmlight(texts.path("test"))
+    X.resize(X.shape[0], model.n_features_in_)
+    assert fit["test_error"] == pytest.approx(1 - model.score(X, y))
+    assert 0 <= fit["added_bytes"] < fit["peak_bytes"]
+    loads = files.load(texts, 1)
+    assert loads[0]["times"]["x sklearn"]["min"] > 0
+    assert loads[0]["contents"][0] == SHAPE.n_train
+    loads[0]["contents"][2] += 1
+    with pytest.raises(SystemExit, match="read"):
+        files._check_contents(loads)
+    assert "MB of unpacked text" in capsys.readouterr().out
+
+
+def test_ratios_of_files_are_of_minima_and_of_medians(monkeypatch):
+    seconds = {"ours": [2, 5, 4], "theirs": [6, 9, 8]}
+
+    def run(contestant):
+        s = seconds[contestant.name].pop(0)
+        return {"seconds": s, "cpu_seconds": s, "peak_bytes": int(1e7 * s), "test_error": s / 100}
+
+    monkeypatch.setattr(files, "run", run)
+    ours = files.Contestant("ours", (), 4 * 10**6, {"x peer": "theirs", "x absent": "nobody"})
+    entry = files.race("race", [ours, files.Contestant("theirs", (), 1)], 3)[0]
+    assert entry["seconds"] == {"min": 2, "median": 4}
+    assert entry["times"] == {"x peer": {"min": 3, "median": 2}}
+    assert (entry["megabytes_per_second"], entry["peak_bytes"]) == (2, 5e7)
+    assert entry["test_error"] == pytest.approx(11 / 300)
+
+
+def test_what_asv_follows_can_be_run():
+    # Its package has the name of the tool, which may be installed.
+    spec = importlib.util.spec_from_file_location("followed", timing.FOLDER / "asv/__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for followed in (each for each in vars(module).values() if hasattr(each, "setup")):
+        for chosen in getattr(followed, "params", [[]])[0] or [None]:
+            (instance := followed()).most_rows = 150
+            arguments = () if chosen is None else (chosen,)
+            instance.setup(*arguments)
+            for name in (name for name in dir(followed) if re.match("time_|track_|peakmem_", name)):
+                getattr(instance, name)(*arguments)
+            getattr(instance, "teardown", lambda: None)()
