@@ -223,8 +223,8 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
     for hypothesis in VECTORS:
         params = {"p": p, "normalize": rule.normalize, "hypothesis": hypothesis, "max_iter": 1}
         fitted = fit_or_refuse(estimator(**params, **AS_PRINTED), rows, y)
+        assert (fitted is None) == (rule.normalize is not True)
         if fitted is None:
-            assert rule.normalize is not True
             return
         assert np.isfinite(fitted.coef_).all()
         w = getattr(run, hypothesis)()
@@ -281,10 +281,20 @@ def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, se
     np.testing.assert_allclose(votes, (run.votes(points) / run.n_trials).astype(float), atol=1e-14)
 
 
-def test_what_is_left_of_two_rows_that_cancel():
-    X = sp.csr_matrix([[1.0, 0.01], [1.0, -0.01]])
-    model = PNormPerceptron(p=64, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
-    np.testing.assert_allclose(model.coef_, [[0, 0.02]], rtol=1e-12)
+@pytest.mark.parametrize(("p", "small"), [(2, 1e-6), (2.5, 1e-12), (64, 0.01)])
+def test_what_is_left_of_two_rows_that_cancel(p, small):
+    X = sp.csr_matrix([[1.0, small], [1.0, -small]])
+    model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
+    np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
+    np.testing.assert_allclose(model.theta_norm_, 2 * small, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")
+def test_a_dual_vector_outgrows_the_range_of_its_powers():
+    y = np.where(np.arange(100_000) % 2, 1, -1)
+    model = MarginPerceptron(margin=1e9, p=64, max_iter=1, fit_intercept=False).fit(y[:, None], y)
+    for told in (model.theta_, model.theta_norm_, model.coef_):
+        np.testing.assert_allclose(np.ravel(told), [100_000], rtol=1e-12)
 
 
 # -- outputs --------------------------------------------------------------------------------------

@@ -47,10 +47,9 @@ class Problem:
 
 
 def random_rows(rng, m, n, density, integers):
-    """Return dense rows with many zeros, the other entries well away from zero, and of few digits,
-    so that parts of them are exact."""
+    """Return dense rows with many zeros, the other entries well away from zero."""
     signs = rng.choice([-1, 1], (m, n))
-    sizes = rng.randint(1, 4, (m, n)) if integers else rng.randint(100, 1025, (m, n)) / 1024
+    sizes = rng.randint(1, 4, (m, n)) if integers else rng.uniform(0.1, 1, (m, n))
     return signs * sizes * (rng.uniform(size=(m, n)) < density)
 
 
@@ -97,7 +96,7 @@ whole_numbers = {
 }
 
 # Factors of an entry's parts, which add up to it in any order without rounding.
-PARTS = [(0.5, 0.5), (0.25,) * 4, (0.125,) * 8, (2.0, -1.0), (1.0, 0.0), (-3.0, 4.0)]
+PARTS = [(0.5, 0.5), (0.5, 0.0, 0.5, 0.0), (2.0, -1.0), (1.0, 0.0), (-1.0, 1.0, 1.0)]
 
 
 def scattered(X, chance, seed):
