@@ -18,7 +18,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from depth import some
-from papers.data import load_sonar
 from papers.theory import alma_corrections, alma_margin_estimate
 from problems.first_order import (
     OF_P_2,
@@ -36,7 +35,6 @@ from problems.first_order import (
     machines,
     problems,
 )
-from problems.published_files import data_folder
 from references.first_order import ROMMA, augment, p_norm, soft_margin_objective
 from references.optimum import largest_margin
 from sparsemargin import (
@@ -196,9 +194,8 @@ KINDS = list(product(POWERS, [0.0, 0.5], [False, True], [False, True]))
 SEEDS = range(some(len(KINDS), 200))
 ROUNDING = 1e-9
 
-# What ALMA may need in theory, of which it needs a tenth: a problem's corrections at 5 %, and those
-# at 1 % of the problems that it is taken so far on.
-MOST_CORRECTIONS = {0.05: 1e6, 0.01: 2.5e6}
+# What ALMA may need in theory, of which it needs a tenth: a problem's corrections at 5 %.
+MOST_CORRECTIONS = 1e6
 
 
 @dataclass(frozen=True)
@@ -279,7 +276,7 @@ def separable(seed):
     odd = (sum(map(bool, kind[1:])) + seed // len(KINDS)) % 2 == 1
     while True:
         problem = draw(rng, kind, odd)
-        if problem.alma_corrections(0.05) < MOST_CORRECTIONS[0.05]:
+        if problem.alma_corrections(0.05) < MOST_CORRECTIONS:
             return problem
 
 
@@ -288,8 +285,8 @@ def optimum(seed, normalize):
     return separable(seed).optimum(normalize)
 
 
-def seeds_of(p):
-    return [seed for seed in range(200) if KINDS[seed % len(KINDS)][0] == p]
+def seed_of(p, nth):
+    return [seed for seed in range(200) if KINDS[seed % len(KINDS)][0] == p][nth]
 
 
 def test_the_problems_are_of_all_sorts():
@@ -330,21 +327,6 @@ def test_alma_proves_five_percent(seed):
 
 
 @to_its_end
-@pytest.mark.parametrize("p", POWERS)
-def test_alma_proves_one_percent(p):
-    reachable = [
-        seed
-        for seed in seeds_of(p)[: some(8, None)]
-        if separable(seed).alma_corrections(0.01) < MOST_CORRECTIONS[0.01]
-    ]
-    assert reachable
-    for seed in reachable[: some(1, 7)]:
-        problem = separable(seed)
-        model = alma(problem, 0.01, tol=0.01)
-        assert_bracket(model, optimum(seed, problem.normalize), tol=0.01)
-
-
-@to_its_end
 @each_seed
 def test_alma_at_rest_keeps_to_its_theorem(seed):
     """Gentile (2001), Theorem 3, part 1."""
@@ -362,51 +344,29 @@ def test_alma_at_rest_keeps_to_its_theorem(seed):
 
 @to_its_end
 @each_seed
-def test_max_margin_proves_what_is_asked(seed):
+def test_others_prove_what_is_asked(seed):
     problem, tol = separable(seed), [0.05, 0.01, 0.001][seed % 3]
     estimator = MaxMarginClassifier(
         p=problem.p, normalize=problem.normalize, tol=tol, max_iter=None, random_state=seed
     )
     assert_bracket(problem.fit(estimator), optimum(seed, problem.normalize), tol=tol)
-
-
-@to_its_end
-@pytest.mark.parametrize("seed", seeds_of(2.0)[: some(8, None)])
-@pytest.mark.parametrize(
-    "estimator",
-    [
+    for of_p_2 in (
         CRAMMAClassifier(beta=0.5),
         CRAMMAClassifier(beta=16.0, eta0=0.1, tol=0.05),
         ROMMAClassifier(),
-        ROMMAClassifier(aggressive=True, tol=0.3),
         ROMMAClassifier(aggressive=True, tol=0.05),
-    ],
-    ids=["CRAMMA", "CRAMMA to 5 %", "ROMMA", "aggressive ROMMA", "aggressive ROMMA to 5 %"],
-)
-def test_rules_of_p_2(estimator, seed):
-    fitted = separable(seed).fit(estimator, max_iter=None)
-    assert_bracket(fitted, optimum(seed, False), tol=estimator.tol)
-
-
-@to_its_end
-@pytest.mark.parametrize("p", some([2.0], [2.0, 4.0]))
-def test_max_margin_of_sonar(p):
-    X, y = load_sonar(return_X_y=True, data_home=data_folder("sonar.mines", "sonar.rocks"))
-    model = MaxMarginClassifier(
-        p=p, intercept_scaling=1.0, tol=0.05, max_iter=None, random_state=0
-    ).fit(X, y)
-    assert_bracket(model, largest_margin(X, y, p, normalize=False, rho=1.0), tol=0.05)
+    ) * (problem.p == 2):
+        fitted = problem.fit(of_p_2, max_iter=None)
+        assert_bracket(fitted, optimum(seed, False), tol=of_p_2.tol)
 
 
 # -- against the largest margin: wherever a fit may be cut off ------------------------------------
 
-EVERY_RULE = {
+MAKERS = {
     "Perceptron": lambda p: PNormPerceptron(p=p, tol=1e-9, shuffle=False),
     "ALMA": lambda p: ALMAClassifier(p=p, alpha=0.1, tol=1e-9, shuffle=False),
     "margin": lambda p: MarginPerceptron(p=p, margin=2.0),
     "max margin": lambda p: MaxMarginClassifier(p=p, tol=1e-9),
-}
-EVERY_RULE_OF_P_2 = {
     "CRAMMA": lambda p: CRAMMAClassifier(),
     "ROMMA": lambda p: ROMMAClassifier(),
     "aggressive ROMMA": lambda p: ROMMAClassifier(aggressive=True),
@@ -415,9 +375,8 @@ every_rule = pytest.mark.parametrize(
     ("make", "p"),
     [
         pytest.param(make, p, id=f"{name}-{p:g}")
-        for rules, powers in ((EVERY_RULE_OF_P_2, [2.0]), (EVERY_RULE, POWERS))
-        for name, make in rules.items()
-        for p in powers
+        for name, make in MAKERS.items()
+        for p in ([2.0] if "MMA" in name else POWERS)
     ],
 )
 
@@ -428,51 +387,8 @@ def measured(model):
 
 @cut_off
 @every_rule
-def test_few_corrections_have_their_bracket(make, p):
-    problem = separable(seeds_of(p)[4])
-    for max_corrections in (1, 2, 7):
-        model = problem.fit(make(p), hypothesis="last", max_corrections=max_corrections)
-        assert model.n_corrections_ <= max_corrections
-        assert_bracket(model, problem.optimum(measured(model)))
-
-
-def kernels_of(model, p):
-    """Return parameters that let a model keep coordinates, and that let it keep rows."""
-    if p != 2 or "kernel" not in model.get_params():
-        return [{}]
-    return [{}, {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}]
-
-
-@cut_off
-@every_rule
-def test_all_that_touches_outputs_has_its_bracket(make, p):
-    """Every epoch of fits with an intercept, a soft margin, weights and hypotheses of norm 1."""
-    problem = separable(seeds_of(p)[2])
-    rho, shifted = 0.7, problem.rows + 0.1
-    model = make(p).set_params(
-        fit_intercept=True, intercept_scaling=rho, soft_margin=0.5, hypothesis="last", max_iter=50,
-        keep_history=True, normalize_hypotheses=True,
-    )  # fmt: skip
-    weights, counts = {}, np.ones(len(problem.y), dtype=bool)
-    if model.weighs_steps():
-        rng = np.random.RandomState(0)
-        weights["sample_weight"] = rng.choice([0.0, 0.2, 1.0, 3.0], len(counts))
-        counts = weights["sample_weight"] > 0
-        model.set_params(class_weight={-1: 0.5, 1: 2.0})
-    of_rows = {"normalize": measured(model), "rho": rho, "delta": 0.5}
-    found = largest_margin(shifted[counts], problem.y[counts], p, **of_rows)
-    for kernel in kernels_of(model, p):
-        model.set_params(**kernel).fit(shifted, problem.y, **weights)
-        assert_bracket(model, found)
-        assert len(model.history_["n_iter"]) > 1
-        assert max(model.history_["margin"]) <= found.upper * (1 + ROUNDING)
-        assert min(model.history_["margin_upper_bound"]) >= found.lower * (1 - ROUNDING)
-
-
-@cut_off
-@every_rule
 def test_single_precision_has_its_bracket(make, p):
-    problem = separable(seeds_of(p)[1])
+    problem = separable(seed_of(p, 1))
     X = problem.rows.astype(np.float32)
     model = make(p).set_params(hypothesis="last", max_iter=100).fit(X, problem.y)
     found = largest_margin(X, problem.y, p, normalize=measured(model))
@@ -516,21 +432,6 @@ def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
     assert model.margin_upper_bound_ >= least
     if not isinstance(model, CRAMMAClassifier):
         assert not hasattr(model.set_params(warm_start=True).fit(*rows["wide"]), "margin_")
-
-
-@to_its_end
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("normalize", [False, True])
-def test_rows_of_weight_zero_have_no_margin_to_be_judged_by(p, normalize):
-    X, y = narrow_and_wide(p)["narrow"]
-    # These two alone would leave no margin at all.
-    X, y = np.vstack([X, X[:1], np.zeros((1, X.shape[1]))]), np.append(y, [-y[0], 1])
-    weight = np.r_[np.random.RandomState(0).uniform(0.2, 3, len(y) - 2), 0, 1]
-    model = MarginPerceptron(
-        p=p, margin=2.0, normalize=normalize, max_iter=None, fit_intercept=False
-    )  # fmt: skip
-    model.fit(X, y, sample_weight=weight)
-    assert_bracket(model, largest_margin(X[:-2], y[:-2], p, normalize=normalize))
 
 
 @to_its_end
