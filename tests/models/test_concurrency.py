@@ -5,7 +5,6 @@ import gc
 import os
 import pickle
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -41,15 +40,9 @@ A_MODEL_OF_EACH_SPACE = [
     "ALMA", "p-norm, p = 6", "ALMA, poly", "Higher-order", "Higher-order, p = 3",
     "Higher-order, n x n", "Higher-order, rbf", "Second-order, dual", "in two threads",
 ]  # fmt: skip
-FITTED = {
-    (name, hypothesis): partial(ALL_MODELS[name], hypothesis=hypothesis)
-    for name in some(A_MODEL_OF_EACH_SPACE, ALL_MODELS)
-    for hypothesis in HYPOTHESES
-} | {
-    (name, hypothesis): partial(model, hypothesis=hypothesis)
-    for name, model in JOINT.items()
-    for hypothesis in ("last", "average")
-}
+FITTED = [(ALL_MODELS[name], each) for name in some(A_MODEL_OF_EACH_SPACE, ALL_MODELS)
+          for each in HYPOTHESES]  # fmt: skip
+FITTED += [(model, each) for model in JOINT.values() for each in ("last", "average")]
 
 
 def at_once(calls):
@@ -80,10 +73,10 @@ def answers(model, X, y):
 # -- asked by many --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", FITTED, ids=", ".join)
-def test_many_threads_are_answered_as_one(kind):
+@pytest.mark.parametrize(("make", "hypothesis"), FITTED)
+def test_many_threads_are_answered_as_one(make, hypothesis):
     X, y = make_problem(30, n_classes=3)
-    model = fit(FITTED[kind](random_state=0), X, y)
+    model = fit(make(hypothesis=hypothesis, random_state=0), X, y)
     # Each thread asks about rows of its own.
     parts = [(X[i:], y[i:]) for i in range(N_THREADS)]
     expected = [answers(copy.deepcopy(model), *part) for part in parts]
@@ -182,15 +175,12 @@ def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
     looked = []
 
     def look():
-        learning = [lambda: model.partial_fit(X[:5], y[:5]), lambda: model.fit(X[:5], y[:5])]
+        learning = [partial(learn, X[:5], y[:5]) for learn in (model.partial_fit, model.fit)]
         asking = [
-            lambda: model.predict(X),
-            lambda: model.decision_function(X),
-            lambda: model.score(X, y),
-            lambda: margins(model, X, y),
-            lambda: copy.deepcopy(model),
-            lambda: save_model(model, tmp_path / "a.model"),
-        ]
+            partial(model.predict, X), partial(model.decision_function, X),
+            partial(model.score, X, y), partial(margins, model, X, y),
+            partial(copy.deepcopy, model), partial(save_model, model, tmp_path / "a.model"),
+        ]  # fmt: skip
         looking = [
             lambda: model.n_corrections_, lambda: model.support_, lambda: pickle.dumps(model)
         ]  # fmt: skip
@@ -251,12 +241,11 @@ def test_nothing_is_learned_while_the_model_is_copied(model, rows):
 def test_a_fit_that_fails_lets_others_go_on(model, rows):
     X, y = rows
     for bad in (np.full_like(X, np.nan), X[:, :-1]):
-        with pytest.raises(ValueError, match=r"NaN|features"):
-            model.partial_fit(bad, y)
-        with pytest.raises(ValueError, match=r"NaN|features"):
-            model.predict(bad)
+        for call in (partial(model.partial_fit, bad, y), partial(model.predict, bad)):
+            with pytest.raises(ValueError, match=r"NaN|features"):
+                call()
     at_once([partial(model.predict, X)] * 2)
-    at_once([partial(model.fit, X, y)])
+    model.fit(X, y)
 
 
 def test_models_that_are_gone_leave_nothing_behind(rows):
@@ -269,14 +258,13 @@ def test_models_that_are_gone_leave_nothing_behind(rows):
     assert len(in_use._uses) == before
 
 
+@pytest.mark.filterwarnings("error")
 def test_models_that_learn_at_once_do_not_meet():
     X, y = make_problem(200)
     expected = ALMAClassifier(random_state=0).fit(X, y).coef_
     models = [ALMAClassifier(random_state=0) for _ in range(N_THREADS)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for model in at_once([partial(model.fit, X, y) for model in models]):
-            assert_array_equal(model.coef_, expected)
+    for model in at_once([partial(model.fit, X, y) for model in models]):
+        assert_array_equal(model.coef_, expected)
 
 
 def test_threads_that_learn_and_ask_at_random_are_answered_or_refused():
@@ -284,21 +272,25 @@ def test_threads_that_learn_and_ask_at_random_are_answered_or_refused():
     X, y = make_problem(300, n=200)
     model = SecondOrderPerceptron(solver="implicit").partial_fit(X[:1], y[:1], [0, 1])
 
+    def answered(call):
+        try:
+            call()
+        except RuntimeError as refusal:
+            assert "thread" in str(refusal)  # noqa: PT017
+            return False
+        return True
+
     def learn(start):
         for i in range(start, 300, 4):
-            try:
-                model.partial_fit(X[i : i + 1], y[i : i + 1])
-            except RuntimeError as refusal:
-                assert "thread" in str(refusal)  # noqa: PT017
+            answered(partial(model.partial_fit, X[i : i + 1], y[i : i + 1]))
+
+    def look():
+        assert np.isfinite(model.decision_function(X)).all()
 
     def ask():
-        answered = 0
-        while answered < 25:
-            try:
-                assert np.isfinite(model.decision_function(X)).all()
-                answered += 1
-            except RuntimeError as refusal:
-                assert "thread fits" in str(refusal)  # noqa: PT017
+        times = 0
+        while times < 25:
+            times += answered(look)
 
     at_once([partial(learn, start) for start in range(4)] + [ask] * 4)
-    assert np.isfinite(model.decision_function(X)).all()
+    look()
