@@ -34,6 +34,11 @@ def process(*args, env=(), start=("-m", "sparsemargin"), **settings):
     return subprocess.Popen(command, env=environment, **{**piped, **settings})
 
 
+def contents():
+    """All files of the working directory, by name."""
+    return {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+
 def evaluated(*args):
     """What ``evaluate`` tells of a model on files."""
     return json.loads(run("evaluate", *args, "--json").stdout)
