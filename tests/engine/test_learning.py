@@ -536,16 +536,17 @@ def endless(estimator, **params):
     return estimator(max_iter=None, n_jobs=2, verbose=1, warm_start=True, **params)
 
 
+@pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.usefixtures("threads_at_once")
 @pytest.mark.parametrize(
     ("model", "memory", "line"),
     [
         (endless(PNormPerceptron, hypothesis="last").set_params(n_jobs=1), 0, 2),
         (endless(PNormPerceptron, hypothesis="average", soft_margin=1e-3), 0, 2),
-        (endless(MarginPerceptron, margin=1e9), 0, 20),
-        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), 0, 20),
-        # Several passes are made in one call, over products that are kept.
-        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), gram.MEMORY, 20),
+        (endless(MarginPerceptron, margin=1e9), 0, 11),
+        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), 0, 11),
+        # After ten epochs lines are rare, and calls of several passes: here over products kept.
+        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), gram.MEMORY, 11),
     ],
 )
 def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatch):
