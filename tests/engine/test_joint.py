@@ -86,7 +86,7 @@ def assert_same(fitted, reference, expected, rho, tolerance):
     if rho is not None:
         intercept = (expected[:, n] * rho).astype(float)
         np.testing.assert_allclose(fitted.intercept_, intercept, rtol=0, atol=error * rho)
-    theta = reference.theta.astype(float)
+    theta = reference.visible_theta.astype(float)
     atol = tolerance * np.abs(theta).max()
     np.testing.assert_allclose(fitted.theta_, theta, rtol=0, atol=atol)
     np.testing.assert_allclose(fitted.theta_norm_, [float(reference.theta_norm)], rtol=tolerance)
@@ -135,7 +135,7 @@ def test_certificate(machine, problem, extras, normalized):
     )
     counts = extras.rows_that_count(problem)
     rows, codes = augment(problem.X.toarray(), rho=extras.rho)[counts], problem.y[counts]
-    margin = reference.margin(rows, codes, machine.rule)
+    margin = reference.margin_of(rows, codes, machine.rule)
     assert fitted.margin_ == pytest.approx(float(margin), rel=1e-9, abs=1e-12)
     assert fitted.margin_upper_bound_ == pytest.approx(float(min(reference.bounds)), rel=1e-9)
     assert fitted.margin_ <= fitted.margin_upper_bound_ * (1 + 1e-12)
