@@ -408,24 +408,3 @@ def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
     assert model.margin_upper_bound_ >= least
     if not isinstance(model, CRAMMAClassifier):
         assert not hasattr(model.set_params(warm_start=True).fit(*rows["wide"]), "margin_")
-
-
-@to_its_end
-@pytest.mark.parametrize(
-    "estimator",
-    [ALMAClassifier(alpha=0.05, hypothesis="last"), *(MaxMarginClassifier(p=p) for p in POWERS)],
-    ids=["ALMA-2", *(f"max margin-{p:g}" for p in POWERS)],
-)
-def test_every_label_comes_within_the_tolerance(estimator):
-    X, classes, _ = spread(np.random.RandomState(0), 30, 10, False, 4)
-    estimator.set_params(
-        tol=0.05, max_iter=None, soft_margin=1.0, normalize=True, fit_intercept=False
-    )  # fmt: skip
-    model = estimator.fit(X, classes)
-    assert np.shape(model.margin_) == np.shape(model.margin_upper_bound_) == (4,)
-    assert np.all(model.margin_ >= 0.95 * model.margin_upper_bound_)
-    for label in range(4):
-        y = np.where(classes == label, 1, -1)
-        found = largest_margin(X, y, estimator.p, normalize=True, delta=1.0)
-        assert model.margin_[label] <= found.upper * (1 + ROUNDING)
-        assert model.margin_upper_bound_[label] >= found.lower * (1 - ROUNDING)

@@ -1,12 +1,13 @@
 """Every hypothesis at moments of one run, against models trained afresh up to each moment."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics.pairwise import polynomial_kernel
 
-from depth import some
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -48,17 +49,12 @@ SPACES = {
     "rbf": {"kernel": "rbf"},
 }
 VOTE = {"hypothesis": "vote"}
-PAIRS = [
-    (rule, space)
-    for rule in RULES
-    for space in SPACES
+# Each with two classes or three in turn.
+CASES = [
+    (rule, space, 2 + i % 2)
+    for i, (rule, space) in enumerate(product(RULES, SPACES))
     if not space.startswith("p = ") or rule in ("perceptron", "pnorm", "alma", "margin")
 ]
-# Each with two classes or three in turn.
-CASES = some(
-    [(*pair, 2 + i % 2) for i, pair in enumerate(PAIRS)],
-    [(*pair, n_classes) for pair in PAIRS for n_classes in (2, 3)],
-)
 
 
 def make_problem(n_classes=2, m=90, n=12, seed=0):

@@ -146,14 +146,6 @@ def test_threads_change_no_bit(estimator, hypothesis, p, max_corrections):
         assert_same_model(model.partial_fit(X, y), estimator(**params).fit(X, y).partial_fit(X, y))
 
 
-def test_results_come_in_the_order_of_the_calls_and_an_error_gets_out():
-    calls = [lambda i=i: i**2 for i in range(7)]
-    for n_threads in 1, 2, 20:
-        assert threads.run_together(calls, n_threads) == [i**2 for i in range(7)]
-    with pytest.raises(ZeroDivisionError):
-        threads.run_together([lambda: 1, lambda: 1 // 0, lambda: 3], 2)
-
-
 def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
     """The thread is then on its way, and the pool doesn't know it."""
     start, started, begun, ended = threading.Thread.start, [], [], []

@@ -2,7 +2,7 @@
 comes out right or is refused; nothing is silently wrong."""
 
 import tracemalloc
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -58,31 +58,17 @@ def test_thousands_of_corrections(estimator, rule, p, n_epochs):
 N_CORRECTIONS = 10**6
 
 
-def flipping_chunk(rng, m=100_000, n=100, n_nonzero=5, period=300):
-    """Return rows whose target changes its sign every few hundred rows, so nothing is ever learned.
-
-    Column j of a row falls in the j-th block of columns, which keeps them distinct and sorted.
-    """
-    block = n // n_nonzero
-    columns = rng.randint(block, size=(m, n_nonzero)) + block * np.arange(n_nonzero)
-    values = rng.uniform(-1, 1, (m, n_nonzero))
-    X = sp.csr_matrix((values.ravel(), columns.ravel(), n_nonzero * np.arange(m + 1)), (m, n))
-    target = rng.choice([-1, 1], n)
-    flips = np.where(np.arange(m) // period % 2, -1, 1)
-    return X, np.where(flips * (X @ target) > 0, 1, -1)
-
-
 @pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
 def test_the_running_norm_stays_exact_over_a_million_corrections(estimator):
-    model = estimator(p=21.5, max_iter=1)
-    rng = np.random.RandomState(2)
-    chunks = [flipping_chunk(rng) for _ in range(3)]
-    n_corrections, n_chunks = 0, 0
+    model, n_corrections = estimator(p=21.5, max_iter=1), 0
+    # Labels that nothing is learned of.
+    chunks = [noisy_rows(seed, 20_000, 100, 5, 0.5) for seed in range(3)]
+    chunks = cycle([(sp.csr_matrix(rows), y) for rows, y in chunks])
     with np.errstate(over="raise", invalid="raise"):
         while n_corrections < N_CORRECTIONS:
-            model.partial_fit(*chunks[n_chunks % len(chunks)], classes=[-1, 1])
-            assert model.n_corrections_ >= n_corrections + 10_000
-            n_corrections, n_chunks = model.n_corrections_, n_chunks + 1
+            model.partial_fit(*next(chunks), classes=[-1, 1])
+            assert model.n_corrections_ >= n_corrections + 5_000
+            n_corrections = model.n_corrections_
             exact = p_norm(model.theta_[0].astype(np.longdouble), 21.5)
             assert exact > 0
             assert abs(model.theta_norm_[0] - exact) <= 1e-10 * exact

@@ -149,14 +149,6 @@ def make_model(kind, p):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("p", POWERS)
-def test_the_last_of_the_long_rows_never_corrects(kind, p):
-    X, y = long_rows("f8", "i4", "sorted"), LABELS[kind]
-    model, without = make_model(kind, p).fit(X, y), make_model(kind, p).fit(X[:3], y[:3])
-    np.testing.assert_array_equal(model.n_corrections_, without.n_corrections_)
-
-
 @pytest.mark.parametrize(
     ("kind", "types", "order", "p"), pairwise(list(LABELS), TYPES, ORDERS, [2.0, 3.5])
 )

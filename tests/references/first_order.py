@@ -1,19 +1,18 @@
 """The first-order algorithms as the papers print them: dense, slow, and independent of the engine.
 
 Every weight vector is computed from its dual vector afresh and every one is kept, so that what a
-hypothesis is made of can be read off directly. Nothing here is incremental, sparse or rescaled.
+hypothesis is made of can be read off directly.
 
 Sources: ALMA_p is Figure 1 of Gentile (JMLR 2, 2001), its Remark 7 the running norm and its Remark
 6 ``p="log"``; the p-norm Perceptron is that of Grove, Littlestone & Schuurmans (2001) and Gentile
 & Littlestone (1999); the Perceptron with margin is in the form of Krauth & Mezard (1987) and of
-section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA; ROMMA is that of Li & Long
-(Machine Learning 46, 2002); the hypotheses are those of Freund & Schapire (1999), Figure 1 and
-section 5; the soft margin is Theorem 2 of Tsampouka & Shawe-Taylor.
+section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA and whose Theorem 2 the soft
+margin; ROMMA is that of Li & Long (Machine Learning 46, 2002); the hypotheses are those of Freund
+& Schapire (1999), Figure 1 and section 5.
 
-The arithmetic is that of the given dtype, by default ``numpy.longdouble``, which is 80 bits wide
-on x86 and carries about three more digits than the float64 it checks. `Run.smallest_gap` tells
-how near a decision came to its threshold: below the rounding error of the checked arithmetic the
-two may rightly decide differently, and only there.
+The default ``numpy.longdouble`` carries on x86 three digits more than the float64 it checks.
+`Run.smallest_gap` tells how near a decision came to its threshold: below the rounding error of the
+checked arithmetic the two may rightly decide differently, and only there.
 """
 
 from dataclasses import dataclass, field
