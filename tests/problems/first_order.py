@@ -88,13 +88,6 @@ def problems(**fixed):
 
 
 index_types = st.sampled_from(["i4", "i8"])
-# Sums of a few small dyadic numbers are exact even in float32.
-whole_numbers = {
-    "integers": st.just(True),
-    "n": st.integers(2, 5),
-    "value_dtype": st.sampled_from(["f4", "f8"]),
-}
-
 # Factors of an entry's parts, which add up to it in any order without rounding.
 PARTS = [(0.5, 0.5), (0.5, 0.0, 0.5, 0.0), (2.0, -1.0), (1.0, 0.0), (-1.0, 1.0, 1.0)]
 
@@ -281,11 +274,10 @@ class Extras:
         return self.estimator(machine, **params).fit(X, problem.y, **weights)
 
 
-epochs = st.integers(1, 3)
 # Many enough, the last in part, for runs to come to rest and only count from then on.
 partial_epochs = st.sampled_from([1, 2.67, 12.3])
 augmentations = {
-    "n_epochs": epochs,
+    "n_epochs": st.integers(1, 3),
     "rho": st.sampled_from([None, 0.5, 1.0, 3.0]),
     "delta": st.sampled_from([0.0, 0.5]),
 }
@@ -462,15 +454,6 @@ def assert_margins(margin, bound, runs):
     expected = np.array([[run.margin, run.margin_upper_bound] for run in runs]).astype(float)
     assert_per_machine(margin, expected[:, 0], **within)
     assert_per_machine(bound, expected[:, 1], **within)
-
-
-def check_exactly(machine, problem, extras):
-    """Fit both and compare to the bit, though decisions tie."""
-    runs = extras.runs(machine, problem)
-    estimator = extras.fit(machine, problem, hypothesis="last")
-    assert_same_corrections(estimator, runs)
-    expected = np.array([run.last() for run in runs])
-    assert_same_weights(estimator, problem, runs, expected, tolerance=0)
 
 
 @contextmanager
