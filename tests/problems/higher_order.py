@@ -21,7 +21,7 @@ from problems.first_order import (
     partial_epochs,
     smallest_gap,
 )
-from problems.models import HYPOTHESES
+from problems.kernels import assert_close, assert_same_outputs
 from references.higher_order import (
     HigherOrder,
     SecondOrder,
@@ -61,7 +61,6 @@ MODELS = {
 
 models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
 linear_models = pytest.mark.parametrize("model", list(LINEAR.values()), ids=list(LINEAR))
-hypotheses = pytest.mark.parametrize("hypothesis", HYPOTHESES)
 
 
 def make_contradictions(seed, n_blocks=5, width=3):
@@ -193,11 +192,6 @@ def coefficients(model):
     return model.dual_coef_ if "dual" in model.solver_ else model.coef_
 
 
-def assert_close(ours, theirs, tolerance):
-    """Compare to a share of the largest entry; 0: to the bit."""
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
-
-
 def by_blocks(model):
     """How far from a model that of the same trials in other batches may be: its outputs are the
     same to the bit, unless its products are worked out block by block."""
@@ -210,7 +204,7 @@ def assert_same_model(one, other, X, tolerance=0.0):
     assert_array_equal(one.n_updates_, other.n_updates_)
     for ours, theirs in zip(per_machine(one.mistakes_), per_machine(other.mistakes_), strict=True):
         assert_array_equal(ours, theirs)
-    assert_close(one.decision_function(X), other.decision_function(X), tolerance)
+    assert_same_outputs(one, other, X, tolerance)
     if one.hypothesis in ("last", "average"):
         assert_close(coefficients(one), coefficients(other), tolerance)
         assert_close(one.intercept_, other.intercept_, tolerance)
