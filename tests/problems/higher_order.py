@@ -165,6 +165,7 @@ def assert_same_mistakes(estimator, runs):
 def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
     """Compare a fitted estimator, mistake by mistake and then its weights, with the references."""
     assert_same_mistakes(estimator, runs)
+    assert estimator.coef_.dtype == np.float64
     expected = np.array([getattr(run, estimator.hypothesis)(normalized) for run in runs])
     assert_same_weights(estimator, problem, runs, expected, tolerance)
 
@@ -176,9 +177,6 @@ def check(machine, problem, extras, hypothesis, normalized=False, tolerance=1e-9
     assume(not normalized or all(run.smallest_norm > machine.least_norm for run in runs))
     estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
     machine.compare(estimator, problem, runs, normalized, tolerance)
-
-
-# -- models among themselves ----------------------------------------------------------------------
 
 
 def noisy_problem(m=90, n=15, n_classes=2, seed=0, **options):

@@ -163,9 +163,6 @@ augmentations = {
 }
 
 
-# -- comparison -----------------------------------------------------------------------------------
-
-
 def assert_close(ours, theirs, tolerance):
     """Compare to a share of the largest entry; 0: to the bit."""
     assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
@@ -232,7 +229,6 @@ def assert_same_support(estimator, runs, normalized=False, tolerance=TOLERANCE):
 
 
 def assert_outputs(estimator, machine, problem, runs, normalized=False, tolerance=TOLERANCE):
-    """Compare the outputs for the rows of the problem that are not learned from."""
     expected, sizes = [], []
     for run in runs:
         vector = getattr(run, estimator.hypothesis)(normalized)
