@@ -26,6 +26,8 @@ from problems.first_order import (
     romma_rules,
     smallest_gap,
 )
+from references.first_order import ALMA, CRAMMA, ROMMA, Perceptron
+from references.first_order import MarginPerceptron as Margin
 from references.kernels import Kernel, run_kernel_machines
 from sparsemargin import (
     ALMAClassifier,
@@ -54,6 +56,13 @@ kernels = polynomials | gaussians
 # The linear space's kernel.
 PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)
 
+RULES = [
+    Perceptron(), Perceptron(normalize=False),
+    *(ALMA(normalize=normalize) for normalize in (True, False, "running", "max")),
+    Margin(1.0), Margin(0.2, normalize=True), CRAMMA(0.5, 0.05),
+    ROMMA(), ROMMA(aggressive=True),
+]  # fmt: skip
+KERNELS = [Kernel("poly", 4, 0.5, 1.0), Kernel("rbf", gamma=0.5), Kernel("polyrbf", 5, 0.5)]
 weighted_rules = perceptron_rules | alma_rules | margin_rules
 rules = weighted_rules | cramma_rules | romma_rules
 FORMS = ["named", "dense", "precomputed", "callable", "callable on dense"]
@@ -154,7 +163,13 @@ augmentations = {
 }
 
 
-# -- comparison -----------------------------------------------------------------------------------
+def assert_close(ours, theirs, tolerance):
+    """Compare to a share of the largest entry; 0: to the bit."""
+    assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
+
+
+def assert_same_outputs(ours, theirs, X, tolerance):
+    assert_close(ours.decision_function(X), theirs.decision_function(X), tolerance)
 
 
 # A squared norm has cancelled twice as far as its vector.
@@ -163,9 +178,16 @@ LEAST_NORM = 1e-3
 
 def is_sure(runs, normalized=False, least_gap=1e-9):
     """Whether no decision lay within rounding of its threshold, nor a vector near to nothing."""
-    return smallest_gap(runs) > least_gap and (
-        not normalized or all(run.smallest_norm > LEAST_NORM for run in runs)
+    return (
+        smallest_gap(runs) > least_gap
+        and not any(map(has_cancelled, runs))
+        and (not normalized or all(run.smallest_norm > LEAST_NORM for run in runs))
     )
+
+
+def has_cancelled(run):
+    """Whether nothing is left of the parts of the vector, which may then be forgotten or kept."""
+    return run.theta_norm < 1e-6 * np.sqrt(run.history @ run.products @ run.history)
 
 
 def expected_support(runs):
@@ -207,7 +229,6 @@ def assert_same_support(estimator, runs, normalized=False, tolerance=TOLERANCE):
 
 
 def assert_outputs(estimator, machine, problem, runs, normalized=False, tolerance=TOLERANCE):
-    """Compare the outputs for the rows of the problem that are not learned from."""
     expected, sizes = [], []
     for run in runs:
         vector = getattr(run, estimator.hypothesis)(normalized)
