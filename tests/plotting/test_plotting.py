@@ -14,13 +14,12 @@ from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.linear_model import SGDClassifier
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 import sparsemargin.evaluation as measured
 from depth import some
 from sparsemargin import (
     ALMAClassifier,
-    HigherOrderPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
 )
@@ -75,7 +74,7 @@ def _texts(artists):
     return [artist.get_text() for artist in artists]
 
 
-# ---------------------------------------------------------------------------- what is drawn
+# -- what is drawn
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -180,32 +179,32 @@ def test_certificates_of_chosen_classes(three_classes):
         display.plot(classes=["d"])
 
 
+class Vectorizer:
+    def get_feature_names_out(self):
+        return np.array([f"gene {j}" for j in range(12)])
+
+
 def test_features_are_drawn_as_weighted(data, three_classes):
     fitted = ALMAClassifier(random_state=0).fit(*three_classes)
-    names = [f"gene {j}" for j in range(12)]
-    display = StrongestFeaturesDisplay.from_estimator(fitted, feature_names=names, top=4)
-    assert display.ax_.shape == (3,)
+    display = StrongestFeaturesDisplay.from_estimator(fitted, feature_names=Vectorizer(), top=4)
     for axes, bars, label, weights in zip(
         display.ax_, display.bars_, "abc", fitted.coef_, strict=True
     ):
         expected = measured.strongest_features(weights, 4)
         assert_array_equal([bar.get_width() for bar in bars], weights[expected])
-        assert _texts(axes.get_yticklabels()) == [names[j] for j in expected]
+        assert _texts(axes.get_yticklabels()) == [f"gene {j}" for j in expected]
         assert axes.get_title() == f"class {label}"
     # Of two classes, those of the second.
     fitted = PNormPerceptron(p=6, random_state=0).fit(*data[:2])
-    display = StrongestFeaturesDisplay.from_estimator(fitted, top=3)
-    assert display.ax_.get_title() == "class 1"
-    named = StrongestFeaturesDisplay.from_estimator(fitted, top=3, classes=np.array([1]))
-    assert named.weights.keys() == display.weights.keys()
+    for chosen in None, np.array([1]):
+        display = StrongestFeaturesDisplay.from_estimator(fitted, top=3, classes=chosen)
+        assert display.ax_.get_title() == "class 1"
     strongest = measured.strongest_features(fitted.coef_[0], 3)
     assert _texts(display.ax_.get_yticklabels()) == [f"feature {j}" for j in strongest]
 
 
 def test_selections_are_drawn_as_counted(data):
-    splits = measured.random_splits(
-        200, train_size=100, test_size=100, n_splits=4, random_state=0
-    )  # fmt: skip
+    splits = [(np.arange(i, 200, 2), np.arange(1 - i, 200, 2)) for i in range(2)]
     estimator = PNormPerceptron(p=6, shuffle=False)
     display = SelectionStabilityDisplay.from_estimator(estimator, *data[:2], splits=splits, top=5)
     found = measured.selection_stability(estimator, *data[:2], splits, top=5)
@@ -231,7 +230,7 @@ def test_growth_is_drawn_with_its_power_law():
     assert_array_equal(display.lines_[0].get_xydata(), display.points_[0].get_xydata())
 
 
-# ---------------------------------------------------------------------------- where it is drawn
+# -- where it is drawn
 
 
 def _growth(n_curves, prefix="curve"):
@@ -243,36 +242,27 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure():
     figure, axes = plt.subplots()
     display = _growth(1).plot(axes)
     assert (display.ax_, display.figure_) == (axes, figure)
-    colours = {line.get_color() for line in display.points_}
     again = _growth(1, "further").plot(axes)
-    assert colours.isdisjoint(line.get_color() for line in again.points_)
+    assert again.points_[0].get_color() != display.points_[0].get_color()
     before = plt.get_fignums()
     again.plot(c="C3", lw=3)
     assert plt.get_fignums() == [*before, again.figure_.number]
     assert again.points_[0].get_color() == "C3"
     assert again.lines_[0].get_linewidth() == 3
-
-
-def test_axes_may_be_those_of_a_subfigure(data):
+    # Axes of a subfigure, which has no ground of its own.
     figure = plt.figure(layout="constrained")
     axes = figure.subfigures(1, 2)[0].subplots()
     axes.set_facecolor("none")
-    model = ALMAClassifier(random_state=0)
-    display = TradeOffDisplay.from_estimator(
-        model, *data[:2], p=[2], alpha=[0.9, 0.5], cv=2, ax=axes
-    )
-    assert display.figure_ is figure
-    assert len(axes.texts) == 2
+    assert _growth(1).plot(axes).figure_ is figure
 
 
 def test_panels_are_given_as_an_array(data):
     axes = plt.subplots(1, 2)[1]
     display = EpochCurvesDisplay.from_estimator(PNormPerceptron(), *data, epochs=[1], ax=axes)
     assert_array_equal(display.ax_, axes)
-    with pytest.raises(ValueError, match="ax holds 1 axes, but the picture has 2 panels"):
-        display.plot(ax=axes[0])
-    with pytest.raises(ValueError, match=r"ax must be matplotlib axes, or an array .* got str"):
-        display.plot(ax="here")
+    for given, told in (axes[0], "holds 1 axes, but .* 2 panels"), ("here", "array .* got str"):
+        with pytest.raises(ValueError, match=f"^ax .*{told}"):
+            display.plot(ax=given)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +289,7 @@ def test_lines_differ_by_more_than_colour():
     assert len({*zip(looks, dashes, strict=True)}) == 32
 
 
-# ---------------------------------------------------------------------------- legibility
+# -- legibility
 
 
 # How red, green and blue light are seen: Machado, Oliveira & Fernandes (2009), Table 1, severity 1.
@@ -357,10 +347,8 @@ def test_everything_has_contrast_to_the_ground(name):
     assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
 
 
-# Grounds that are neither light nor dark have less to give.
 @pytest.mark.parametrize(
-    ("style", "least"),
-    [("default", 3), ("dark_background", 3), ("ggplot", 2.3), ("Solarize_Light2", 2.3)],
+    ("style", "least"), [("default", 3), ("dark_background", 3), ("ggplot", 2.3)]
 )
 def test_other_styles_get_the_colours_for_their_ground(style, least):
     with plt.style.context(style):
@@ -377,30 +365,30 @@ def test_a_theme_ends_with_its_block():
         theme("mauve").__enter__()
 
 
-def test_long_names_of_features_are_cut():
+def test_names_are_cut_and_dollars_in_them_are_no_mathematics():
     name = "a name that goes on and on, far beyond the place there is for it"
     display = SelectionStabilityDisplay([1.0], feature_names=[name]).plot()
-    (shown,) = _texts(display.ax_.get_yticklabels())
-    assert shown == name[:29] + "…"
-
-
-def test_dollars_in_names_are_no_mathematics():
+    assert _texts(display.ax_.get_yticklabels()) == [name[:29] + "…"]
     display = StrongestFeaturesDisplay({"$x^2$": (["US$ 5$", r"$\frac0$"], [1.0, -0.5])}).plot()
     display.figure_.draw_without_rendering()
     texts = [display.ax_.title, *display.ax_.get_yticklabels()]
     assert not any(text.get_parse_math() for text in texts)
 
 
-# ---------------------------------------------------------------------------- bad input
+# -- bad input
 
 
-def _features(model=None, **options):
+def _features(fitted=None, **options):
     """Draw those of a model that is fitted if none is given."""
 
     def draw(X, y):
-        StrongestFeaturesDisplay.from_estimator(model or PNormPerceptron().fit(X, y), **options)
+        model = fitted or PNormPerceptron().fit(X, y)
+        StrongestFeaturesDisplay.from_estimator(model, **options)
 
     return draw
+
+
+NONE = GrowthCurve([], [], GrowthExponent(1.0, 0.1))
 
 
 @pytest.mark.parametrize(
@@ -408,45 +396,29 @@ def _features(model=None, **options):
     [
         (lambda X, y: MarginDistributionDisplay({}), "distributions must be a dict with entries"),
         (lambda X, y: MarginDistributionDisplay({"a": ([1, 2], [0.5])}), "share of shape"),
-        (lambda X, y: MarginDistributionDisplay.from_estimator({}, X, y),
-         "estimator must be a dict with entries"),
-        (lambda X, y: MarginDistributionDisplay.from_estimator(PNormPerceptron(), X, y),
-         "The estimator 'PNormPerceptron' is not fitted. Call fit"),
+        (lambda X, y: MarginDistributionDisplay.from_estimator({}, X, y), "estimator must be a"),
         (lambda X, y: MarginDistributionDisplay.from_predictions(y, np.ones((200, 3))),
          r"3 outputs a row do not go with the classes \[-1, 1\]"),
-        (lambda X, y: MarginDistributionDisplay.from_predictions(y, np.ones(7)), "inconsistent"),
         (lambda X, y: EpochCurvesDisplay({"a": []}), r"curves\['a'\] must be an EpochCurve"),
-        (lambda X, y: EpochCurvesDisplay.from_estimator(LinearSVC(), X, y, X, y), "partial_fit"),
         (lambda X, y: EpochCurvesDisplay.from_estimator(PNormPerceptron(), X, y, X, y, n_repeats=0),
          "n_repeats must be 1 or more, got 0"),
-        (lambda X, y: HypothesisErrorsDisplay.from_estimator(LinearSVC(), X, y), "LinearSVC"),
-        (lambda X, y: HypothesisErrorsDisplay.from_estimator(PNormPerceptron().fit(X, y), X, y),
-         "Fit with hypothesis='vote' or 'random'"),
         (lambda X, y: HypothesisErrorsDisplay.from_estimator(
             PNormPerceptron(hypothesis="vote").fit(X, y), X, y, hypotheses=()),
          "hypotheses is empty"),
         (lambda X, y: TradeOffDisplay([]), "points is empty"),
-        (lambda X, y: TradeOffDisplay.from_estimator(LinearSVC(), X, y),
-         "LinearSVC has no parameter p and no alpha. Pass an ALMAClassifier"),
+        (lambda X, y: TradeOffDisplay.from_estimator(LinearSVC(), X, y), "Pass an ALMAClassifier"),
         (lambda X, y: CertificateDisplay([], [], []), "passes is empty"),
         (lambda X, y: CertificateDisplay([1, 2], [0.1], [0.2]), "do not go with passes of shape"),
         (lambda X, y: CertificateDisplay([1], [0.1], [0.2]).plot(classes=["a"]), "one vector"),
-        (lambda X, y: CertificateDisplay.from_estimator(HigherOrderPerceptron(), X, y),
-         "HigherOrderPerceptron has no certificate"),
         (lambda X, y: StrongestFeaturesDisplay({"a": (["x"], [1.0, 2.0])}), "1 names, but weights"),
         (_features(PNormPerceptron()), "is not fitted"),
-        (lambda X, y: _features(PNormPerceptron(kernel="rbf").fit(X, y))(X, y),
-         "PNormPerceptron has no weight vector"),
-        (lambda X, y: _features(SVC(kernel="linear").fit(X, np.arange(200) % 3))(X, y),
-         "SVC has no weight vector for each"),
         (_features(feature_names=["x"]), "1 names, but there are 300"),
         (_features(classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
         (_features(classes=[]), "classes is empty"),
         (_features(top=0), "top must be 1 or more"),
         (lambda X, y: SelectionStabilityDisplay([0.5, 1.5]), "shares from 0 to 1"),
         (lambda X, y: SelectionStabilityDisplay([0.5], feature_names=["a", "b"]), "2 names, but"),
-        (lambda X, y: GrowthDisplay.from_measurements({"a": ([1, 2], [1])}), "vectors of one"),
-        (lambda X, y: GrowthDisplay({"a": GrowthCurve([], [], GrowthExponent(1.0, 0.1))}), "sizes"),
+        (lambda X, y: GrowthDisplay({"a": NONE}), "sizes"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(data, call, message):
@@ -457,12 +429,11 @@ def test_what_cannot_be_drawn_is_refused(data, call, message):
 
 def test_matplotlib_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    display = GrowthDisplay({"a": GrowthCurve([1], [1.0], GrowthExponent(1.0, 0.1))})
     with pytest.raises(ImportError, match=r"GrowthDisplay\.plot requires matplotlib"):
-        display.plot()
+        GrowthDisplay({"a": GrowthCurve([1], [1.0], GrowthExponent(1.0, 0.1))}).plot()
 
 
-# ---------------------------------------------------------------------------- gallery
+# -- gallery
 
 SCRIPTS = sorted(path.stem for path in GALLERY.glob("plot_*.py"))
 TAKE_LONG = {"plot_growth", "plot_hypothesis_errors"}
