@@ -172,9 +172,6 @@ def test_one_vector_for_each_pair_of_classes_is_one_for_two_classes():
     assert_margins_are_dense(svm.fit(X[two], y[two]), X[two], y[two], rho=1.0)
 
 
-# -- distribution ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
 def test_the_distribution_counts_margins_at_most_the_threshold(grid):
     drawn = np.random.RandomState(0).randint(-5, 6, 40) / 5

@@ -50,9 +50,6 @@ def assert_same_results(found, expected):
         assert_array_equal(results.mistakes, expected[name].mistakes)
 
 
-# -- random splits --------------------------------------------------------------------------------
-
-
 def test_splits_have_the_sizes_asked_for_and_permuted_training_rows():
     splits = random_splits(96, train_size=60, test_size=30, n_splits=200, random_state=0)
     assert len(splits) == 200
@@ -68,9 +65,6 @@ def test_splits_have_the_sizes_asked_for_and_permuted_training_rows():
     )
     assert_array_equal(np.hstack(again[2]), np.hstack(splits[2]))
     assert not np.array_equal(np.hstack(other[2]), np.hstack(splits[2]))
-
-
-# -- comparison -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n_classes", "container"), [(2, sp.csr_matrix), (3, np.asarray)])
@@ -135,9 +129,6 @@ def test_what_can_not_be_compared_is_refused(call, message):
         call(*make_problem())
 
 
-# -- epochs ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_classes", "container"), [(2, sp.csr_matrix), (3, np.asarray)])
 def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
     X, y = make_problem(n_classes)
@@ -175,9 +166,6 @@ def test_epochs_that_do_not_rise_are_refused():
     for epochs in [], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]]:
         with pytest.raises(ValueError, match="epochs must"):
             learning_curve_over_epochs(PNormPerceptron(), X, y, X, y, epochs=epochs)
-
-
-# -- choice of a setting --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cv", [3, KFold(4)])
@@ -221,9 +209,6 @@ def test_equal_errors_in_another_order_are_equally_good():
     assert found.best_on_test == "ant"
     # Of those as good, the first.
     assert found.chosen == ["ant"] * 6
-
-
-# -- significance ---------------------------------------------------------------------------------
 
 
 def test_wilcoxon_is_scipys():

@@ -70,9 +70,6 @@ def answers(model, X, y):
     return [result.tobytes() for result in results]
 
 
-# -- asked by many --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("make", "hypothesis"), FITTED)
 def test_many_threads_are_answered_as_one(make, hypothesis):
     X, y = make_problem(30, n_classes=3)
@@ -101,9 +98,6 @@ def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
 
     expected = told()
     assert at_once([told] * N_THREADS) == [expected] * N_THREADS
-
-
-# -- learning is done alone -----------------------------------------------------------------------
 
 
 class Kernel:

@@ -59,9 +59,6 @@ def _texts(artists):
     return [artist.get_text() for artist in artists]
 
 
-# -- what is drawn --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 def test_margins_are_drawn_as_distributed(data, normalize):
     X, y, *test = data
@@ -205,9 +202,6 @@ def test_growth_is_drawn_with_its_power_law():
     assert_array_equal(display.lines_[0].get_xydata(), display.points_[0].get_xydata())
 
 
-# -- where it is drawn ----------------------------------------------------------------------------
-
-
 def _growth(n_curves, prefix="curve"):
     curves = {f"{prefix} {i}": ([1, 2, 4], [1.0 + i, 2.0 + i, 4.0 + i]) for i in range(n_curves)}
     return drawn.GrowthDisplay.from_measurements(curves)
@@ -257,8 +251,6 @@ def test_lines_differ_by_more_than_colour():
     assert len({mark for mark, _ in looks[:8]}) == len({colour for _, colour in looks[:8]}) == 8
     assert len({*zip(looks, dashes, strict=True)}) == 32
 
-
-# -- legibility -----------------------------------------------------------------------------------
 
 # How red, green and blue light are seen: Machado, Oliveira & Fernandes (2009), Table 1, severity 1.
 VISIONS = {
@@ -346,8 +338,6 @@ def test_names_are_cut_and_dollars_in_them_are_no_mathematics():
     texts = [display.ax_.title, *display.ax_.get_yticklabels()]
     assert not any(text.get_parse_math() for text in texts)
 
-
-# -- bad input ------------------------------------------------------------------------------------
 
 ROWS = np.eye(2), [0, 1]
 LAST, VOTE = (PNormPerceptron(hypothesis=each).fit(*ROWS) for each in ("last", "vote"))
