@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -14,10 +14,7 @@ from references.first_order import p_norm
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
 
-PEERS = [
-    LinearSVC(intercept_scaling=2.5), LinearSVC(fit_intercept=False), SGDClassifier(random_state=0),
-    LogisticRegression(), RidgeClassifier(),
-]  # fmt: skip
+PEERS = [LinearSVC(intercept_scaling=2.5), LinearSVC(fit_intercept=False), RidgeClassifier()]
 
 
 def make_problem(n_classes=2, m=60, n=12, seed=0):
@@ -137,11 +134,11 @@ def test_what_is_zero_has_margin_zero():
         assert_array_equal(margins(model, nothing, labels), np.zeros(3))
 
 
-@pytest.mark.parametrize("size", [2.0**-400, 2.0**400])
-def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(size):
+@pytest.mark.parametrize(("p", "size"), [(20.0, 2.0**-40), (20.0, 2.0**40), (2.0, 2.0**400)])
+def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(p, size):
     X, y = make_problem()
     one, other = (
-        PNormPerceptron(normalize=False, shuffle=False, fit_intercept=False).fit(rows, y)
+        PNormPerceptron(p=p, normalize=False, shuffle=False, fit_intercept=False).fit(rows, y)
         for rows in (X, X * size)
     )
     assert_allclose(margins(one, X * size, y), margins(one, X, y), rtol=1e-12)
@@ -166,11 +163,11 @@ def test_unusable_labels_and_models_are_refused(model, labels, message):
 
 
 def test_one_vector_for_each_pair_of_classes_is_one_for_two_classes():
+    X, y = make_problem()
+    assert_margins_are_dense(SVC(kernel="linear").fit(X, y), X, y, rho=1.0)
     X, y = make_problem(3)
-    two, svm = y != "bee", SVC(kernel="linear")
     with pytest.raises(ValueError, match="SVC has no weight vector"):
-        margins(svm.fit(X, y), X, y)
-    assert_margins_are_dense(svm.fit(X[two], y[two]), X[two], y[two], rho=1.0)
+        margins(SVC(kernel="linear").fit(X, y), X, y)
 
 
 @pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
