@@ -83,8 +83,7 @@ def test_many_threads_are_answered_as_one(make, hypothesis):
 
 
 @pytest.mark.parametrize(
-    ("hypothesis", "in_blocks"),
-    [*((hypothesis, False) for hypothesis in HYPOTHESES), ("last", True), ("average", True)],
+    ("hypothesis", "in_blocks"), [("random", False), ("last", False), ("average", True)]
 )
 def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0 if in_blocks else 1 << 40)
