@@ -8,15 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from depth import pairwise
 from problems.csr import csr_of, shuffled_rows
-from problems.first_order import examples
 from problems.models import assert_same
 from sparsemargin import (
     ALMAClassifier,
@@ -49,8 +45,6 @@ def assert_unfitted(model):
     for use in (model.predict, model.decision_function, lambda X: model.coef_):
         with pytest.raises(NotFittedError):
             use(X)
-    with pytest.raises(NotFittedError):
-        check_is_fitted(model)
     assert not hasattr(model, "classes_")
 
 
@@ -81,8 +75,6 @@ def assert_bad_rows_are_refused(X, bad, *words, make=PNormPerceptron):
     ]  # fmt: skip
     assert_refused_by(model, calls, *words)
 
-
-# -- X --------------------------------------------------------------------------------------------
 
 OF_EACH_LOOP = [
     PNormPerceptron,
@@ -127,9 +119,6 @@ def test_another_number_of_features_is_refused(X, n_features):
     assert_refused_by(model, calls, f"{n_features} features", str(N_FEATURES))
 
 
-# -- corrupted CSR --------------------------------------------------------------------------------
-
-
 def put(field, at, value):
     return lambda X: getattr(X, field).__setitem__(at, value)
 
@@ -161,67 +150,6 @@ def test_corrupted_csr_is_refused(X, corruption, index_dtype, kind):
     assert_bad_rows_are_refused(X, bad, *words)
 
 
-@st.composite
-def csr_triples(draw):
-    """Three arrays as a CSR matrix, its columns in any order: sound, or with up to eight faults."""
-    index_dtype = draw(st.sampled_from(["i4", "i8"]))
-    n_rows, n_features = draw(st.integers(2, 6)), draw(st.integers(1, 6))
-    lengths = draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
-    size = {"min_size": sum(lengths), "max_size": sum(lengths)}
-    arrays = [
-        draw(st.lists(st.sampled_from([0.0, 1.0, -2.5, 0.3, 1e300, 1e-300]), **size)),
-        draw(st.lists(st.integers(0, n_features - 1), **size)),
-        np.cumsum([0, *lengths]).tolist(),
-    ]
-    largest = np.iinfo(index_dtype).max
-    index = st.integers(-2, n_features + 2) | st.integers(-largest, largest)
-    pointer = st.integers(-2, sum(lengths) + 2) | st.integers(-largest, largest)
-    faulty = st.sampled_from([np.nan, np.inf, -np.inf]), index, pointer
-    for _ in range(draw(st.sampled_from([0, 1, 2, 8]))):
-        which = draw(st.integers(0, 2))
-        part = arrays[which]
-        if draw(st.integers(0, 3)) == 0:
-            del part[draw(st.integers(0, len(part))) :]
-        elif part:
-            part[draw(st.integers(0, len(part) - 1))] = draw(faulty[which])
-    dtypes = "f8", index_dtype, index_dtype
-    return csr_of(*map(np.array, arrays, dtypes), (n_rows, n_features))
-
-
-@examples(300)
-@given(csr_triples(), st.sampled_from(["average", "vote"]), st.sampled_from([2.0, 5.0]))
-def test_any_three_arrays_fit_or_are_refused(X, hypothesis, p):
-    """By every way into the engine; a ValueError is the only refusal."""
-    n_rows, n_features = X.shape
-    pointers, y = X.indptr, np.arange(n_rows) % 2
-    sound = (
-        len(pointers) == n_rows + 1
-        and pointers[0] >= 0
-        and pointers[-1] <= min(len(X.data), len(X.indices))
-        and (pointers[1:] >= pointers[:-1]).all()
-    )
-    if sound:
-        used = slice(pointers[0], pointers[-1])
-        columns, values = X.indices[used], X.data[used]
-        sound = ((columns >= 0) & (columns < n_features)).all() and np.isfinite(values).all()
-    params = {"p": p, "hypothesis": hypothesis, "random_state": 0}
-    learned = ALMAClassifier(**params).fit(np.eye(2, n_features), [0, 1])
-    for call in (
-        lambda: ALMAClassifier(normalize="max", **params).fit(X, y),
-        lambda: PNormPerceptron(soft_margin=1.0, **params).fit(X, y),
-        lambda: learned.partial_fit(X, y),
-        lambda: learned.predict(X),
-    ):
-        try:
-            call()
-        except ValueError:
-            pass
-        else:
-            assert sound
-
-
-# -- sizes no machine holds -----------------------------------------------------------------------
-
 WIDE = """
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -241,12 +169,7 @@ for n_classes, n_features in sizes:
 
 def test_more_weights_than_can_be_addressed_are_refused():
     # In a process of its own: if the size wrapped around, the loop would write into the wild.
-    command = [sys.executable, "-c", WIDE]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-
-
-# -- arguments of another kind --------------------------------------------------------------------
+    subprocess.run([sys.executable, "-c", WIDE], check=True)
 
 
 def at_3(value):
@@ -258,17 +181,13 @@ def at_3(value):
     [
         ("X", np.ones(N_ROWS), ["2D"]),
         ("X", np.ones((N_ROWS, 2, 2)), ["dim 3"]),
-        ("X", np.ones((0, N_FEATURES)), ["0 sample"]),
         ("X", sp.csr_matrix((0, N_FEATURES)), ["0 sample"]),
         ("X", sp.csr_matrix((N_ROWS, 0)), ["0 feature"]),
         ("X", np.full((N_ROWS, 2), "a"), ["float"]),
-        ("X", np.full((N_ROWS, 2), 1j), ["Complex"]),
         ("X", sp.csr_matrix(np.full((N_ROWS, 2), 1j)), ["Complex"]),
         ("X", [[1.0, 2.0], [3.0]] * (N_ROWS // 2), []),
         ("y", np.arange(N_ROWS + 1) % 2, [str(N_ROWS), str(N_ROWS + 1)]),
-        ("y", np.zeros((N_ROWS, 2, 2)), ["dim 3"]),
         ("y", np.arange(2 * N_ROWS).reshape(-1, 2), ["y[1, 0] = 2", "neither 0 nor 1"]),
-        ("y", np.array(1), ["y", "1d"]),
         ("y", None, ["y"]),
         ("y", np.linspace(0, 1, N_ROWS), ["continuous"]),
         ("y", at_3(np.nan), ["y", "NaN"]),
@@ -333,8 +252,6 @@ def test_weights_of_zero_are_no_trials_but_a_fit_needs_one(X):
     assert_array_equal(model.coef_, before)
 
 
-# -- parameters -----------------------------------------------------------------------------------
-
 COMMON = {
     "hypothesis": ["averaged", None, 0, True],
     "max_iter": [0, -1, 0.0, np.nan, np.inf, "5"],
@@ -386,53 +303,32 @@ def test_bad_parameters_are_refused_by_name(X, estimator, name, values):
         assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])
 
 
-@pytest.mark.parametrize("max_iter", [1e18, 1e30, 1e308])
-def test_epochs_beyond_any_count_fit_or_are_refused(max_iter):
-    try:
-        model = PNormPerceptron(max_iter=max_iter).fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    except ValueError as refusal:
-        assert "max_iter" in str(refusal)  # noqa: PT017
-    else:
-        assert np.isfinite(model.coef_).all()
-        assert_array_equal(model.predict([[1.0, 0.0], [0.0, 1.0]]), [0, 1])
+def test_epochs_beyond_any_count_are_refused():
+    assert_refused(partial(PNormPerceptron(max_iter=1e30).fit, np.eye(2), [0, 1]), "max_iter")
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
-        ({"class_weight": "balanced"}, ["balanced", "partial_fit"]),
-        ({"normalize": "max"}, ["normalize='max'", "running"]),
-    ],
-)
-def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X, params, words):
-    model = ALMAClassifier(**params)
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[0, 1]), *words)
-    assert_unfitted(model)
+def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X):
+    for name, value, word in ("class_weight", "balanced", ""), ("normalize", "max", "running"):
+        model = ALMAClassifier(**{name: value})
+        assert_refused(partial(model.partial_fit, X, Y, classes=[0, 1]), name, value, word)
+        assert_unfitted(model)
     n_corrections = model.fit(X, Y).n_corrections_
-    if "normalize" in params:
-        assert model.partial_fit(X, Y).n_corrections_ >= n_corrections
-
-
-# -- order of events ------------------------------------------------------------------------------
+    assert model.partial_fit(X, Y).n_corrections_ >= n_corrections
 
 
 def test_nothing_works_before_a_fit():
-    assert_unfitted(ALMAClassifier())
-    for name in "intercept_", "n_corrections_", "theta_", "theta_norm_":
+    model = ALMAClassifier()
+    assert_unfitted(model)
+    for name in "intercept_", "n_corrections_", "theta_", "theta_norm_", "sparsify", "densify":
         with pytest.raises(NotFittedError):
-            getattr(ALMAClassifier(), name)
-    for method in "sparsify", "densify":
-        with pytest.raises(NotFittedError):
-            getattr(ALMAClassifier(), method)()
+            getattr(model, name)()
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(X, hypothesis):
-    params = {
-        "hypothesis": hypothesis, "normalize": False, "shuffle": False, "warm_start": True,
-        "fit_intercept": False,
-    }  # fmt: skip
-    model = PNormPerceptron(**params).fit(X, Y)
+    model = PNormPerceptron(
+        hypothesis=hypothesis, normalize=False, shuffle=False, warm_start=True, fit_intercept=False
+    ).fit(X, Y)
     assert model.coef_.any()
     huge = X.copy()
     huge.data[huge.indptr[20] :] *= 1e300

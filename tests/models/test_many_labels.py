@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 from depth import pairwise
+from problems.csr import csr_of
 from problems.first_order import examples
 from problems.models import assert_same, fit
 from problems.stages import COPIES
@@ -24,7 +25,6 @@ from sparsemargin import (
     MaxMarginClassifier,
     PNormPerceptron,
     ROMMAClassifier,
-    SecondOrderPerceptron,
 )
 from sparsemargin._engine.first_order import linear_space
 from sparsemargin._engine.kernel.loop import KernelSpace
@@ -41,11 +41,8 @@ EVERY_RULE = [
     CRAMMAClassifier(max_iter=3),
     ROMMAClassifier(max_iter=3),
     MaxMarginClassifier(max_iter=3, tol=None, soft_margin=1.0, random_state=0),
-    *(
-        PNormPerceptron(p=p, hypothesis=hypothesis, max_iter=2, random_state=0)
-        for hypothesis in ("vote", "random")
-        for p in (2, 6)
-    ),
+    PNormPerceptron(p=2, hypothesis="vote", max_iter=2, random_state=0),
+    PNormPerceptron(p=6, hypothesis="random", max_iter=2, random_state=0),
 ]
 
 
@@ -68,9 +65,6 @@ def assert_is_one_versus_rest(model, X, Y, labels=None, **more):
         alone = fit(clone(model), X, Y[:, label].toarray().ravel(), **more)
         assert alone.decision_function(X).tobytes() == scores[:, label].tobytes()
         assert alone.n_corrections_ == together.n_corrections_[label]
-
-
-# -- one pass over all labels ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -106,19 +100,18 @@ def test_weights_are_those_of_each_label():
 def test_labels_that_no_row_or_every_row_has(class_weight):
     X, Y = make_labels(3)
     Y[:, 1], Y[:, 2] = 0, 1
-    model = ALMAClassifier(class_weight=class_weight, fit_intercept=True, random_state=0)
-    predicted = model.fit(X, Y).predict(X)
-    assert_array_equal(predicted[:, 1:], Y[:, 1:])
-    assert_array_equal(predicted[:, 0], clone(model).fit(X, Y[:, 0]).predict(X))
+    model = ALMAClassifier(class_weight=class_weight, random_state=0)
+    assert_array_equal(model.fit(X, Y).predict(X)[:, 1:], Y[:, 1:])
+    assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), [0])
 
 
 def test_certificates_are_those_of_each_label():
     X, Y = make_labels(3)
     settings = {"tol": 0.5, "soft_margin": 1.0, "keep_history": True, "random_state": 0}
     model = MaxMarginClassifier(**settings).fit(X, Y)
+    assert (model.margin_ >= 0.5 * model.margin_upper_bound_).all()
     for label in range(3):
         alone = MaxMarginClassifier(**settings).fit(X, Y[:, label])
-        assert model.margin_[label] >= 0.5 * model.margin_upper_bound_[label]
         if alone.n_corrections_ == model.n_corrections_[label]:
             assert model.margin_[label] == alone.margin_
     assert model.history_["margin"].shape[1] == 3
@@ -140,8 +133,6 @@ def test_nothing_of_the_size_of_rows_by_labels_is_made():
         tracemalloc.stop()
         assert peak < most * 8 * n_rows * n_labels
 
-
-# -- the forms of labels --------------------------------------------------------------------------
 
 NAMES = np.array(["barley", "coffee", "gold", "zinc"])
 
@@ -219,16 +210,14 @@ def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
 def test_an_indicator_is_left_as_it_is():
     X, Y = make_labels(4)
     # Every entry stored, zeros too, and those of a row backwards.
-    indicator = sp.csr_array(np.ones_like(Y, dtype="f4"))
-    indicator.indices = np.tile([3, 2, 1, 0], N_ROWS)
-    indicator.data = Y[:, ::-1].astype("f4").ravel()
+    values, columns = Y[:, ::-1].astype("f4").ravel(), np.tile([3, 2, 1, 0], N_ROWS)
+    indicator = csr_of(values, columns, 4 * np.arange(N_ROWS + 1), Y.shape, sp.csr_array)
     parts = indicator.data, indicator.indices, indicator.indptr
-    before = [part.copy() for part in parts]
+    before = [part.tobytes() for part in parts]
     for part in parts:
         part.flags.writeable = False
     predicted = ALMAClassifier(random_state=0).fit(X, indicator).predict(X)
-    for part, was in zip(parts, before, strict=True):
-        assert_array_equal(part, was)
+    assert [part.tobytes() for part in parts] == before
     expected = ALMAClassifier(random_state=0).fit(X, Y).predict(X)
     assert_array_equal(predicted.toarray(), expected)
 
@@ -245,9 +234,6 @@ def test_choices_that_cannot_be_made(name, values):
     for value in values:
         with pytest.raises(ValueError, match=f"^{name} .*"):
             model.predict_labels(make_labels(3)[0], **{name: value})
-
-
-# -- learning on ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
@@ -296,8 +282,7 @@ def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists(class
 
 def test_lists_go_on_as_the_rows_of_an_indicator():
     X, Y = np.eye(3), [[0, 1], [1, 1], [0, 0]]
-    new = PNormPerceptron(hypothesis="last", warm_start=True)
-    for model in (clone(new).partial_fit(X, Y), clone(new).fit(X, sp.csr_matrix(Y)).fit(X, Y)):
+    for model in (PNormPerceptron().partial_fit(X, Y), PNormPerceptron().fit(X, sp.csr_matrix(Y))):
         model.partial_fit(X, Y)
         assert_array_equal(model.decision_function(X) >= 0, Y)
         assert model.score(X, Y) == 1
@@ -315,9 +300,6 @@ def test_copies_know_the_labels(as_given, tmp_path):
     for copied in copies:
         assert type(copied.predict(X)) is type(model.predict(X))
         assert_same(model, copied.partial_fit(X, y))
-
-
-# -- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -367,14 +349,11 @@ def test_lists_with_labels_that_were_not_told():
             call()
 
 
-@pytest.mark.parametrize(
-    "model",
-    [HigherOrderPerceptron(), SecondOrderPerceptron(), ALMAClassifier(kernel="rbf")],
-)
+@pytest.mark.parametrize("model", [HigherOrderPerceptron(), ALMAClassifier(kernel="rbf")])
 def test_models_of_one_class_a_row_point_to_one_versus_rest(model):
     X, Y = make_labels(3)
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        model.fit(X.toarray(), Y)
+        model.fit(X, Y)
     assert not hasattr(model, "predict_labels")
 
 
