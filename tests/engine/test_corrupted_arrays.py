@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from depth import pairwise
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
 from sparsemargin.evaluation import (
     compare_on_splits,
@@ -14,9 +13,6 @@ from sparsemargin.evaluation import (
     margins,
     selection_stability,
 )
-
-FORMATS = [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.bsr_matrix]
-
 
 Y = np.arange(30) % 2
 
@@ -39,11 +35,11 @@ def turned(name, change):
     return lambda X: setattr(X, name, change(getattr(X, name)))
 
 
+# Of CSR itself, models/test_bad_input.py tries all pointers and indices that don't go together.
 CORRUPTIONS = {
     "far pointer": put("indptr", -1, 2**30),
     "falling pointers": put("indptr", 2, 2**20),
     "late pointers": put("indptr", 0, 2),
-    "too few pointers": turned("indptr", lambda indptr: indptr[:-1]),
     "no pointers": turned("indptr", lambda indptr: None),
     "two axes": turned("indptr", lambda indptr: indptr[np.newaxis]),
     "far index": put("indices", 3, 2**30),
@@ -56,14 +52,13 @@ CORRUPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "format", "algo"), pairwise(list(CORRUPTIONS), FORMATS, [None, "pnorm", "so"])
-)
-def test_a_fit_refuses_them(X, name, format, algo):
+@pytest.mark.parametrize("format", [sp.csr_array, sp.csc_matrix, sp.bsr_matrix])
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_fit_refuses_them(X, name, format):
     bad = format(X)
     CORRUPTIONS[name](bad)
     with pytest.raises(ValueError, match=r"^X is (corrupted|of shape)"):
-        fit_csr(bad, Y, algo)
+        fit_csr(bad, Y, "pnorm")
 
 
 def coordinates(row=(0, 1), col=(2, 3)):
@@ -77,6 +72,14 @@ def changed(matrix, change):
     return matrix
 
 
+def lists(change):
+    return lambda X: changed(sp.lil_matrix(X), change)
+
+
+def diagonals(name, change):
+    return lambda X: changed(sp.dia_matrix(X), turned(name, change))
+
+
 OTHERS = {
     "row too high": lambda X: coordinates(row=[30, 0]),
     "row negative": lambda X: coordinates(row=[-1, 0]),
@@ -84,18 +87,15 @@ OTHERS = {
     "column too high": lambda X: coordinates(col=[2**30, 0]),
     "fewer columns": lambda X: coordinates(col=[0]),
     # Scipy would write them all into an array for the columns.
-    "longer list": lambda X: changed(sp.lil_matrix(X), lambda X: X.data[0].extend([1.0] * 10**6)),
-    "no list": lambda X: changed(sp.lil_matrix(X), put("rows", 3, None)),
-    "fewer lists": lambda X: changed(sp.lil_matrix(X), turned("rows", lambda rows: rows[:2])),
-    **{
-        f"diagonals {i}": lambda X, name=name, way=way: changed(sp.dia_matrix(X), turned(name, way))
-        for i, (name, way) in enumerate([
-            ("data", lambda data: data[:1]), ("data", np.ravel), ("data", lambda data: None),
-            ("offsets", lambda offsets: np.tile(offsets, 1000)),
-            ("offsets", lambda offsets: offsets + 0.5),
-        ])
-    },
-}  # fmt: skip
+    "longer list": lists(lambda X: X.data[0].extend([1.0] * 10**6)),
+    "no list": lists(put("rows", 3, None)),
+    "fewer lists": lists(turned("rows", lambda rows: rows[:2])),
+    "fewer diagonals": diagonals("data", lambda data: data[:1]),
+    "diagonals in one": diagonals("data", np.ravel),
+    "no diagonals": diagonals("data", lambda data: None),
+    "many offsets": diagonals("offsets", lambda offsets: np.tile(offsets, 1000)),
+    "offsets between": diagonals("offsets", lambda offsets: offsets + 0.5),
+}
 
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
@@ -158,11 +158,10 @@ LAYOUTS = {
 def test_however_the_arrays_lie_the_model_is_the_same(X, laid_out, name):
     odd = X.copy()
     setattr(odd, name, laid_out(getattr(X, name)))
-    for estimator in PNormPerceptron, ALMAClassifier:
-        expected, model = (estimator(random_state=0).fit(rows, Y) for rows in (X, odd))
-        assert_array_equal(model.coef_, expected.coef_)
-        assert_array_equal(model.decision_function(odd), expected.decision_function(X))
-        assert_array_equal(getattr(odd, name), getattr(X, name))
+    expected, model = (ALMAClassifier(random_state=0).fit(rows, Y) for rows in (X, odd))
+    assert_array_equal(model.coef_, expected.coef_)
+    assert_array_equal(model.decision_function(odd), expected.decision_function(X))
+    assert_array_equal(getattr(odd, name), getattr(X, name))
 
 
 def test_a_row_of_zeros_may_be_told_to_be_too_far_in_magnitude():
