@@ -1,4 +1,4 @@
-"""The svmlight scanner against a plain reference, scikit-learn and float(); text written for it."""
+"""The svmlight scanner against a plain reference and float(); text written for it."""
 
 import random
 import re
@@ -12,7 +12,6 @@ from depth import some
 from problems.svmlight_checks import (
     bits,
     check_against_reference,
-    check_against_sklearn,
     make_scanner,
     padded,
     scan,
@@ -20,7 +19,6 @@ from problems.svmlight_checks import (
 )
 from problems.svmlight_texts import (
     ODD_NUMBERS,
-    plain_options,
     random_double,
     random_number,
     random_options,
@@ -32,11 +30,11 @@ from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text
 SINGLE = Options(dtype=np.float32)
 
 
-def texts_of(seeds, options_of=random_options):
+def texts_of(seeds):
     """Random options and a text for each seed, and the random source for what else there is."""
     for seed in seeds:
         source = random.Random(seed)
-        options = options_of(source)
+        options = random_options(source)
         yield options, random_text(source, options), source
 
 
@@ -44,13 +42,6 @@ def test_random_texts_against_reference():
     seeds = range(some(3000, 100_000))
     taken = sum(check_against_reference(text, options) for options, text, _ in texts_of(seeds))
     assert len(seeds) / 4 < taken < len(seeds) * 3 / 4
-
-
-def test_random_texts_against_sklearn():
-    seeds = range(some(2000, 100_000))
-    texts = texts_of(seeds, plain_options)
-    equal = sum(check_against_sklearn(text, options) for options, text, _ in texts)
-    assert len(seeds) / 4 < equal < len(seeds) * 3 / 4
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import gzip
 import io
 import random
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -55,7 +53,7 @@ def as_sklearn(content, **how):
 @pytest.mark.filterwarnings("ignore:.* has labels but no features")
 def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
     n_equal = 0
-    for seed in range(some(800, 8000)):
+    for seed in range(some(1200, 20_000)):
         source = random.Random(seed)
         options = plain_options(source)
         text = random_text(source, options)
@@ -66,14 +64,14 @@ def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
             expected = as_sklearn(text, **how)
         except (ValueError, OverflowError):
             continue
-        # The scanner is stricter.
-        if not expected[0].shape[0] or try_to_scan(text, replace(options, base=0, least=0))[0]:
-            continue
-        monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
-        path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
-        assert_same(load_svmlight(path, n_jobs=source.randint(1, 3), **how), expected)
-        n_equal += 1
-    assert n_equal > 250
+        if refusal := try_to_scan(text, replace(options, base=0, least=0))[0]:
+            assert refusal[0] in {"not_finite", "nul", "overlong"}
+        elif expected[0].shape[0]:
+            monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
+            path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
+            assert_same(load_svmlight(path, n_jobs=source.randint(1, 3), **how), expected)
+            n_equal += 1
+    assert n_equal > 300
 
 
 @pytest.fixture(scope="module")
@@ -148,17 +146,6 @@ def test_errors_in_standard_input_name_the_line(corpus):
     told = "^index 3 is beyond n_features=3, since indices count from 0"
     with standard_input(b"1 3:1\n1 0:1\n"), pytest.raises(ValueError, match=told):
         load_svmlight("-", n_features=3)
-
-
-def test_ctrl_c_leaves_a_silent_pipe():
-    code = "import sparsemargin.io.svmlight as s; print('ready', flush=True); s.load_svmlight('-')"
-    with process(start=("-c", code), stdin=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"ready\n"
-        child.stdin.write(b"1 2:3\n" * 300_000)
-        child.send_signal(signal.SIGINT)
-        # The pipe stays open until the process has ended.
-        assert child.wait(60) != 0
-        assert b"KeyboardInterrupt" in child.stderr.read()
 
 
 def test_words_are_labels(tmp_path, monkeypatch):
