@@ -134,6 +134,10 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same(load_svmlight(tmp_path / "part-*.svm"), as_sklearn(b"\n".join(parts)))
     paths = [tmp_path / "part-4.svm", tmp_path / "part-0.svm"]
     assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
+    # Labels alone are a matrix of nothing.
+    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
+        loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
+    assert_same(loaded, as_sklearn(b"1\n-1\n"))
 
 
 def test_errors_in_standard_input_name_the_line(corpus):
@@ -182,7 +186,6 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"1 2:3\n\n1 3,5 2:1\n", {}, "line 3, column 3: '3,5' is not index:value"),
     (b"1 2:3\n 3:4\n", {}, "line 2, column 2: '3:4' is a feature, but the line has no label"),
     (b"1 2:3\n1,2 3:4\n", {}, "line 2, column 1: '1,2' is more than one label. Pass multilabel"),
-    (b"1,,2 3:4\n", {"multilabel": True}, "line 1, column 1: '1,,2' has an empty label"),
     (b"1 word:1\n", {}, "column 3: 'word:1' has an index that is not a whole number"),
     (b"1 -1:1\n", {}, "column 3: '-1:1' has a negative index"),
     (b"1 0:1\n", {"zero_based": False}, "column 3: '0:1' has index 0 .* Pass zero_based=True"),
@@ -220,12 +223,6 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
         path = write(tmp_path, content[:end])
         with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
             load_svmlight([corpus[0], path], n_jobs=n_jobs)
-
-
-def test_labels_alone_are_a_matrix_of_nothing_and_warned_of(tmp_path):
-    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
-        loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
-    assert_same(loaded, as_sklearn(b"1\n-1\n"))
 
 
 @pytest.mark.parametrize(

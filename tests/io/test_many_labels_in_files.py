@@ -119,8 +119,8 @@ def test_saved_models_go_on_with_many_labels(text, tmp_path):
     np.testing.assert_array_equal(further.coef_, both.coef_)
 
 
-def test_what_does_not_go_together_is_refused(text):
-    one, many = fit_svmlight(text, positive=1), fit_svmlight(text, multilabel=True)
+def test_what_does_not_go_together_is_refused(text, model):
+    one, many = fit_svmlight(text, positive=1), load_model(model)
     kernel = {"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}
     for settings, words in [
         ({"positive": 1, "multilabel": True}, "Leave one of the two out"),
@@ -131,6 +131,11 @@ def test_what_does_not_go_together_is_refused(text):
     ]:
         with pytest.raises(ValueError, match=words):
             fit_svmlight(text, **settings)
+    assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr
+    save_model(one, model)
+    for command in "predict", "evaluate":
+        result = run(command, model, text, "--top-k", 2, code=1)
+        assert "threshold and top_k are for models of many labels" in result.stderr
 
 
 @pytest.fixture
@@ -212,12 +217,3 @@ def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text):
     for name in "hamming_loss", "micro_f1", "macro_precision", "classes":
         assert figures[name] == known[name]
     assert figures["mistakes"] >= n_labelled
-
-
-def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
-    one = tmp_path / "one.model"
-    run("train", text, "-o", one, "-q", "--positive", "1")
-    for command in ("predict", "evaluate"):
-        result = run(command, one, text, "--top-k", 2, code=1)
-        assert "threshold and top_k are for models of many labels" in result.stderr
-    assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr
