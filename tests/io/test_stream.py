@@ -45,7 +45,7 @@ def folder(monkeypatch, tmp_path):
 @pytest.fixture
 def text(tmp_path):
     """A file of 400 rows of two classes; few features in the first ones."""
-    return two_classes(tmp_path, n_test=1)[0]
+    return two_classes(tmp_path)[0]
 
 
 @pytest.fixture

@@ -62,21 +62,20 @@ def write(path, X, y, **settings):
     return path
 
 
-def two_classes(folder, n_rows=400, n_test=200):
+def two_classes(folder):
     """Files to learn from and to test on, with labels -1 and 1; the latter has more features."""
-    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, random_state=0)
-    half = X[:n_rows]
+    X, y = make_zipf_text(600, 3000, mean_nnz=12, random_state=0)
+    half = X[:400]
     half.data[half.indices >= 2500] = 0
     half.eliminate_zeros()
-    train = write(folder / "train.svm", half, y[:n_rows])
-    return train, write(folder / "test.svm", X[n_rows:], y[n_rows:])
+    return write(folder / "train.svm", half, y[:400]), write(folder / "test.svm", X[400:], y[400:])
 
 
-def three_classes(folder, n_rows=400, n_test=200):
+def three_classes(folder):
     """The same with the labels ham, eggs and spam."""
-    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, n_classes=3, random_state=0)
-    train = write(folder / "train3.svm", X[:n_rows], y[:n_rows])
-    test = write(folder / "test3.svm", X[n_rows:], y[n_rows:])
+    X, y = make_zipf_text(600, 3000, mean_nnz=12, n_classes=3, random_state=0)
+    train = write(folder / "train3.svm", X[:400], y[:400])
+    test = write(folder / "test3.svm", X[400:], y[400:])
     words = {"0": "ham", "1": "eggs", "2": "spam"}
     for path in train, test:
         path.write_text(re.sub(r"(?m)^\d", lambda label: words[label[0]], path.read_text()))
