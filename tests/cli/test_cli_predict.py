@@ -64,14 +64,13 @@ def test_labels_and_scores_are_the_classifiers_to_the_bit(case):
 
 
 def test_output_to_a_file():
-    case = "a.model", "test.svm"
-    assert run("predict", *case, "-o", "labels.txt").stdout == ""
-    assert Path("labels.txt").read_text().splitlines() == predicted(*case)
+    assert run("predict", "a.model", "test.svm", "-o", "labels.txt").stdout == ""
+    assert Path("labels.txt").read_text().splitlines() == predicted("a.model", "test.svm")
     # An error leaves what is there.
     file("old", "labels.txt")
-    bad = file(Path(case[1]).read_text() + "1 3:x\n")
-    result = run("predict", case[0], bad, "-o", "labels.txt", code=1)
-    assert "few.svm, line 201, column 3: '3:x'" in result.stderr
+    bad = file(Path("test.svm").read_text() + "1 3:x\n")
+    error = run("predict", "a.model", bad, "-o", "labels.txt", code=1).stderr
+    assert "few.svm, line 201, column 3: '3:x'" in error
     assert Path("labels.txt").read_text() == "old"
 
 
