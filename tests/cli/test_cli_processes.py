@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from depth import some
-from problems.command_line import process, run, two_classes
+from problems.command_line import process, run
 from sparsemargin import fit_svmlight, load_model
 
 
@@ -23,12 +24,10 @@ def finish(started, text=None, code=0):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Files to learn from and to test on, some MB long, and a model."""
-    folder = tmp_path_factory.mktemp("files")
-    train, _ = two_classes(folder)
-    (folder / "long.svm").write_bytes(train.read_bytes() * 80)
-    run("train", train, "-o", folder / "a.model", "-q")
+def folder(originals, tmp_path_factory):
+    """The files and the model, and one some MB long."""
+    folder = shutil.copytree(originals, tmp_path_factory.mktemp("files"), dirs_exist_ok=True)
+    (folder / "long.svm").write_bytes((folder / "train.svm").read_bytes() * 80)
     return folder
 
 
@@ -210,18 +209,19 @@ main()
 
 
 def test_on_a_full_disk_a_terminal_is_asked_for_another_file(folder, tmp_path):
-    (tmp_path / "spare").mkdir()
-    args = "train", folder / "train.svm", "-o", "b.model"
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    args = "train", folder / "train.svm", "-o", "b.model", "--algo", "pnorm", "--p", 3
     full = {"start": ("-c", FULL_BUT_FOR_SPARE), "cwd": tmp_path}
     shown = on_terminal(*args, typed=b"c.model\nspare/b.model\n", **full)
     for name in "b.model", "c.model":
         assert f"Error: {name}: No space left on device. Make room, or write elsewhere" in shown
     assert shown.count("Another file for the model: ") == 2
     expected = (folder / "a.model").read_bytes()
-    assert (tmp_path / "spare" / "b.model").read_bytes() == expected
+    assert (spare / "b.model").read_bytes() == expected
     # Who ends the input names none; who wants it quiet sees errors alone.
     shown = on_terminal(*args, "-q", typed=b"\x04", code=1, **full)
     assert shown.startswith("Error: ")
-    (aside,) = (tmp_path / "spare").glob("*-b.model")
+    (aside,) = spare.glob("*-b.model")
     assert f"What has been learned is in {aside}." in shown.replace("\r\n", "")
     assert aside.read_bytes() == expected

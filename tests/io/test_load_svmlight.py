@@ -3,8 +3,6 @@
 import gzip
 import io
 import random
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -55,7 +53,7 @@ def as_sklearn(content, **how):
 @pytest.mark.filterwarnings("ignore:.* has labels but no features")
 def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
     n_equal = 0
-    for seed in range(some(800, 8000)):
+    for seed in range(some(1200, 20_000)):
         source = random.Random(seed)
         options = plain_options(source)
         text = random_text(source, options)
@@ -66,14 +64,14 @@ def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
             expected = as_sklearn(text, **how)
         except (ValueError, OverflowError):
             continue
-        # The scanner is stricter.
-        if not expected[0].shape[0] or try_to_scan(text, replace(options, base=0, least=0))[0]:
-            continue
-        monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
-        path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
-        assert_same(load_svmlight(path, n_jobs=source.randint(1, 3), **how), expected)
-        n_equal += 1
-    assert n_equal > 250
+        if refusal := try_to_scan(text, replace(options, base=0, least=0))[0]:
+            assert refusal[0] in {"not_finite", "nul", "overlong"}
+        elif expected[0].shape[0]:
+            monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
+            path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
+            assert_same(load_svmlight(path, n_jobs=source.randint(1, 3), **how), expected)
+            n_equal += 1
+    assert n_equal > 300
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +134,10 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same(load_svmlight(tmp_path / "part-*.svm"), as_sklearn(b"\n".join(parts)))
     paths = [tmp_path / "part-4.svm", tmp_path / "part-0.svm"]
     assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
+    # Labels alone are a matrix of nothing.
+    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
+        loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
+    assert_same(loaded, as_sklearn(b"1\n-1\n"))
 
 
 def test_errors_in_standard_input_name_the_line(corpus):
@@ -148,17 +150,6 @@ def test_errors_in_standard_input_name_the_line(corpus):
     told = "^index 3 is beyond n_features=3, since indices count from 0"
     with standard_input(b"1 3:1\n1 0:1\n"), pytest.raises(ValueError, match=told):
         load_svmlight("-", n_features=3)
-
-
-def test_ctrl_c_leaves_a_silent_pipe():
-    code = "import sparsemargin.io.svmlight as s; print('ready', flush=True); s.load_svmlight('-')"
-    with process(start=("-c", code), stdin=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"ready\n"
-        child.stdin.write(b"1 2:3\n" * 300_000)
-        child.send_signal(signal.SIGINT)
-        # The pipe stays open until the process has ended.
-        assert child.wait(60) != 0
-        assert b"KeyboardInterrupt" in child.stderr.read()
 
 
 def test_words_are_labels(tmp_path, monkeypatch):
@@ -195,7 +186,6 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"1 2:3\n\n1 3,5 2:1\n", {}, "line 3, column 3: '3,5' is not index:value"),
     (b"1 2:3\n 3:4\n", {}, "line 2, column 2: '3:4' is a feature, but the line has no label"),
     (b"1 2:3\n1,2 3:4\n", {}, "line 2, column 1: '1,2' is more than one label. Pass multilabel"),
-    (b"1,,2 3:4\n", {"multilabel": True}, "line 1, column 1: '1,,2' has an empty label"),
     (b"1 word:1\n", {}, "column 3: 'word:1' has an index that is not a whole number"),
     (b"1 -1:1\n", {}, "column 3: '-1:1' has a negative index"),
     (b"1 0:1\n", {"zero_based": False}, "column 3: '0:1' has index 0 .* Pass zero_based=True"),
@@ -233,12 +223,6 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
         path = write(tmp_path, content[:end])
         with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
             load_svmlight([corpus[0], path], n_jobs=n_jobs)
-
-
-def test_labels_alone_are_a_matrix_of_nothing_and_warned_of(tmp_path):
-    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
-        loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
-    assert_same(loaded, as_sklearn(b"1\n-1\n"))
 
 
 @pytest.mark.parametrize(

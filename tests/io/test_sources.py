@@ -7,10 +7,7 @@ import threading
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from problems.first_order import examples
 from problems.sources import PACK, source_of, text_of
 from sparsemargin.io import sources
 from sparsemargin.io.sources import open_sources
@@ -21,7 +18,7 @@ TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in ra
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
 
 
 def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
@@ -105,6 +102,10 @@ def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, 
     source = source_of(tmp_path, content)
     assert (source.plain, source.rereadable) == (False, True)
     assert text_of(source) == TEXT
+    # Progress counts bytes on disk.
+    consumed = [block.consumed for block in source.blocks([])]
+    assert consumed == sorted(consumed)
+    assert consumed[-1] == len(content)
     assert text_of(source_of(tmp_path, pack(b""))) == b""
     bad = [content[: len(content) // 2], content[:-1]]
     # Of lzma nothing may follow, and nothing in it tells of other content.
@@ -127,20 +128,6 @@ def test_zst_without_its_package_says_how_to_get_it(tmp_path, monkeypatch):
         text_of(source)
 
 
-@given(
-    lines=st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=30),
-    end=st.sampled_from([b"", b"\n"]),
-    block_bytes=st.integers(1, 64),
-)
-@examples(100)
-def test_blocks_hold_all_lines_whole(tmp_path_factory, lines, end, block_bytes):
-    content = b"1 " + b"\n".join(lines) + end
-    source = source_of(tmp_path_factory.getbasetemp(), content)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK_BYTES", block_bytes)
-        assert text_of(source) == content
-
-
 def test_a_line_longer_than_a_block_comes_whole_but_none_without_end(
     tmp_path, small_blocks, monkeypatch
 ):
@@ -153,17 +140,16 @@ def test_a_line_longer_than_a_block_comes_whole_but_none_without_end(
         text_of(source_of(tmp_path, content))
 
 
-def test_buffers_are_used_again_once_they_are_released(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)  # more than a line
-    held = list(source_of(tmp_path, TEXT).blocks([]))
-    assert len({id(block.buffer) for block in held}) == len(held) > 100
+def test_buffers_are_used_again_once_they_are_released(tmp_path, small_blocks):
+    source, seen, free = source_of(tmp_path, TEXT), [], []
+    for block in source.blocks(free):
+        seen.append(id(block.buffer))
+        free.append(block.buffer)
+    assert len(seen) > 100
+    assert len(set(seen)) == 1
+    held = list(source.blocks([]))
     assert b"".join(bytes(block.buffer[: block.stop]) for block in held) == TEXT
-    free, seen = [], []
-    for _ in range(2):
-        for block in source_of(tmp_path, TEXT).blocks(free):
-            seen.append(block.buffer)
-            free.append(block.buffer)
-    assert len({id(buffer) for buffer in seen}) == 1
+    assert [block.consumed for block in held][-1] == len(TEXT)
 
 
 def test_marks_of_encodings_are_skipped_or_refused(tmp_path):
@@ -172,13 +158,6 @@ def test_marks_of_encodings_are_skipped_or_refused(tmp_path):
     for encoding in "utf-16-le", "utf-16-be":
         with pytest.raises(ValueError, match="is UTF-16 text"):
             text_of(source_of(tmp_path, "\ufeff1 2:3\n".encode(encoding)))
-
-
-def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
-    for content in TEXT, PACK["bz2"](TEXT):
-        consumed = [block.consumed for block in source_of(tmp_path, content).blocks([])]
-        assert consumed == sorted(consumed)
-        assert consumed[-1] == len(content)
 
 
 @pytest.mark.parametrize("kind", [None, *PACK])
