@@ -16,7 +16,6 @@ from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.synthetic_files import (
     ALL_FILES,
     BY_HAND,
-    CONTENTS,
     DATA_SETS,
     GREYS,
     PACKABLE,
@@ -33,6 +32,7 @@ LOADERS = {
     "rcv1": partial(datasets.load_rcv1, source="sample"),
 }  # fmt: skip
 WBC_FILE = "breast-cancer-wisconsin.data"
+WBC = ALL_FILES[WBC_FILE]
 
 
 def dense(X):
@@ -169,10 +169,10 @@ GZ = gzip.compress(PACKABLE["zip.train"])
 
 
 @pytest.mark.parametrize(("file", "content", "complaint"), [
-    (WBC_FILE, CONTENTS[WBC_FILE][:-1], "it has 112 bytes instead of 113"),
+    (WBC_FILE, WBC[:-1], "it has 112 bytes instead of 113"),
     (WBC_FILE, b"", "it has 0 bytes"),
-    (WBC_FILE, CONTENTS[WBC_FILE].replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
-    (WBC_FILE, CONTENTS[WBC_FILE].replace(b"\n", b"\r\n"), "it has 117 bytes"),
+    (WBC_FILE, WBC.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
+    (WBC_FILE, WBC.replace(b"\n", b"\r\n"), "it has 117 bytes"),
     ("zip.train", PACKABLE["zip.train"].replace(b"0.5000", b"0.5001"), "the sha256 of its numbers"),
     ("zip.train", b"digit 1", "does not hold numbers alone .*'digit'"),
     *(("zip.train.gz", packed, r"it cannot be unpacked \(") for packed in (

@@ -5,7 +5,6 @@ Skipped where SPARSEMARGIN_DATA does not lead to them.
 
 import gzip
 import hashlib
-import subprocess
 from io import StringIO
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import load_svmlight_file
 
-from depth import long
 from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.published_files import data_folder, registered_files
 from problems.synthetic_files import numbers_sha256
@@ -57,17 +55,6 @@ def test_local_copy(entry):
     assert hashlib.sha256(content).hexdigest() == entry["sha256"]
     if "numbers_sha256" in entry:
         assert numbers_sha256(content) == entry["numbers_sha256"]
-
-
-@long
-@pytest.mark.parametrize("name", [WEST, LYMPHOMA[0]])
-def test_recipes_that_pack_a_published_file_make_the_registered_bytes(name, tmp_path):
-    (entry,) = [entry for entry in FILES if entry["name"] == name]
-    command = entry["obtain"].split("with GNU gzip: ")[1]
-    unpacked = entry["source"].rsplit("/", 1)[1]
-    (tmp_path / unpacked).write_bytes(gzip.decompress(content_of(name)))
-    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
-    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == entry["sha256"]
 
 
 @pytest.mark.parametrize(("load", "options", "file", "columns", "labels", "n_positive"), [
@@ -163,15 +150,10 @@ def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():
     assert set(nine.target_names[nine.target[of[66] != of[72]]]) == {"TCL"}
 
 
-@pytest.fixture(scope="module")
-def news():
-    """All rows and topics of the sample, in file order."""
-    return load_rcv1(None, source="sample", order="given", data_home=data_folder(*NEWS))
-
-
-def test_news_agree_with_the_svmlight_loader_and_its_rows_are_learned(news):
+def test_news_agree_with_the_svmlight_loader_and_its_rows_are_learned():
     """64-bit indices are taken as they are, and GCAT is learned to the error of linear SVMs."""
     folder = data_folder(*NEWS)
+    news = load_rcv1(None, source="sample", order="given", data_home=folder)
     X, labels = load_svmlight_file(str(folder / NEWS[0]), n_features=47236, multilabel=True)
     assert (abs(news.data - X)).nnz == 0
     assert news.data.nnz == 2_150_688
@@ -191,15 +173,3 @@ def test_news_agree_with_the_svmlight_loader_and_its_rows_are_learned(news):
     assert 1 - model.score(X[test], y[test]) < 0.05
     again = fit_csr(news.data[train], y[train], "alma", alpha=0.8, random_state=0)
     assert_array_equal(again.coef_, model.coef_)
-
-
-@long
-@pytest.mark.parametrize("part", ["train", "test"])
-def test_the_rows_of_a_seed_are_the_same_whether_read_together_or_apart(news, part):
-    found = load_rcv1("GCAT", subset=part, data_home=data_folder(*NEWS))
-    order = np.random.RandomState(0).permutation(27_695)
-    rows = order[:10_000] if part == "train" else order[10_000:20_000]
-    gcat = news.target_names.tolist().index("GCAT")
-    assert_array_equal(found.sample_id, rows)
-    assert (abs(found.data - news.data[rows])).nnz == 0
-    assert_array_equal(found.target == 1, news.target[rows, gcat].toarray().ravel() == 1)
