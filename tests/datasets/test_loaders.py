@@ -122,15 +122,6 @@ def test_cache_is_the_one_pooch_uses(monkeypatch, tmp_path):
     assert cache_folder() == Path(pooch.os_cache("sparsemargin"))
 
 
-@pytest.mark.parametrize(("name", "level"), [("mnist", 0), ("usps", 9), ("letter", 0)])
-def test_copies_may_be_packed_in_any_way(nowhere, name, level):
-    plain = LOADERS[name](data_home=write_files(nowhere / "plain", PACKABLE))
-    packed = {f"{file}.gz": gzip.compress(text, level) for file, text in PACKABLE.items()}
-    found = LOADERS[name](data_home=write_files(nowhere / "packed", packed, packed))
-    assert_array_equal(dense(found.data), dense(plain.data))
-    assert_array_equal(found.target, plain.target)
-
-
 def test_usps_numbers_may_be_written_in_any_way(home):
     rows = [line.split() for line in PACKABLE["zip.train"].decode().splitlines()]
     for notation in "{:.6f}".format, "{:+.4e}".format, lambda value: repr(value or -0.0):
@@ -141,27 +132,21 @@ def test_usps_numbers_may_be_written_in_any_way(home):
         assert_array_equal(y, [6, 0, 9])
 
 
-# Those that a loader reads unless told otherwise, and whether the copy is packed.
-READ = [
-    (name, file, packed) for name, files in DATA_SETS.items() for file in files
-    if not file.startswith(("t10k", "zip.test"))
-    for packed in ([False, True] if file in PACKABLE else [False])
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "file", "packed"), READ)
-def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, file, packed):
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, packed):
+    file = DATA_SETS[name][0]
     text = ALL_FILES[file][::-1]
+    packed = packed and file in PACKABLE
     path = home / (f"{file}.gz" if packed else file)
     (home / file).unlink()
     path.write_bytes(gzip.compress(text) if packed else text)
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is not the registered") as told:
-        LOADERS[name](data_home=home)
+    remedy = f"python -m sparsemargin.datasets download {name} --to '{home}'"
     if file in BY_HAND:
-        assert str(told.value).endswith(f"{file} was taken from A source; A recipe")
-    else:
-        command = f"python -m sparsemargin.datasets download {name} --to '{home}'"
-        assert str(told.value).endswith(command)
+        remedy = f"{file} was taken from A source; A recipe"
+    words = f"^{re.escape(str(path))} is not the registered(.|\n)*{re.escape(remedy)}$"
+    with pytest.raises(ValueError, match=words):
+        LOADERS[name](data_home=home)
 
 
 COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
@@ -193,8 +178,6 @@ def test_what_is_wrong_with_a_copy_is_told(home, file, content, complaint):
     ("colon", COLON, "1,t", "1,T", "expected classes 'n' and 't', found 'T'"),
     ("colon", COLON, "1,t,1.5,20\n", "", "holds 2 rows instead of 3"),
     ("leukemia", LEUKEMIA, "2,test", "2,text", "expected classes 'test' and 'train', found 'text'"),
-    ("breast_er", "breast_er_west2001.csv.gz", "3,1\n", "3,?\n",
-     r"expected classes '0' and '1', found '\?'"),
     ("lymphoma", "lymphoma_labels.csv", "2,TCL,", "2,", "line 4: expected 5 columns, found 4"),
     ("lymphoma", "lymphoma_labels.csv", "2,TCL,nonACL,0,0\n", "", "holds 4 rows instead of 5"),
     ("rcv1", "rcv1_subsets_topics.svm.bz2", " 1:0.6", " 9:0.5",
