@@ -2,13 +2,11 @@
 
 PYTHONPATH=tests python -m long.distributions [--whole-suite]
 
-From a copy of the files that git keeps, with leftovers of work planted among them, a source
-distribution is built, and from that a wheel, which on Linux is repaired: named after the oldest
-system it runs on. Each holds what it should and nothing else, installs into an environment of its
-own, the source distribution by compiling, the wheel where there is no compiler, and works there,
-away from the project; so does the command, with its extra and without. Against the installed wheel
-a part of the tests is run, or all of them, as the source distribution brings them. That takes some
-ten minutes on two cores, and the wheels of what is required.
+From what git keeps, with leftovers of work planted among it, a source distribution is built, and
+from that a wheel, on Linux repaired. Each holds what it should and nothing else, installs into an
+environment of its own, the wheel where there is no compiler, and works there, away from the
+project; so does the command. Against the installed wheel a part of the tests is run, or all of
+them: some ten minutes on two cores.
 """
 
 import argparse
@@ -29,36 +27,22 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "sparsemargin"
 # What goes through most of the package in a minute or two.
 QUICK_TESTS = ("cli", "datasets", "io", "models", "workshop/test_typing.py")
-# It looks at the package's sources.
-NEEDS_SOURCES = "workshop/test_packaging.py"
-COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++")
-
-# -- what belongs into them ------------------------------------------------------------------------
 
 # Of the files that git keeps, those that serve a clone, or where it is hosted.
-OF_A_CLONE = (".editorconfig", ".gitattributes", ".github/", ".gitignore", ".pre-commit-config.yaml")
+OF_A_CLONE = (".editorconfig", ".gitattributes", ".github/", ".gitignore", ".pre-commit-")
 OF_SETUPTOOLS = ("PKG-INFO", "SOURCES.txt", "dependency_links.txt", "entry_points.txt",
                  "requires.txt", "top_level.txt")  # fmt: skip
 OF_A_WHEEL = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE",
               "top_level.txt")  # fmt: skip
 # What work leaves behind in a developer's folder, and no distribution may take along.
 LEFT_BEHIND = (
-    ".hypothesis/left",
-    ".venv/left.py",
-    "build/left.txt",
-    "datasets/left.svm.bz2",
-    "docs/_build/left.md",
-    "docs/gallery/left.rst",
-    "docs/pictures/left.svg",
-    "fuzz/__pycache__/left.cpython-311.pyc",
-    "papers/__pycache__/left.cpython-311.pyc",
-    "results/left.json",
-    "wheelhouse/left.whl",
-    f"{PACKAGE}/__pycache__/left.cpython-311.pyc",
-    f"{PACKAGE}/_engine/_left.cpp",
+    ".hypothesis/left", ".venv/left.py", "build/left.txt", "datasets/left.svm.bz2",
+    "docs/_build/left.md", "docs/gallery/left.rst", "docs/pictures/left.svg",
+    "fuzz/__pycache__/left.cpython-311.pyc", "papers/__pycache__/left.cpython-311.pyc",
+    "results/left.json", "wheelhouse/left.whl", "tests/__pycache__/left.cpython-311.pyc",
+    f"{PACKAGE}/__pycache__/left.cpython-311.pyc", f"{PACKAGE}/_engine/_left.cpp",
     f"{PACKAGE}/_engine/_left.cpython-311-x86_64-linux-gnu.so",
-    "tests/__pycache__/left.cpython-311.pyc",
-)
+)  # fmt: skip
 
 
 def listed_by_git(*options):
@@ -75,7 +59,6 @@ def kept_by_git():
 
 
 def expected_in_sdist(kept):
-    """Paths below the one folder of the source distribution."""
     written = {f"{PACKAGE}.egg-info/{name}" for name in OF_SETUPTOOLS} | {"PKG-INFO", "setup.cfg"}
     return {path for path in kept if not path.startswith(OF_A_CLONE)} | written
 
@@ -90,23 +73,17 @@ def expected_in_wheel(kept, version):
     return own | engine | {f"{PACKAGE}-{version}.dist-info/{name}" for name in OF_A_WHEEL}
 
 
-def check_contents(kept, version, sdist, wheel):
-    with tarfile.open(sdist) as archive:
-        members = [member.name for member in archive.getmembers() if member.isfile()]
-    in_sdist = {name.partition("/")[2] for name in members}
-    with zipfile.ZipFile(wheel) as archive:
-        in_wheel = {name for name in archive.namelist() if not name.endswith("/")}
-    for path, found, expected in (
-        (sdist, in_sdist, expected_in_sdist(kept)),
-        (wheel, in_wheel, expected_in_wheel(kept, version)),
-    ):
-        missing, stray = sorted(expected - found), sorted(found - expected)
-        if missing or stray:
-            raise SystemExit(f"{path.name}: missing {missing}, not meant to be there {stray}")
-        print(f"{path.name}: holds what it should", flush=True)
-
-
-# -- built and installed ---------------------------------------------------------------------------
+def check_contents(path, expected):
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            found = {name for name in archive.namelist() if not name.endswith("/")}
+    else:
+        with tarfile.open(path) as archive:
+            found = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    missing, stray = sorted(expected - found), sorted(found - expected)
+    if missing or stray:
+        raise SystemExit(f"{path.name}: missing {missing}, not meant to be there {stray}")
+    print(f"{path.name}: holds what it should", flush=True)
 
 
 class CleanEnvironment:
@@ -119,16 +96,15 @@ class CleanEnvironment:
         hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         self.environment = {name: value for name, value in os.environ.items() if name not in hidden}
 
-    def call(self, program, *args, folder=None, code=0):
-        """Run one of its programs outside of the project; what it says, if it ends as it should."""
+    def call(self, program, *args, folder=None):
+        """Run one of its programs outside of the project; what it says."""
         command = [str(self.programs / program), *map(str, args)]
         done = subprocess.run(
             command, cwd=folder or self.elsewhere, env=self.environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        if done.returncode != code:
-            told = f"{' '.join(command)} ended with {done.returncode}, not {code}"
-            raise SystemExit(f"{done.stdout}\n{told}")
+        if done.returncode:
+            raise SystemExit(f"{done.stdout}\n{' '.join(command)} ended with {done.returncode}")
         return done.stdout
 
     def install(self, *requirements):
@@ -138,7 +114,7 @@ class CleanEnvironment:
         """From here on every compiler fails, and pip takes wheels alone."""
         folder = self.elsewhere / "no compilers"
         folder.mkdir()
-        for name in COMPILERS:
+        for name in ("cc", "c++", "gcc", "g++", "clang", "clang++"):
             (folder / name).symlink_to(shutil.which("false"))
         variables = {"CC": "false", "CXX": "false", "PIP_ONLY_BINARY": ":all:"}
         self.environment |= variables | {"PATH": f"{folder}:{self.environment['PATH']}"}
@@ -183,18 +159,6 @@ def tell_size(wheel, seconds):
     print(f"{wheel.name}: {sizes}, in {seconds:.1f} s beside what it needs", flush=True)
 
 
-def check_command(environment, version, wheel):
-    """Without its extra the command says what is missing; with it, it works."""
-    told = environment.call("sparsemargin", "--help", code=1)
-    if "pip install 'sparsemargin[cli]'" not in told:
-        raise SystemExit(f"sparsemargin --help without click says:\n{told}")
-    environment.install(f"{wheel}[cli]")
-    told = environment.call("sparsemargin", "--help")
-    if "train" not in told or version not in environment.call("sparsemargin", "--version"):
-        raise SystemExit(f"sparsemargin --help says:\n{told}")
-    print("sparsemargin --help: with click and without", flush=True)
-
-
 def run_tests(environment, sdist, wheel, whole_suite):
     """Run tests of the source distribution, its package taken away, with the installed one."""
     environment.install(f"{wheel}[test]")
@@ -202,9 +166,9 @@ def run_tests(environment, sdist, wheel, whole_suite):
         archive.extractall(environment.elsewhere, filter="data")
     folder = environment.elsewhere / sdist.name.removesuffix(".tar.gz")
     shutil.rmtree(folder / PACKAGE)
-    which = [f"tests/{name}" for name in QUICK_TESTS]
-    if whole_suite:
-        which = [f"--ignore=tests/{NEEDS_SOURCES}"]
+    # That one looks at the package's sources.
+    whole = ["--ignore=tests/workshop/test_packaging.py"]
+    which = whole if whole_suite else [f"tests/{name}" for name in QUICK_TESTS]
     options = ("-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider")
     print(environment.call("pytest", *options, *which, folder=folder), end="")
 
@@ -215,12 +179,12 @@ def main():
     options = parser.parse_args()
     kept = kept_by_git()
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    version = settings["version"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_project(kept, folder / "project")
         sdist, wheel = build(folder / "project", folder / "dist")
-        check_contents(kept, version, sdist, wheel)
+        check_contents(sdist, expected_in_sdist(kept))
+        check_contents(wheel, expected_in_wheel(kept, settings["version"]))
         shutil.rmtree(folder / "project")
         compiled = CleanEnvironment(folder / "of the sdist")
         compiled.install(sdist)
@@ -232,7 +196,8 @@ def main():
         installed.install("--no-deps", wheel)
         tell_size(wheel, time.monotonic() - start)
         installed.check_installed()
-        check_command(installed, version, wheel)
+        installed.install(f"{wheel}[cli]")
+        print(installed.call("sparsemargin", "--version"), end="", flush=True)
         run_tests(installed, sdist, wheel, options.whole_suite)
 
 

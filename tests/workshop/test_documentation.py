@@ -93,11 +93,10 @@ def listed_in_reference():
                 yield module, found[1] or found[2]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["sparsemargin", "papers.theory"]
-    + [f"sparsemargin.{room}" for room in ("datasets", "distributed", "evaluation", "plotting")],
-)
+ROOMS = [f"sparsemargin.{room}" for room in ("datasets", "distributed", "evaluation", "plotting")]
+
+
+@pytest.mark.parametrize("name", ["sparsemargin", *ROOMS, "papers.theory"])
 def test_reference_has_every_public_name(name):
     module = importlib.import_module(name)
     public = [each for each in module.__all__ if not ismodule(getattr(module, each))]

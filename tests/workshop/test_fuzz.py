@@ -11,9 +11,6 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 FUZZ = TESTS.parent / "fuzz"
-
-# -- the scanner, under the sanitizers -------------------------------------------------------------
-
 SANITIZERS = "-fsanitize=address,undefined"
 
 
@@ -45,8 +42,6 @@ def test_corpus_and_mutations(compiler, tmp_path, extra):
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert replayed.stdout == f"{len(corpus)} files and 5000 mutations: nothing found\n"
 
-
-# -- the fuzzers in Python -------------------------------------------------------------------------
 
 PLANTED = """
 import faulthandler
@@ -91,7 +86,6 @@ def test_nothing_is_found(fuzzer, tmp_path):
     place = ("--place", tmp_path / "place", "--first", 0, "--last", 60)
     outcome = run(FUZZ / f"{fuzzer}.py", "--seed", 1, *place)
     assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.count("\n") == 1, outcome.stdout
     assert sum(json.loads(outcome.stdout)["outcomes"].values()) >= 60
 
 

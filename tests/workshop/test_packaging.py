@@ -27,11 +27,10 @@ def test_every_package_is_named_and_every_other_file_is_package_data():
         assert any(fnmatch(path.name, pattern) for pattern in patterns), path
 
 
-@pytest.mark.parametrize(
-    ("file", "line"), [("CITATION.cff", "version: {}"), ("conda/recipe.yaml", "  version: {}")]
-)
-def test_the_version_is_the_same_wherever_it_stands(file, line):
-    assert line.format(PROJECT["version"]) in (ROOT / file).read_text().splitlines()
+@pytest.mark.parametrize("file", ["CITATION.cff", "conda/recipe.yaml"])
+def test_the_version_is_the_same_wherever_it_stands(file):
+    lines = (ROOT / file).read_text().splitlines()
+    assert f"version: {PROJECT['version']}" in map(str.strip, lines)
 
 
 def requirements(names):

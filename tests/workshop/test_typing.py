@@ -11,9 +11,7 @@ ROOT = Path(__file__).parents[2]
 RIGHT = """
 from pathlib import Path
 from typing import assert_type
-
 import numpy as np
-
 import sparsemargin
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr, load_model, save_model
 from sparsemargin.datasets import make_zipf_text
