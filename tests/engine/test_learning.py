@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from depth import pairwise
+from problems.models import make_problem
 from problems.stages import InterruptingOutput
 from sparsemargin import (
     ALMAClassifier,
@@ -38,18 +39,6 @@ from sparsemargin.datasets import make_zipf_text
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 VECTORS = ["last", "average"]
 POWERS = [2.0, 6.0]
-
-
-def make_problem(m=80, n=20, n_classes=2, seed=0):
-    """Return sparse rows and labels 0..n_classes-1, a fifth of them given at random."""
-    rng = np.random.RandomState(seed)
-    X = sp.random(m, n, density=0.3, format="csr", random_state=rng)
-    X.data -= 0.5
-    y = (X @ rng.standard_normal((n, n_classes))).argmax(axis=1)
-    noisy = rng.uniform(size=m) < 0.2
-    y[noisy] = rng.randint(n_classes, size=noisy.sum())
-    y[:n_classes] = np.arange(n_classes)
-    return X, y
 
 
 def make_separable(m=40, n=60):
