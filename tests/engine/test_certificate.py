@@ -253,10 +253,6 @@ def separable(seed):
             return problem
 
 
-def seed_of(p, nth):
-    return [seed for seed in range(200) if KINDS[seed % len(KINDS)][0] == p][nth]
-
-
 # -- against the largest margin: fits that come to their end --------------------------------------
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)
@@ -345,16 +341,6 @@ every_rule = pytest.mark.parametrize(
 
 def measured(model):
     return getattr(model, "normalize", False) is True
-
-
-@cut_off
-@every_rule
-def test_single_precision_has_its_bracket(make, p):
-    problem = separable(seed_of(p, 1))
-    X = problem.rows.astype(np.float32)
-    model = make(p).set_params(hypothesis="last", max_iter=100).fit(X, problem.y)
-    found = largest_margin(X, problem.y, p, normalize=measured(model))
-    assert_bracket(model, found, rounding=ROUNDING if p > 2 else 1e-4)
 
 
 @cut_off

@@ -83,9 +83,6 @@ def streamed(model, X, y, n_passes=1):
     return model
 
 
-# -- order ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_order_of_rows_comes_from_random_state(estimator):
     X, y = make_problem()
@@ -114,9 +111,6 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
-
-
-# -- labels side by side --------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("threads_at_once")
@@ -160,9 +154,6 @@ def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
     assert len(begun) == n_begun
 
 
-# -- how long -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("max_iter", "n_trials"), [(0.1, 8), (0.5, 40), (1, 80), (1.5, 120), (2.26, 181), (1e-9, 1)]
 )
@@ -194,9 +185,6 @@ def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p)
     assert model.n_iter_ == len(made) > 2
     assert_same_model(model, expected)
     assert model.set_params(hypothesis="last").fit(X, y).score(X, y) == 1
-
-
-# -- going on -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -274,9 +262,6 @@ def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
         assert alone.n_corrections_ == together.n_corrections_[label] > 9
         scores = together.decision_function(X)[:, label]
         assert_array_equal(scores, alone.decision_function(X))
-
-
-# -- what a fit says -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("verbose", "shown"), [(0, 0), (False, 0), (1, 3), (True, 3), (2, 3)])
@@ -402,9 +387,6 @@ def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_b
     assert minutes == pytest.approx(seconds() / 60, rel=0.01)
 
 
-# -- what it refuses -------------------------------------------------------------------------------
-
-
 def test_float32_rows_are_proven_in_float64():
     X = sp.csr_matrix(np.array([[1.0], [-1.0]], dtype=np.float32))
     model = MarginPerceptron(margin=3e7, max_iter=None, fit_intercept=False).fit(X, [1, 0])
@@ -452,9 +434,6 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
     for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
         with pytest.raises(ValueError, match=f"NaN at row 79, column {X.indices[-1]}"):
             PNormPerceptron(shuffle=False, **params).fit(X, y)
-
-
-# -- Ctrl-C ----------------------------------------------------------------------------------------
 
 
 def endless(estimator, **params):
