@@ -50,8 +50,6 @@ from sparsemargin import (
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# -- against the references -----------------------------------------------------------------------
-
 each_rule = pytest.mark.parametrize("rule", RULES)
 few_classes = st.integers(2, 4).flatmap(lambda k: problems(n_classes=st.just(k)))
 TOLERANCES = st.sampled_from([1e-9, 0.5, 0.8])
@@ -148,8 +146,6 @@ def test_soft_margin_objective(machine, problem, extras, normalized):
     assert_per_machine(estimator.relative_deviation_, expected[:, 1], rtol=1e-6)
 
 
-# -- over other rows ------------------------------------------------------------------------------
-
 HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), [1, 1, 0, 0]
 
 
@@ -167,8 +163,6 @@ def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
     assert model.margin_ == pytest.approx(cold.margin_, rel=1e-9)
     assert model.margin_upper_bound_ == pytest.approx(cold.margin_upper_bound_, rel=1e-9)
 
-
-# -- against the largest margin: the problems -----------------------------------------------------
 
 POWERS = [2.0, 4.0, 10.0]
 # Of each: p, the soft margin, whether rows are sparse, whether they are divided by their norms.

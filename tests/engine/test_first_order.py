@@ -294,7 +294,6 @@ def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, h
     [
         (2.0, 1.0, 0.0, 142),
         (2.0, 0.5, 0.0, 2720),
-        (10.0, 0.5, 0.0, 1050),
         (10.0, 1.0, 0.15, 2656),
         (10.0, 0.5, 0.15, 3594),
     ],

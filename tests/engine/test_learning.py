@@ -69,9 +69,8 @@ def threads_at_once(monkeypatch):
 
 
 def assert_same_model(one, other):
-    assert_array_equal(one.n_corrections_, other.n_corrections_)
-    assert_array_equal(one.theta_, other.theta_)
-    assert_array_equal(one.theta_norm_, other.theta_norm_)
+    for name in ("n_corrections_", "theta_", "theta_norm_"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
     X = sp.identity(one.n_features_in_, format="csr")
     assert_array_equal(one.decision_function(X), other.decision_function(X))
 

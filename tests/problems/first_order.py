@@ -36,9 +36,6 @@ def examples(n):
     )
 
 
-# -- problems -------------------------------------------------------------------------------------
-
-
 @dataclass
 class Problem:
     X: sp.csr_matrix
@@ -278,9 +275,6 @@ augmentations = {
 vectors = st.sampled_from(["last", "average"])
 
 
-# -- comparison -----------------------------------------------------------------------------------
-
-
 def smallest_gap(runs):
     return min(run.smallest_gap for run in runs)
 
@@ -418,9 +412,6 @@ def all_slice_scores(runs, rows, normalized=False):
     """Return the scores of shape (n_slices, n_rows, n_machines)."""
     slices = np.arange(runs[0].n_trials + 1)
     return np.transpose([run.slice_scores(rows, slices, normalized) for run in runs])
-
-
-# -- the certificate ------------------------------------------------------------------------------
 
 
 def are_certified(runs):
