@@ -50,8 +50,6 @@ from sparsemargin import (
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# -- against the references -----------------------------------------------------------------------
-
 each_rule = pytest.mark.parametrize("rule", RULES)
 few_classes = st.integers(2, 4).flatmap(lambda k: problems(n_classes=st.just(k)))
 TOLERANCES = st.sampled_from([1e-9, 0.5, 0.8])
@@ -148,8 +146,6 @@ def test_soft_margin_objective(machine, problem, extras, normalized):
     assert_per_machine(estimator.relative_deviation_, expected[:, 1], rtol=1e-6)
 
 
-# -- over other rows ------------------------------------------------------------------------------
-
 HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), [1, 1, 0, 0]
 
 
@@ -167,8 +163,6 @@ def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
     assert model.margin_ == pytest.approx(cold.margin_, rel=1e-9)
     assert model.margin_upper_bound_ == pytest.approx(cold.margin_upper_bound_, rel=1e-9)
 
-
-# -- against the largest margin: the problems -----------------------------------------------------
 
 POWERS = [2.0, 4.0, 10.0]
 # Of each: p, the soft margin, whether rows are sparse, whether they are divided by their norms.
@@ -222,53 +216,35 @@ class Problem:
         return alma_corrections(self.share, alpha=alpha, p=self.p)
 
 
-def spread(rng, m, n, sparse, n_classes):
-    """Return rows and the classes whose centres, one for each class, they are nearest to."""
+def separated(rng, m, n, distance, sparse=False):
+    """Return rows that are moved along their own coordinates of a normal vector until they lie that
+    many of its lengths on their sides, and the sides."""
     rows = rng.standard_normal((m, n))
     if sparse:
         rows *= rng.uniform(size=(m, n)) < rng.uniform(0.1, 0.6)
         rows[~rows.any(axis=1), 0] = 1
-    centres = rng.standard_normal((n_classes, n))
-    classes = np.argmax(rows @ centres.T, axis=1)
-    classes[:n_classes] = np.arange(n_classes)
-    return rows, classes, centres
-
-
-def part(rows, y, u, distance):
-    """Move every row along its own coordinates of u until it lies that far on its side."""
+    u = rng.standard_normal(n)
+    u /= np.linalg.norm(u)
+    y = np.where(rows @ u > 0, 1, -1)
+    y[:2] = -1, 1
     own = np.where(rows != 0, u, 0)
     lacking = np.maximum(0, distance - y * (rows @ u))
-    return rows + own * (y * lacking / np.sum(own**2, axis=1))[:, None]
-
-
-def draw(rng, kind, normalize_hypotheses):
-    p, soft_margin, sparse, normalize = kind
-    rows, classes, centres = spread(rng, rng.randint(10, 81), rng.randint(3, 61), sparse, 2)
-    y, u = 2 * classes - 1, centres[1] - centres[0]
-    distance = rng.choice([0.02, 0.1, 0.5, 2.0, 8.0]) * np.linalg.norm(u)
-    rows = part(rows, y, u, distance)
-    return Problem(rows, y, p, soft_margin, sparse, normalize, normalize_hypotheses)
+    return rows + own * (y * lacking / np.sum(own**2, axis=1))[:, None], y
 
 
 @cache
 def separable(seed):
     """Return a problem, one of every kind in turn, that ALMA can solve to 5 % in a second."""
     kind, rng = KINDS[seed % len(KINDS)], np.random.RandomState(seed)
+    p, soft_margin, sparse, normalize = kind
     # Every other time: with each value of each of the others.
     odd = (sum(map(bool, kind[1:])) + seed // len(KINDS)) % 2 == 1
     while True:
-        problem = draw(rng, kind, odd)
+        distance = rng.choice([0.02, 0.1, 0.5, 2.0, 8.0])
+        rows, y = separated(rng, rng.randint(10, 81), rng.randint(3, 61), distance, sparse)
+        problem = Problem(rows, y, p, soft_margin, sparse, normalize, odd)
         if problem.alma_corrections(0.05) < MOST_CORRECTIONS:
             return problem
-
-
-@cache
-def optimum(seed, normalize):
-    return separable(seed).optimum(normalize)
-
-
-def seed_of(p, nth):
-    return [seed for seed in range(200) if KINDS[seed % len(KINDS)][0] == p][nth]
 
 
 # -- against the largest margin: fits that come to their end --------------------------------------
@@ -298,7 +274,7 @@ def alma(problem, alpha, **params):
 def test_alma_proves_five_percent(seed):
     problem = separable(seed)
     model = alma(problem, 0.05, tol=0.05)
-    assert_bracket(model, optimum(seed, problem.normalize), tol=0.05)
+    assert_bracket(model, problem.optimum(problem.normalize), tol=0.05)
     assert model.n_corrections_ <= problem.alma_corrections(0.05)
 
 
@@ -307,7 +283,7 @@ def test_alma_proves_five_percent(seed):
 def test_alma_at_rest_keeps_to_its_theorem(seed):
     """Gentile (2001), Theorem 3, part 1."""
     problem, alpha = separable(seed), 0.3
-    model, found = alma(problem, alpha), optimum(seed, problem.normalize)
+    model, found = alma(problem, alpha), problem.optimum(problem.normalize)
     assert_bracket(model, found)
     assert model.margin_ >= (1 - alpha) * found.lower
     assert model.n_corrections_ <= problem.alma_corrections(alpha)
@@ -325,7 +301,7 @@ def test_others_prove_what_is_asked(seed):
     estimator = MaxMarginClassifier(
         p=problem.p, normalize=problem.normalize, tol=tol, max_iter=None, random_state=seed
     )
-    assert_bracket(problem.fit(estimator), optimum(seed, problem.normalize), tol=tol)
+    assert_bracket(problem.fit(estimator), problem.optimum(problem.normalize), tol=tol)
     for of_p_2 in (
         CRAMMAClassifier(beta=0.5),
         CRAMMAClassifier(beta=16.0, eta0=0.1, tol=0.05),
@@ -333,7 +309,7 @@ def test_others_prove_what_is_asked(seed):
         ROMMAClassifier(aggressive=True, tol=0.05),
     ) * (problem.p == 2):
         fitted = problem.fit(of_p_2, max_iter=None)
-        assert_bracket(fitted, optimum(seed, False), tol=of_p_2.tol)
+        assert_bracket(fitted, problem.optimum(False), tol=of_p_2.tol)
 
 
 # -- against the largest margin: wherever a fit may be cut off ------------------------------------
@@ -363,28 +339,12 @@ def measured(model):
 
 @cut_off
 @every_rule
-def test_single_precision_has_its_bracket(make, p):
-    problem = separable(seed_of(p, 1))
-    X = problem.rows.astype(np.float32)
-    model = make(p).set_params(hypothesis="last", max_iter=100).fit(X, problem.y)
-    found = largest_margin(X, problem.y, p, normalize=measured(model))
-    assert_bracket(model, found, rounding=ROUNDING if p > 2 else 1e-4)
-
-
-def narrow_and_wide(p):
-    """Return two sets of rows, and labels, that the same direction separates."""
-    found = {}
-    for name, distance in (("narrow", 0.3), ("wide", 1.0)):
-        rows, classes, centres = spread(np.random.RandomState(int(p)), 30, 8, False, 2)
-        y, u = 2 * classes - 1, centres[1] - centres[0]
-        found[name] = part(rows, y, u, distance * np.linalg.norm(u)), y
-    return found
-
-
-@cut_off
-@every_rule
 def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
-    rows = narrow_and_wide(p)
+    of_a_kind = {"narrow": 0.3, "wide": 1.0}
+    rows = {
+        name: separated(np.random.RandomState(int(p)), 30, 8, distance)
+        for name, distance in of_a_kind.items()
+    }
     X, y = (np.concatenate(parts) for parts in zip(*rows.values(), strict=True))
     least = largest_margin(X, y, p, normalize=measured(make(p))).lower * (1 - ROUNDING)
     going_on = {"warm_start": True, "hypothesis": "last", "tol": None, "max_iter": 30}

@@ -24,13 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
 
 MOMENTS = [0.01, 0.5, 1.3, 2.5]
 HYPOTHESES = {
-    f"{name}{'_normalized' * normalized}": {
-        "hypothesis": name,
-        "normalize_hypotheses": normalized,
-    }
-    for name in ("last", "average", "random", "vote")
-    for normalized in (False, True)
-    if not (name == "vote" and normalized)
+    f"{name}{'_normalized' * on}": {"hypothesis": name, "normalize_hypotheses": on}
+    for name, on in product(("last", "average", "random", "vote"), (False, True))
+    if (name, on) != ("vote", True)
 }
 RULES = {
     "perceptron": PNormPerceptron(normalize=False, fit_intercept=False),

@@ -168,9 +168,6 @@ def test_a_proven_margin_ends_a_fit():
     assert model.margin_ >= 0.8 * model.margin_upper_bound_ > 0
 
 
-# -- two classes ----------------------------------------------------------------------------------
-
-
 @examples(40)
 @given(
     st.builds(Machine, st.sampled_from([Perceptron(), ALMA(), ALMA(0.5)]), st.sampled_from(POWERS)),
@@ -190,9 +187,6 @@ def test_two_classes_are_the_lone_vector_up_to_a_factor(machine, problem, extras
     error = 1e-10 * np.abs(expected).max()
     n = problem.X.shape[1]
     np.testing.assert_allclose(fitted.coef_[0], expected[:n], rtol=0, atol=error)
-
-
-# -- streams, batches and files -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [2.0, 6.0])
@@ -233,8 +227,6 @@ def test_files_are_learned_as_matrices_are(options, tmp_path, monkeypatch):
     np.testing.assert_array_equal(streamed.intercept_, fitted.intercept_)
 
 
-# -- in extremis ----------------------------------------------------------------------------------
-
 wide_longdouble = pytest.mark.skipif(
     np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp,
     reason="numpy.longdouble has no wider range than float64 here",
@@ -261,9 +253,6 @@ def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
         fitted = Joint(n_epochs=2).estimator(Machine(rule, p), hypothesis="last")
         fitted.fit(rows, y)
         assert_same(fitted, reference, reference.last(), None, 1e-10)
-
-
-# -- parameters -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -174,9 +174,6 @@ def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypo
     assert issparse(model.densify().coef_)
 
 
-# ------------------------------------------------------------------------------- states and copies
-
-
 def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
     X, y = make_problem(40)
     in_blocks(True)
@@ -217,9 +214,6 @@ def test_a_copy_learns_nothing_from_the_original(in_blocks):
     before = other.decision_function(X)
     model.partial_fit(X[50:], y[50:])
     assert_array_equal(other.decision_function(X), before)
-
-
-# -------------------------------------------------------------------- the memory that there may be
 
 
 @pytest.fixture

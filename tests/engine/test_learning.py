@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from depth import pairwise
+from problems.models import make_problem
 from problems.stages import InterruptingOutput
 from sparsemargin import (
     ALMAClassifier,
@@ -38,18 +39,6 @@ from sparsemargin.datasets import make_zipf_text
 ESTIMATORS = [PNormPerceptron, ALMAClassifier]
 VECTORS = ["last", "average"]
 POWERS = [2.0, 6.0]
-
-
-def make_problem(m=80, n=20, n_classes=2, seed=0):
-    """Return sparse rows and labels 0..n_classes-1, a fifth of them given at random."""
-    rng = np.random.RandomState(seed)
-    X = sp.random(m, n, density=0.3, format="csr", random_state=rng)
-    X.data -= 0.5
-    y = (X @ rng.standard_normal((n, n_classes))).argmax(axis=1)
-    noisy = rng.uniform(size=m) < 0.2
-    y[noisy] = rng.randint(n_classes, size=noisy.sum())
-    y[:n_classes] = np.arange(n_classes)
-    return X, y
 
 
 def make_separable(m=40, n=60):
@@ -80,9 +69,8 @@ def threads_at_once(monkeypatch):
 
 
 def assert_same_model(one, other):
-    assert_array_equal(one.n_corrections_, other.n_corrections_)
-    assert_array_equal(one.theta_, other.theta_)
-    assert_array_equal(one.theta_norm_, other.theta_norm_)
+    for name in ("n_corrections_", "theta_", "theta_norm_"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
     X = sp.identity(one.n_features_in_, format="csr")
     assert_array_equal(one.decision_function(X), other.decision_function(X))
 
@@ -92,9 +80,6 @@ def streamed(model, X, y, n_passes=1):
     for _ in range(n_passes):
         model.partial_fit(X, y, classes=np.unique(y))
     return model
-
-
-# -- order ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -125,9 +110,6 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
-
-
-# -- labels side by side --------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("threads_at_once")
@@ -171,9 +153,6 @@ def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
     assert len(begun) == n_begun
 
 
-# -- how long -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("max_iter", "n_trials"), [(0.1, 8), (0.5, 40), (1, 80), (1.5, 120), (2.26, 181), (1e-9, 1)]
 )
@@ -205,9 +184,6 @@ def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p)
     assert model.n_iter_ == len(made) > 2
     assert_same_model(model, expected)
     assert model.set_params(hypothesis="last").fit(X, y).score(X, y) == 1
-
-
-# -- going on -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -285,9 +261,6 @@ def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
         assert alone.n_corrections_ == together.n_corrections_[label] > 9
         scores = together.decision_function(X)[:, label]
         assert_array_equal(scores, alone.decision_function(X))
-
-
-# -- what a fit says -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("verbose", "shown"), [(0, 0), (False, 0), (1, 3), (True, 3), (2, 3)])
@@ -413,9 +386,6 @@ def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_b
     assert minutes == pytest.approx(seconds() / 60, rel=0.01)
 
 
-# -- what it refuses -------------------------------------------------------------------------------
-
-
 def test_float32_rows_are_proven_in_float64():
     X = sp.csr_matrix(np.array([[1.0], [-1.0]], dtype=np.float32))
     model = MarginPerceptron(margin=3e7, max_iter=None, fit_intercept=False).fit(X, [1, 0])
@@ -463,9 +433,6 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
     for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
         with pytest.raises(ValueError, match=f"NaN at row 79, column {X.indices[-1]}"):
             PNormPerceptron(shuffle=False, **params).fit(X, y)
-
-
-# -- Ctrl-C ----------------------------------------------------------------------------------------
 
 
 def endless(estimator, **params):

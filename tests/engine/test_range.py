@@ -31,28 +31,31 @@ def noisy_rows(seed, m, n, n_nonzero, noise):
     return rows, y
 
 
-# -- many corrections -----------------------------------------------------------------------------
+PERCEPTRON, HALF_ALMA = (PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(0.5))
+THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
 
 
+# Heavy steps take theta out of the window its powers allow; it is rescaled on the way.
 @pytest.mark.parametrize(
-    ("estimator", "rule", "p", "n_epochs"),
-    [(ALMAClassifier(alpha=0.5), ALMA(alpha=0.5), p, 1) for p in some([21.5], [10.0, 21.5])]
-    + [(PNormPerceptron(), Perceptron(), p, 3) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])],
+    ("subject", "p", "n_epochs", "shape", "heavy"),
+    [(HALF_ALMA, p, 1, THOUSANDS, 0) for p in some([21.5], [10.0, 21.5])]
+    + [(PERCEPTRON, p, 3, THOUSANDS, 0) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])]
+    + [(of, p, 1, FEW, 0.2) for of in (PERCEPTRON, HALF_ALMA) for p in (21.5, 64)],
 )
-def test_thousands_of_corrections(estimator, rule, p, n_epochs):
-    rows, y = noisy_rows(1, 3000, 150, 15, 0.15)
-    run = run_reference(rows, y, rule, p, n_epochs=n_epochs)
-    assert run.n_corrections >= 2000
+def test_thousands_of_corrections_and_steps_of_a_thousand(subject, p, n_epochs, shape, heavy):
+    (estimator, rule), (rows, y) = subject, noisy_rows(*shape)
+    weights = np.where(np.random.RandomState(3).uniform(size=len(y)) < heavy, 1000.0, 1.0)
+    run = run_reference(rows, y, rule, p, n_epochs=n_epochs, sample_weight=weights)
+    assert run.n_corrections >= len(y) / 2
     assert run.smallest_gap > 1e-9
-    for hypothesis in VECTORS:
-        for normalized in (False, True):
-            model = clone(estimator).set_params(
-                p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=n_epochs,
-                **AS_PRINTED,
-            ).fit(sp.csr_matrix(rows), y)  # fmt: skip
-            assert model.n_corrections_ == run.n_corrections
-            expected = getattr(run, hypothesis)(normalized)
-            assert np.abs(model.coef_[0] - expected).max() <= 1e-10 * np.abs(expected).max()
+    for hypothesis, normalized in product(VECTORS, (False, True)):
+        model = clone(estimator).set_params(
+            p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=n_epochs,
+            **AS_PRINTED,
+        ).fit(sp.csr_matrix(rows), y, sample_weight=weights)  # fmt: skip
+        assert model.n_corrections_ == run.n_corrections
+        expected = getattr(run, hypothesis)(normalized)
+        assert np.abs(model.coef_[0] - expected).max() <= 1e-10 * np.abs(expected).max()
 
 
 N_CORRECTIONS = 10**6
@@ -97,9 +100,6 @@ def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
     model.fit(sp.csr_matrix(rows), y)
     assert model.n_corrections_ > 1000
     assert model._space.per_label("passes")[0] <= 10
-
-
-# -- rows of any scale ----------------------------------------------------------------------------
 
 
 def fit_or_refuse(estimator, rows, y):
@@ -181,29 +181,6 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
         assert_array_equal(predicted[visible], np.where(scores >= 0, 1, -1)[visible])
 
 
-# -- steps and weights far apart ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("p", [21.5, 64])
-@pytest.mark.parametrize(
-    ("estimator", "rule"),
-    [(PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(alpha=0.5))],
-)
-def test_steps_of_a_thousand_agree_with_the_reference(estimator, rule, p):
-    """Such steps take theta out of the window its powers allow; it is rescaled on the way."""
-    rng = np.random.RandomState(3)
-    rows, y = rng.normal(size=(40, 8)), rng.choice([-1, 1], 40)
-    weights = np.where(rng.uniform(size=40) < 0.2, 1000.0, 1.0)
-    run = run_reference(rows, y, rule, p, sample_weight=weights)
-    for hypothesis in VECTORS:
-        model = clone(estimator).set_params(p=p, hypothesis=hypothesis, max_iter=1, **AS_PRINTED)
-        model.fit(sp.csr_matrix(rows), y, sample_weight=weights)
-        assert model.n_corrections_ == run.n_corrections
-        expected = np.asarray(getattr(run, hypothesis)(), dtype=float)
-        error = 1e-10 * abs(expected).max()
-        np.testing.assert_allclose(model.coef_[0], expected, rtol=0, atol=error)
-
-
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("p", [14, 21.5, 40])
@@ -241,8 +218,6 @@ def test_a_dual_vector_outgrows_the_range_of_its_powers():
     for told in (model.theta_, model.theta_norm_, model.coef_):
         np.testing.assert_allclose(np.ravel(told), [100_000], rtol=1e-12)
 
-
-# -- outputs --------------------------------------------------------------------------------------
 
 RNG = np.random.RandomState(0)
 X = sp.csr_matrix(RNG.uniform(-0.5, 0.5, (30, 8)) * (RNG.uniform(size=(30, 8)) < 0.5))

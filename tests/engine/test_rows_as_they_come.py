@@ -31,8 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 POWERS = [2.0, 3.5, 6.0]
 
-# -- the quick test's bound on the norm -----------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("rule", "p", "dtype", "coordinates", "n_labels"),
@@ -62,8 +60,6 @@ def test_a_row_is_as_long_as_its_entries_added_up(rule, p, dtype, coordinates, n
         counted.add(run.n_corrections)
     assert counted == {2, 3}
 
-
-# -- columns that the scratch can't tell apart ----------------------------------------------------
 
 MARKS = 1 << 20
 
@@ -115,8 +111,6 @@ def test_columns_far_apart_are_learned_as_near_ones(
     np.testing.assert_allclose(model.coef_[:, places], expected.coef_, **close)
     assert np.count_nonzero(model.coef_) == np.count_nonzero(expected.coef_)
 
-
-# -- what can't be used ---------------------------------------------------------------------------
 
 N_LONG = 300  # some blocks of what is scored between looks at the columns
 
