@@ -1,7 +1,7 @@
 """Models over a kernel: their pool, what they tell, how they travel, and what goes wrong."""
 
 import _thread
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import numpy as np
@@ -48,6 +48,9 @@ def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
         model.fit(X, y)
     assert_array_equal(model.decision_function(X), before)
     assert_array_equal(model.support_, support)
+    # What was refused is not numbered.
+    model.set_params(when_full="skip").partial_fit(X, y)
+    assert len(np.unique(model.support_)) == len(model.support_) == 20
 
 
 @pytest.mark.parametrize("estimator", dict.fromkeys([PNormPerceptron, *FIRST_ORDER]))
@@ -180,16 +183,6 @@ def test_rows_are_numbered_on_from_call_to_call(estimator):
     assert len(np.unique(again.support_)) == len(again.support_)
 
 
-def test_a_full_pool_is_numbered_on_too():
-    X, y = make_rows(300, n_classes=3)
-    model = PNormPerceptron(kernel="rbf", gamma=0.3, max_support=30)
-    model.partial_fit(X[:20], y[:20], classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="max_support=30"):
-        model.partial_fit(X[20:], y[20:])
-    model.set_params(when_full="skip").partial_fit(X[:20], y[:20])
-    assert len(np.unique(model.support_)) == len(model.support_) == 30
-
-
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 @pytest.mark.parametrize("at", range(1, 8))
 def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
@@ -279,26 +272,17 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
 
 
 def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
-    def threads():
-        return [library["num_threads"] for library in controller.info()]
-
-    def hold(entered, leave):
-        with single_blas():
-            seen.append(threads())
-            entered.set()
-            leave.wait()
-
     with single_blas():
         controller = ThreadpoolController().select(user_api="blas")
-    before, seen = threads(), []
-    events = [(threading.Event(), threading.Event()) for _ in range(2)]
-    runs = [threading.Thread(target=hold, args=pair) for pair in events]
-    for run, (entered, _) in zip(runs, events, strict=True):
-        run.start()
-        entered.wait()
-    # Who came first leaves first.
-    for run, (_, leave) in zip(runs, events, strict=True):
-        leave.set()
-        run.join()
-    assert seen == [[1] * len(before)] * 2
+
+    def threads():
+        return {library["num_threads"] for library in controller.info()}
+
+    before = threads()
+    with ThreadPoolExecutor(1) as another:
+        another.submit(single_blas().__enter__).result()
+        with single_blas():
+            # Who came first leaves first.
+            another.submit(single_blas().__exit__, None, None, None).result()
+            assert threads() == {1}
     assert threads() == before

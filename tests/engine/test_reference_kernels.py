@@ -5,12 +5,11 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from depth import pairwise
-from problems.kernels import KERNELS, PLAIN, RULES, dual_coefficients, expected_support
+from problems.kernels import KERNELS, PLAIN, RULES
 from references.first_order import Perceptron, augment, run_reference
 from references.kernels import (
     Kernel,
     feature_vectors,
-    run_kernel_machines,
     run_kernel_reference,
 )
 
@@ -78,16 +77,3 @@ def test_gaps_are_relative_to_the_size_of_the_products():
     assert run.smallest_gap == pytest.approx(1 / (5 * np.sqrt(2)), rel=1e-15)
     assert run.vote_gap(np.zeros((1, 2))) == np.inf
     assert run.vote_gap(np.array([[4.0, -2.9]])) < 0.02
-
-
-def test_rows_join_in_the_order_of_the_first_correction_of_any_machine():
-    X, labels = np.eye(4), np.array([0, 1, 2, 0])
-    # Each machine corrects at every row once, all being orthogonal; not row 2, of weight 0.
-    runs = run_kernel_machines(X, labels, Perceptron(), PLAIN, sample_weight=[1, 1, 0, 1])
-    np.testing.assert_array_equal(expected_support(runs), [0, 1, 3])
-    np.testing.assert_array_equal(
-        dual_coefficients(runs, "last", False), [[1, -1, 1], [-1, 1, -1], [-1, -1, -1]]
-    )
-    (run,) = run_kernel_machines(X[:3], np.array([0, 1, 0]), Perceptron(), PLAIN, n_epochs=1)
-    assert run.joined == {0: 0, 1: 1, 2: 2}
-    np.testing.assert_allclose(run.average().astype(float), np.array([-3, 2, -1]) / 3)

@@ -246,10 +246,11 @@ def assert_agrees(estimator, machine, problem, runs, normalized=False, tolerance
     assert_outputs(estimator, machine, problem, runs, normalized, tolerance)
 
 
-def check_vectors(machine, problem, extras, hypothesis, normalized=False, tolerance=TOLERANCE):
+def check_vectors(
+    machine, problem, extras, hypothesis, normalized=False, tolerance=TOLERANCE, least_gap=1e-9
+):
     """Fit both and compare, unless a decision lay within rounding of its threshold."""
     runs = extras.runs(machine, problem)
-    assume(is_sure(runs, normalized))
+    assume(is_sure(runs, normalized, least_gap))
     estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
     assert_agrees(estimator, machine, problem, runs, normalized, tolerance)
-    return estimator, runs
