@@ -1,8 +1,7 @@
 """The kernel space against the dense references, one by one over a Gram matrix.
 
-Corrections and the rows that made them must agree exactly, coefficients and outputs to a small part
-of the largest one. A decision of the reference that lies within rounding of its threshold may
-rightly go either way: such examples are skipped, never allowed for in the tolerance.
+A decision of the reference that lies within rounding of its threshold may rightly go either way:
+such examples are skipped, never allowed for in the tolerance.
 """
 
 from itertools import cycle, product
@@ -58,7 +57,7 @@ from references.first_order import (
     soft_margin_objective,
 )
 from references.kernels import Kernel, feature_vectors
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.kernel import loop
 from sparsemargin.evaluation import margins
@@ -289,16 +288,13 @@ def test_soft_margin_objective(rule, kernel):
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "fit_intercept", "normalize", "hypothesis"),
-    pairwise([2, 3], [False, True], [True, False], ["last", "average", "vote"]),
+    ("n_classes", "normalize", "hypothesis"),
+    pairwise([2, 3], [True, False], ["last", "average", "vote"]),
 )
-def test_margins_are_those_of_explicit_features(n_classes, fit_intercept, normalize, hypothesis):
+def test_margins_are_those_of_explicit_features(n_classes, normalize, hypothesis):
     problem = hard_problem(300, n_classes)
     X, y = problem.X.toarray(), problem.y
-    params = {
-        "hypothesis": hypothesis, "fit_intercept": fit_intercept, "intercept_scaling": 1.0,
-        "random_state": 0,
-    }  # fmt: skip
+    params = {"hypothesis": hypothesis, "intercept_scaling": 1.0, "random_state": 0}
     V = feature_vectors(Kernel("poly", 2, coef0=1.0).matrix(X, X)).astype(float)
     expected = margins(ALMAClassifier(**params).fit(V, y), V, y, normalize=normalize)
     model = ALMAClassifier(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params).fit(X, y)
@@ -319,6 +315,8 @@ def test_a_precomputed_kernel_has_margins_in_its_own_units(normalize_hypotheses)
         margins(model, K, y)
     with pytest.raises(ValueError, match="hypothesis='last'"):
         margins(PNormPerceptron(kernel="precomputed").fit(K, y), K, y, normalize=False)
+    with pytest.raises(ValueError, match="Pass the kernel as a function"):
+        margins(SecondOrderPerceptron(kernel="precomputed").fit(K, y), K, y)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """The Higher-order and the Second-order Perceptron: each of their forms against n x n definitions.
 
-In dual variables the references learn from explicit vectors whose products are the kernel's. A
-decision of the reference that lies within rounding of its threshold may rightly go either way: such
-examples are skipped, never allowed for in the tolerance.
+In dual variables the references learn from explicit vectors whose products are the kernel's.
 """
 
 from dataclasses import dataclass

@@ -62,12 +62,3 @@ def test_without_a_rate_it_is_the_p_norm_perceptron(p, rho):
     # Of every epoch, the rows behind its trials.
     used = np.tile(np.flatnonzero(weights), 2)
     assert run.mistakes == used[run.correcting_trials].tolist()
-
-
-def test_gaps_see_near_ties_and_leave_out_exact_ones():
-    # The second row meets no coordinate of the first; the third nearly cancels.
-    X = np.array([[1, 0, 0], [0, 1, 0], [1, -1 + 1e-10, 0]])
-    run = run_matrix_reference(X[:2], [1, 1], HigherOrder(c=0.0))
-    assert run.smallest_gap == np.inf
-    run = run_matrix_reference(X, [1, 1, 1], HigherOrder(c=0.0))
-    assert 0 < run.smallest_gap < 1e-10

@@ -124,10 +124,9 @@ def test_a_function_is_pickled_by_its_name_and_never_in_a_model_file(path):
 def test_precomputed_rows_do_not_go_on_in_a_stream(path):
     X, y = problem("precomputed")
     save_model(PNormPerceptron(kernel="precomputed").fit(X, y), path)
-    model = load_model(path)
-    for changed in {}, {"kernel": "rbf"}:
+    for kernel in "precomputed", "rbf":
         with pytest.raises(ValueError, match="the kernel of all pairs of rows"):
-            model.set_params(**changed).partial_fit(X, y)
+            load_model(path).set_params(kernel=kernel).partial_fit(X, y)
 
 
 # -- files that no model makes --------------------------------------------------------------------
@@ -355,9 +354,6 @@ def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
     figures = json.loads(run("evaluate", path, rows, "--json").stdout)
     assert figures["accuracy"] == pytest.approx(model.score(X, y))
     assert (figures["margins"] is None) == (hypothesis != "vote")
-    result = run("train", rows, "-o", tmp_path / "b.model", "--init", path, code=1)
-    if hypothesis != "vote":
-        assert "kernel='precomputed' needs the kernel of all pairs of rows" in result.stderr
 
 
 def test_what_the_command_refuses_leaves_no_model(text, path):

@@ -102,12 +102,9 @@ def products(X, Z):
     return X @ Z.T
 
 
-def densified(X):
-    return X.toarray() if sp.issparse(X) else X
-
-
 def call_kernel(X, Z, kernel):
-    return kernel.matrix(densified(X), densified(Z), float)
+    X, Z = (rows.toarray() if sp.issparse(rows) else rows for rows in (X, Z))
+    return kernel.matrix(X, Z, float)
 
 
 class OverKernel(Subject):
