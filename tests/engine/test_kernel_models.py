@@ -19,12 +19,7 @@ from problems.kernels import (
     with_a_kernel,
 )
 from problems.models import HYPOTHESES
-from sparsemargin import (
-    PNormPerceptron,
-    ROMMAClassifier,
-    load_model,
-    save_model,
-)
+from sparsemargin import PNormPerceptron, ROMMAClassifier, load_model, save_model
 from sparsemargin._engine.fitting import epochs
 from sparsemargin._engine.kernel import gram_loop, loop
 from sparsemargin._engine.kernel.outputs import single_blas

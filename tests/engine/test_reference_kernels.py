@@ -7,11 +7,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from depth import pairwise
 from problems.kernels import KERNELS, PLAIN, RULES
 from references.first_order import augment, run_reference
-from references.kernels import (
-    Kernel,
-    feature_vectors,
-    run_kernel_reference,
-)
+from references.kernels import Kernel, feature_vectors, run_kernel_reference
 
 
 @pytest.fixture

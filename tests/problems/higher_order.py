@@ -22,11 +22,7 @@ from problems.first_order import (
     smallest_gap,
 )
 from problems.kernels import assert_close, assert_same_outputs
-from references.higher_order import (
-    HigherOrder,
-    SecondOrder,
-    run_matrix_machines,
-)
+from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
