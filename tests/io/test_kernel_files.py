@@ -129,8 +129,6 @@ def test_precomputed_rows_do_not_go_on_in_a_stream(path):
             load_model(path).set_params(kernel=kernel).partial_fit(X, y)
 
 
-# -- files that no model makes --------------------------------------------------------------------
-
 SPACE = ("state", "_space", "KernelSpace")
 KERNEL = (*SPACE, "kernel", "dict")
 poly = ALMAClassifier(kernel="poly", gamma=0.5, coef0=1.0, random_state=0)

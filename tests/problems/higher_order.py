@@ -15,6 +15,7 @@ from problems.first_order import (
     LEAST_NORM,
     Extras,
     Subject,
+    assert_per_machine,
     assert_same_corrections,
     assert_same_weights,
     make_problem,
@@ -120,7 +121,7 @@ def per_machine(attribute):
 
 def assert_same_mistakes(estimator, runs):
     assert_same_corrections(estimator, runs)
-    assert_array_equal(np.atleast_1d(estimator.n_updates_), [run.n_updates for run in runs])
+    assert_per_machine(estimator.n_updates_, [run.n_updates for run in runs])
     for mistakes, run in zip(per_machine(estimator.mistakes_), runs, strict=True):
         assert mistakes.dtype == np.int64
         assert_array_equal(mistakes, run.mistakes)
