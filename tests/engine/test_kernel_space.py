@@ -1,8 +1,7 @@
 """The kernel space against the dense references, one by one over a Gram matrix.
 
-Corrections and the rows that made them must agree exactly, coefficients and outputs to a small part
-of the largest one. A decision of the reference that lies within rounding of its threshold may
-rightly go either way: such examples are skipped, never allowed for in the tolerance.
+A decision of the reference that lies within rounding of its threshold may rightly go either way:
+such examples are skipped, never allowed for in the tolerance.
 """
 
 from itertools import cycle, product
@@ -26,6 +25,7 @@ from problems.first_order import (
     make_problem,
     margin_rules,
     partial_epochs,
+    problems,
     romma_rules,
     vectors,
 )
@@ -57,7 +57,7 @@ from references.first_order import (
     soft_margin_objective,
 )
 from references.kernels import Kernel, feature_vectors
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.kernel import loop
 from sparsemargin.evaluation import margins
@@ -66,9 +66,6 @@ from sparsemargin.models.base import LARGEST_SEED
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 extras = st.builds(KernelExtras, **augmentations)
-
-
-# -- against the references -----------------------------------------------------------------------
 
 
 bounding_rules = margin_rules | cramma_rules | romma_rules
@@ -224,16 +221,6 @@ def test_a_norm_of_rows_in_two_blocks_that_cancel(monkeypatch):
     assert_agrees(model, machine, problem, extras.runs(machine, problem, sample_weight=weights))
 
 
-def test_more_rows_than_are_learned_through_a_gram_matrix():
-    problem, extras = hard_problem(3100, noise=0.02), KernelExtras(0.6, delta=0.5)
-    machine = KernelMachine(Perceptron(), kernel=KERNELS[0])
-    runs = extras.runs(machine, problem, dtype=np.float64)
-    assert is_sure(runs)
-    assert runs[0].n_corrections > 100
-    estimator = extras.fit(machine, problem, hypothesis="last")
-    assert_agrees(estimator, machine, problem, runs)
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 @pytest.mark.parametrize("rule", [MarginPerceptron(0.5), CRAMMA(0.5, 0.02), ROMMA()])
 def test_to_the_end(rule, delta):
@@ -248,9 +235,6 @@ def test_to_the_end(rule, delta):
     # What it would go on to, it has come to.
     again = extras.estimator(machine, hypothesis="last").set_params(max_iter=1000)
     assert again.fit(problem.X, problem.y).n_corrections_ == runs[0].n_corrections
-
-
-# -- the certificate ------------------------------------------------------------------------------
 
 
 def assert_margins(estimator, runs, tolerance=1e-8):
@@ -304,16 +288,13 @@ def test_soft_margin_objective(rule, kernel):
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "fit_intercept", "normalize", "hypothesis"),
-    pairwise([2, 3], [False, True], [True, False], ["last", "average", "vote"]),
+    ("n_classes", "normalize", "hypothesis"),
+    pairwise([2, 3], [True, False], ["last", "average", "vote"]),
 )
-def test_margins_are_those_of_explicit_features(n_classes, fit_intercept, normalize, hypothesis):
+def test_margins_are_those_of_explicit_features(n_classes, normalize, hypothesis):
     problem = hard_problem(300, n_classes)
     X, y = problem.X.toarray(), problem.y
-    params = {
-        "hypothesis": hypothesis, "fit_intercept": fit_intercept, "intercept_scaling": 1.0,
-        "random_state": 0,
-    }  # fmt: skip
+    params = {"hypothesis": hypothesis, "intercept_scaling": 1.0, "random_state": 0}
     V = feature_vectors(Kernel("poly", 2, coef0=1.0).matrix(X, X)).astype(float)
     expected = margins(ALMAClassifier(**params).fit(V, y), V, y, normalize=normalize)
     model = ALMAClassifier(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params).fit(X, y)
@@ -334,9 +315,8 @@ def test_a_precomputed_kernel_has_margins_in_its_own_units(normalize_hypotheses)
         margins(model, K, y)
     with pytest.raises(ValueError, match="hypothesis='last'"):
         margins(PNormPerceptron(kernel="precomputed").fit(K, y), K, y, normalize=False)
-
-
-# -- where decisions are exact --------------------------------------------------------------------
+    with pytest.raises(ValueError, match="Pass the kernel as a function"):
+        margins(SecondOrderPerceptron(kernel="precomputed").fit(K, y), K, y)
 
 
 @pytest.mark.parametrize(
@@ -352,21 +332,6 @@ def test_exact_ties_are_mistakes(form, rule, degree):
     assert run.smallest_gap == 0
     estimator = extras.fit(machine, problem, hypothesis="last")
     assert_same_corrections(estimator, [run])
-
-
-@pytest.mark.parametrize(("rule", "kernel", "delta"), pairwise(RULES, KERNELS, [0.0, 0.5]))
-def test_repeated_rows_are_rows_of_their_own(rule, kernel, delta):
-    once = hard_problem(25)
-    X, y = sp.vstack([once.X] * 3, format="csr"), np.concatenate([once.y, once.y, 1 - once.y])
-    problem, machine = Problem(X, y, once.X_test), KernelMachine(rule, kernel=kernel)
-    extras = KernelExtras(2, delta=delta)
-    runs = extras.runs(machine, problem)
-    assert is_sure(runs)
-    estimator = extras.fit(machine, problem, hypothesis="average")
-    assert_agrees(estimator, machine, problem, runs)
-
-
-# -- the same another way -------------------------------------------------------------------------
 
 
 def test_rows_with_few_of_many_features():
@@ -403,31 +368,13 @@ def test_partial_fit_in_batches_is_an_epoch_of_fit(rule, kernel, delta, hypothes
         assert_allclose(streamed.margin_upper_bound_, fitted.margin_upper_bound_, rtol=1e-9)
 
 
-def separable_problem(value_dtype, seed=0):
-    """Return rows of norm 1 in two classes, none of them near the other."""
-    rng = np.random.RandomState(seed)
-    rows = rng.uniform(-1, 1, (400, 10))
-    target = rng.choice([-1, 1], 10)
-    rows += 0.3 * np.sign(rows @ target)[:, np.newaxis] * target
-    X = sp.csr_matrix((rows / np.linalg.norm(rows, axis=1)[:, np.newaxis]).astype(value_dtype))
-    return Problem(X[:300], (rows[:300] @ target > 0).astype(int), X[300:])
-
-
-@pytest.mark.parametrize(
-    ("rule", "form", "hypothesis", "kernel"),
-    pairwise(
-        [RULES[i] for i in (0, 1, 2, 4, 7, 8)], ["named", "dense"], ["last", "average"], KERNELS
-    ),
-)
-def test_float32_rows(rule, form, hypothesis, kernel):
-    narrow = separable_problem("f4")
-    # Of the very same numbers, but for their type.
-    wide = Problem(narrow.X.astype(float), narrow.y, narrow.X_test.astype(float))
-    machine, extras = KernelMachine(rule, kernel=kernel, form=form), KernelExtras(1)
-    expected, model = (extras.fit(machine, p, hypothesis=hypothesis) for p in (wide, narrow))
-    assert_array_equal(model.n_corrections_, expected.n_corrections_)
-    outputs = expected.decision_function(machine.given(wide.X_test, wide))
-    assert_close(model.decision_function(machine.given(narrow.X_test, wide)), outputs, 1e-4)
+@examples(60)
+@given(
+    machines(weighted_rules, forms=["named", "dense"]),
+    problems(value_dtype=st.just("f4")), extras, vectors,
+)  # fmt: skip
+def test_float32_rows(machine, problem, extras, hypothesis):
+    check_vectors(machine, problem, extras, hypothesis, tolerance=1e-3, least_gap=1e-3)
 
 
 @pytest.mark.parametrize("degree", [6, 40])
