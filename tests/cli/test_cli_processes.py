@@ -52,7 +52,7 @@ def test_neither_scikit_learn_nor_scipy_is_imported(folder):
         "predict b.model test.svm -o labels.txt",
         "evaluate b.model test.svm -q",
         "inspect b.model",
-        "info train.svm",
+        "info train.svm b.model",
         "train train.svm -o d.model -q --algo ho --max-updates 10",
         "evaluate d.model test.svm",
         "train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500",
