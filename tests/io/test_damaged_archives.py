@@ -17,9 +17,10 @@ from problems.cached_rows import (
     random_block,
     write_cache,
 )
-from problems.hostile import assert_refused, loaded_or_refused, members_of, pack
+from problems.hostile import assert_refused, members_of, pack
 from problems.models import assert_same, make_problem
 from sparsemargin import ALMAClassifier, save_model
+from sparsemargin.io.model_files import load_model
 from sparsemargin.io.row_cache import RowCache
 
 
@@ -33,12 +34,11 @@ class ModelFile:
 
     def refused(self):
         """Whether the file is refused; else it is the model."""
-        loaded, refusal = loaded_or_refused(self.path)
-        if loaded is None:
-            assert refusal.startswith(f"{self.path}: ")
-        else:
-            assert_same(loaded, self.model)
-        return loaded is None
+        loaded = outcome(f"^{self.path}: ", lambda: load_model(self.path))
+        if isinstance(loaded, ValueError):
+            return True
+        assert_same(loaded, self.model)
+        return False
 
     def assert_refused(self, message=""):
         assert_refused(self.path, message)
