@@ -136,9 +136,6 @@ def test_nothing_slices_them_for_splits_or_epochs(X):
             call()
 
 
-# -- odd, but sound -------------------------------------------------------------------------------
-
-
 def misaligned(array):
     raw = np.zeros(array.nbytes + 1, np.uint8)
     raw[1:] = array.view(np.uint8)

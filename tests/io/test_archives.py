@@ -26,9 +26,6 @@ TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "lzma": "xz", "zst": "zstd"}
 PACK = {**sources.PACK, "gz": lambda content: gzip.compress(content, mtime=0)}
 
 
-# -- against the tools -----------------------------------------------------------------------------
-
-
 def some_text(rng, least):
     """Rows that take from no bytes to more than are unpacked at once."""
     n_rows = rng.choice([least, 1, 50, rng.randrange(1, 2000)])
@@ -96,8 +93,6 @@ def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_pa
         n_read += expected is not None
     assert min(n_read, n_refused) > some(5, 20)
 
-
-# -- by hand ---------------------------------------------------------------------------------------
 
 ROWS = [b"%d %d:1\n" % (i % 2, i % 7 + 1) for i in range(6000)]
 PARTS = [b"".join(ROWS[i::4]) for i in range(4)]

@@ -93,9 +93,6 @@ def file(request, tmp_path):
     return request.param(tmp_path / "file")
 
 
-# -- accidents ------------------------------------------------------------------------------------
-
-
 def places_in(content, step):
     """All at the ends, where headers and the directory lie, and every so many between."""
     n, ends = len(content), 130
@@ -145,9 +142,6 @@ def test_bytes_put_in_taken_out_or_moved_are_refused(file):
             file.path.write_bytes(changed)
             n_refused += file.refused()
     assert n_refused > 3.5 * n
-
-
-# -- packed by hand -------------------------------------------------------------------------------
 
 
 def test_members_are_there_once_as_they_are_and_not_too_long(file):

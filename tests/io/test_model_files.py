@@ -42,9 +42,6 @@ def again(model, path):
     return load_model(path)
 
 
-# -- what comes back ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "hypothesis", "dtype", "n_classes", "way"),
     pairwise(list(MODELS), HYPOTHESES, ["f4", "f8"], [2, 3], ["fit", "partial_fit", "warm start"]),
@@ -195,9 +192,6 @@ def test_what_few_models_hold_comes_back(make, path):
     assert_same(loaded, model)
 
 
-# -- the file -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("model", [ALMAClassifier(), PNormPerceptron(p=4), HigherOrderPerceptron()])
 def test_weights_that_are_mostly_zero_take_the_room_of_the_others(model, path):
     wide = sp.hstack([X2, sp.csr_matrix((80, 100_000))], format="csr")
@@ -229,9 +223,6 @@ def test_a_summary_tells_of_the_model(model, n_classes, path):
         "n_trials": 80 * model.max_iter,
         "n_corrections": np.asarray(model.n_corrections_).tolist(),
     }
-
-
-# -- what is refused ------------------------------------------------------------------------------
 
 
 class Sub(ALMAClassifier):
@@ -300,9 +291,6 @@ def test_what_the_system_refuses_is_no_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(zipfile, "ZipFile", fail)
     with pytest.raises(OSError, match="Input/output error"):
         load_model(path)
-
-
-# -- files of the format before -------------------------------------------------------------------
 
 
 def in_format_2(entry, arrays):

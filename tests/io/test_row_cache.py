@@ -44,9 +44,6 @@ def some_blocks(n_blocks=5, seed=0, **kinds):
     return [random_block(rng, 8, 6, **kinds) for _ in range(n_blocks)]
 
 
-# -- round trip -----------------------------------------------------------------------------------
-
-
 @examples(some(100, 300))
 @given(
     seed=st.integers(0, 2**31 - 1),
@@ -92,9 +89,6 @@ def test_arrays_are_read_only_aligned_and_no_copies(path):
         assert array.ctypes.data == same.ctypes.data
 
 
-# -- whole or not at all --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "error",
     [None, ZeroDivisionError("of the text"), OSError(5, "reading", "text"), KeyboardInterrupt()],
@@ -135,9 +129,6 @@ def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
 def test_a_folder_that_is_absent_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "absent" / "cache"))):
         write_cache(tmp_path / "absent" / "cache", [])
-
-
-# -- resources ------------------------------------------------------------------------------------
 
 
 def test_memory_does_not_grow_with_the_file(path):
@@ -223,9 +214,6 @@ def test_threads_read_blocks_in_the_order_asked_for(path):
                 cache.block(i)
 
 
-# -- finding and naming ---------------------------------------------------------------------------
-
-
 def test_a_cache_is_found_for_its_own_source_unless_it_is_damaged(path):
     assert find_cache(path, IDENTITY) is None
     write_cache(path, some_blocks(), identity={"source": ("a.svm", 7), "base": 1})
@@ -252,9 +240,6 @@ def test_names_of_caches(tmp_path, monkeypatch):
     assert default_cache_path([tmp_path / "a/x.svm", "b/y.svm"]) == tmp_path / several
     others = [["b/y.svm", "a/x.svm"], ["a/x.svm", "b/y.svm", "c"], ["a/x.svm", "c"], ["a/x.svm"]]
     assert len({several, *map(default_cache_path, others)}) == 5
-
-
-# -- order ----------------------------------------------------------------------------------------
 
 
 def test_orders_are_permutations_that_the_seed_decides():

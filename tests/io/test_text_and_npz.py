@@ -90,9 +90,6 @@ def npz_files(draw):
     return arrays
 
 
-# ---------------------------------------------------------------------------- what text can hold
-
-
 def reference_labels(labels, many):
     """The labels as text has them and as they are read back; None: that can't be."""
     if labels.dtype.kind == "S":
@@ -244,9 +241,6 @@ def tidied(labels):
     return [word if label_number(word) is None else label_number(word) for word in raw]
 
 
-# ----------------------------------------------------------------------------- what is refused
-
-
 def write_npz(path, **changed):
     arrays = {
         "data": np.ones(3), "indices": np.array([0, 1, 2]), "indptr": np.array([0, 1, 2, 3]),
@@ -309,9 +303,6 @@ def test_rows_are_counted_through_all_of_a_file(tmp_path):
     assert result.stdout == ""
 
 
-# --------------------------------------------------------------------- labels as numbers, or words
-
-
 @examples(800)
 @given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
 def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
@@ -370,9 +361,6 @@ def test_caches_of_labels_that_are_not_utf_8_have_checksums(tmp_path):
     assert len(sums) == 2
 
 
-# ------------------------------------------------------------------------------ what is predicted
-
-
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("word", ["c\nd", "x\ry", "t\tb", "k,m", "", "\udcc3\udca9", "a b"])
 def test_a_line_is_a_prediction(tmp_path, word, many):
@@ -395,9 +383,6 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
         lines = target.read_bytes().decode().split("\n")[len(scores) : -1]
         assert [line.split("\t")[0] if scores else line for line in lines] == [word, "p"]
         assert not scores or {line.count("\t") for line in lines} == {3}
-
-
-# -------------------------------------------------------------------------------- what people see
 
 
 @examples(200)

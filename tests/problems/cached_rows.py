@@ -91,8 +91,6 @@ def assert_cache_refused(path, message):
         tracemalloc.stop()
 
 
-# -- packed by hand -------------------------------------------------------------------------------
-
 HEAD = {"version": 2, "identity": {}, "dtype": "float64", "multilabel": False}
 END = {
     "label_texts": ["+1", "-1"], "label_numbers": [1.0, -1.0], "lowest": 1, "highest": 9,
