@@ -17,9 +17,10 @@ import numpy as np
 from archives import MEMBER_CHANGES, archive_of, members_of, other_size
 from audit import Watch
 from broken_bytes import cut, flipped, moved
+from contents import spoil_document, spoiled_array, use
 from harness import Given, main
 
-from problems.hostile import opened, rewritten, spoil_document, spoiled_array, use
+from problems.hostile import opened, rewritten
 from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from broken_bytes import cut, flipped, moved
+from contents import VALUES, wrapped
 from harness import Given, main
 
 from problems.cached_rows import END, HEAD, forge, random_block
-from problems.hostile import VALUES, wrapped
 from sparsemargin import fit_svmlight
 from sparsemargin.io.row_cache import RowCache, shuffled
 from sparsemargin.io.rows import LabelledRows

@@ -23,12 +23,8 @@ def X():
 
 
 def put(name, place, value):
-    """An array with one entry changed; scipy reads and writes where that leads."""
-
-    def change(X):
-        getattr(X, name)[place] = value
-
-    return change
+    """Change one entry of an array; scipy reads and writes where that leads."""
+    return lambda X: getattr(X, name).__setitem__(place, value)
 
 
 def turned(name, change):
@@ -64,37 +60,33 @@ def test_a_fit_refuses_them(X, name, format):
 def coordinates(row=(0, 1), col=(2, 3)):
     bad = sp.coo_matrix(([1.0, 2.0], ([0, 1], [2, 3])), shape=(30, 8))
     bad.coords = np.array(row), np.array(col)
-    return bad
+    return lambda X: bad
 
 
-def changed(matrix, change):
-    change(matrix)
-    return matrix
+def as_(kind, change):
+    def make(X):
+        bad = kind(X)
+        change(bad)
+        return bad
 
-
-def lists(change):
-    return lambda X: changed(sp.lil_matrix(X), change)
-
-
-def diagonals(name, change):
-    return lambda X: changed(sp.dia_matrix(X), turned(name, change))
+    return make
 
 
 OTHERS = {
-    "row too high": lambda X: coordinates(row=[30, 0]),
-    "row negative": lambda X: coordinates(row=[-1, 0]),
-    "row between": lambda X: coordinates(row=[0.5, 1.5]),
-    "column too high": lambda X: coordinates(col=[2**30, 0]),
-    "fewer columns": lambda X: coordinates(col=[0]),
+    "row too high": coordinates(row=[30, 0]),
+    "row negative": coordinates(row=[-1, 0]),
+    "row between": coordinates(row=[0.5, 1.5]),
+    "column too high": coordinates(col=[2**30, 0]),
+    "fewer columns": coordinates(col=[0]),
     # Scipy would write them all into an array for the columns.
-    "longer list": lists(lambda X: X.data[0].extend([1.0] * 10**6)),
-    "no list": lists(put("rows", 3, None)),
-    "fewer lists": lists(turned("rows", lambda rows: rows[:2])),
-    "fewer diagonals": diagonals("data", lambda data: data[:1]),
-    "diagonals in one": diagonals("data", np.ravel),
-    "no diagonals": diagonals("data", lambda data: None),
-    "many offsets": diagonals("offsets", lambda offsets: np.tile(offsets, 1000)),
-    "offsets between": diagonals("offsets", lambda offsets: offsets + 0.5),
+    "longer list": as_(sp.lil_matrix, lambda X: X.data[0].extend([1.0] * 10**6)),
+    "no list": as_(sp.lil_matrix, put("rows", 3, None)),
+    "fewer lists": as_(sp.lil_matrix, turned("rows", lambda rows: rows[:2])),
+    "fewer diagonals": as_(sp.dia_matrix, turned("data", lambda data: data[:1])),
+    "diagonals in one": as_(sp.dia_matrix, turned("data", np.ravel)),
+    "no diagonals": as_(sp.dia_matrix, turned("data", lambda data: None)),
+    "many offsets": as_(sp.dia_matrix, turned("offsets", lambda offsets: np.tile(offsets, 1000))),
+    "offsets between": as_(sp.dia_matrix, turned("offsets", lambda offsets: offsets + 0.5)),
 }
 
 
@@ -135,9 +127,6 @@ def test_nothing_slices_them_for_splits_or_epochs(X):
     ):
         with pytest.raises(ValueError, match=r"^X is corrupted"):
             call()
-
-
-# -- odd, but sound -------------------------------------------------------------------------------
 
 
 def misaligned(array):

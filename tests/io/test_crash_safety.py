@@ -3,7 +3,6 @@ whole."""
 
 import os
 import re
-import resource
 import sys
 import zipfile
 from collections import defaultdict
@@ -119,21 +118,6 @@ def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
     assert struck >= strikable & set(places_among(len(operations)))
 
 
-def test_a_file_that_may_not_grow_leaves_the_old_one(tmp_path):
-    scenario, path = SCENARIOS["cache"], tmp_path / "cache"
-    scenario.prepare(tmp_path)
-    old, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    for room in 0, 1000, len(old) // 2:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-        try:
-            with pytest.raises(OSError, match=f"File too large: '{path}'"):
-                scenario.write(tmp_path)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert path.read_bytes() == old
-        assert os.listdir(tmp_path) == ["cache"]
-
-
 def test_writers_side_by_side_do_not_remove_each_other_s_files(tmp_path):
     def write(i):
         for _ in range(some(20, 60)):
@@ -160,9 +144,6 @@ def test_what_looks_like_a_file_left_over_but_is_not_stays(tmp_path):
         file.write(OLD)
     assert set(os.listdir(tmp_path)) == there
     assert (tmp_path / "file").read_bytes() == OLD
-
-
-# -- the faults themselves ------------------------------------------------------------------------
 
 
 def write_in_place(folder):
@@ -199,8 +180,6 @@ def test_a_planted_mistake_is_found(write, kind, tmp_path):
     with pytest.raises(AssertionError):
         strike_everywhere(Scenario(write_old_file, write, ["file"]), kind, tmp_path)
 
-
-# -- Ctrl-C ---------------------------------------------------------------------------------------
 
 WRITERS = {module.__file__ for module in (archive, files, zipfile)}
 

@@ -38,13 +38,12 @@ def test_a_cache_packed_by_hand_is_read(path, multilabel):
             assert_same_rows(rows, block)
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_another_format_is_named(path, version):
-    forge(path, changes={"version": version})
-    if version == 1:
+def test_another_format_is_named(path):
+    forge(path, changes={"version": 3})
+    for version in 3, 1:
+        with pytest.raises(ValueError, match=f"is of format {version}, and .* reads format 2 only"):
+            RowCache.open(path)
         path.write_bytes(b"\x93smrows\n\1\0\0\0" + bytes(200))
-    with pytest.raises(ValueError, match=f"is of format {version}, and .* reads format 2 only"):
-        RowCache.open(path)
 
 
 def assert_block_refused(path, i, message):
@@ -60,8 +59,6 @@ def assert_block_refused(path, i, message):
         with pytest.raises(ValueError, match=f"block {i} "):
             next(passing)
 
-
-# -- documents ------------------------------------------------------------------------------------
 
 ANYTHING = [None, True, 0, -2, 2**63, 1.5, "", "float16", "object", [], [1], {}, {"a": 1}]
 STILL_GOOD = {
@@ -82,26 +79,19 @@ def test_documents_of_anything(path, name):
             assert_cache_refused(path, "format" if name == "version" else AT_ONCE)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
+def test_documents_that_lack_or_contradict_something(path):
+    for changes in (
         {"rows": [3], "label_numbers": [1.0, float("inf")]},
         {"rows": [3], "n_entries": 3, "label_numbers": [1.0]},
         {"rows": [3], "n_entries": 3, "label_texts": ["a", 1]},
-    ],
-)
-def test_documents_that_lack_something(path, changes):
-    forge(path, [good_block()], json.dumps(END | changes).encode())
-    assert_cache_refused(path, AT_ONCE)
-
-
-def test_numbers_of_rows_that_are_not_the_blocks(path):
+        {"rows": [3, 3]},
+        {},
+    ):
+        forge(path, [good_block()], json.dumps(END | changes).encode())
+        assert_cache_refused(path, AT_ONCE)
     for rows in [[-1], [2**40], [2**63], [2**1000], [1.0], [True], 3, None, {}]:
         forge(path, [good_block()], {"rows": rows})
         assert_cache_refused(path, "it is wrong at 'rows'")
-    forge(path, [good_block()], {"rows": [3, 3]})
-    assert_cache_refused(path, AT_ONCE)
     for n in 0, 2, 4:
         forge(path, [good_block()], {"rows": [n]})
         assert_block_refused(path, 0, "other rows")
@@ -115,12 +105,9 @@ def test_members_in_another_order(path):
     assert_cache_refused(path, "its blocks are in another order")
 
 
-# -- rows -----------------------------------------------------------------------------------------
-
 FORGED_ROWS = {
     "pointers fall": (2, [0, 2, 1, 3], "row pointers"),
     "pointers don't begin": (2, [1, 2, 2, 3], "row pointers"),
-    "pointers are negative": (2, [0, -1, 2, 3], "row pointers"),
     "pointers end late": (2, [0, 2, 2, 4], "row pointers"),
     "pointers end early": (2, [0, 2, 2, 2], "row pointers"),
     "pointers are huge": (2, [0, 2**31 - 1, -(2**31), 3], "row pointers"),
@@ -133,7 +120,6 @@ FORGED_ROWS = {
     "label too high": (3, [0, 1, 2], "id of a label"),
     "label negative": (3, [0, -1, 1], "id of a label"),
     "label pointers fall": (4, [0, 2, 1, 3], "label pointers"),
-    "label pointers don't begin": (4, [1, 2, 2, 3], "label pointers"),
     "label pointers end late": (4, [0, 0, 2, 2**62], "label pointers"),
     "label pointers end early": (4, [0, 0, 2, 2], "label pointers"),
     "fewer values": (0, [0.5, -1.0], "differ in the number of entries"),

@@ -6,19 +6,12 @@ import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from depth import some
-from problems.hostile import (
-    assert_refused,
-    at,
-    contents_of,
-    rewritten,
-)
+from problems.hostile import assert_refused, at, contents_of, rewritten
 from problems.models import MODELS, fit, make_problem
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
 from sparsemargin._engine.first_order import label_blocks
@@ -37,8 +30,6 @@ X, Y = make_problem(n_classes=3)
 def learned(model):
     return fit(model, X[:50], Y[:50])
 
-
-# -- the contents ---------------------------------------------------------------------------------
 
 # What is changed: the model, the place in the document or the name of an array, and the new value.
 LINEAR = ("state", "_space", "LinearSpace")
@@ -71,14 +62,11 @@ def put(*place_and_value):
 
 CHANGES = [
     (average, (*LINEAR, "n_labels"), 4, "is not an array of float32|is not an array of float64"),
-    (average, (*LINEAR, "n_labels"), 2**62, "'n_labels' is not a whole number"),
     (average, (*LINEAR, "n_coordinates"), 26, "'t' is not an array"),
     (average, (*LINEAR, "n_coordinates"), 2**62, "'n_coordinates' is not a whole number"),
     (average, (*LINEAR, "p"), 3.0, "it has no 'g'|'g' is not an array"),
     (average, (*LINEAR, "p"), 1.0, "'p' is not a number from 2 to 64"),
-    (average, (*LINEAR, "p"), np.nan, "'p' is not a number"),
     (average, (*LINEAR, "bias"), 1.0, "is not a whole number from 24 to 24"),
-    (average, (*LINEAR, "trials"), -1, "'trials' is not a whole number"),
     (average, (*LINEAR, "trials"), 2**63, "'trials' is not a whole number"),
     (average, (*LINEAR, "averaged"), False, "'acc' is not of a model like this"),
     (average, (*LINEAR, "averaged"), 1, "'averaged' is not True or False"),
@@ -104,9 +92,7 @@ CHANGES = [
     (vote, "_space.log.row", put(0, 50), "'row' holds 50"),
     (vote, "_space.log.row", put(0, -1), "'row' holds -1"),
     (vote, "_space.log.label", put(0, 3), "'label' holds 3"),
-    (vote, "_space.log.label", put(0, -1), "'label' holds -1"),
     (vote, "_space.log.columns", put(0, 25), "'columns' holds 25"),
-    (vote, "_space.log.columns", put(0, -1), "'columns' holds -1"),
     (vote, "_space.log.start", put(0, -1), "'start' holds -1"),
     (vote, "_space.log.values", lambda values: values[1:], "'values' is not an array"),
     (vote, "_space.log.unit", lambda unit: unit[1:], "'unit' is not an array"),
@@ -117,7 +103,6 @@ CHANGES = [
     (joint, (*TOGETHER, "n_classes"), 2, "'n_classes' is not a whole number from 3"),
     (joint, (*TOGETHER, "n_classes"), 4, "'n_coordinates' are not as many for each class"),
     (joint, (*TOGETHER, "n_classes"), 5, "'_space' is not of 3 labels"),
-    (joint, (*TOGETHER, "n_classes"), 2**40, "'n_classes' is not a whole number"),
     (joint, (*TOGETHER, "n_labels"), 3, "is not an array of float32|is not an array of float64"),
     (joint, (*TOGETHER, "bias"), 1.0, "it is not of a joint machine"),
     (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
@@ -165,7 +150,6 @@ CHANGES = [
     (primal, (*SPACE, "primal"), False, "'primal' is not what 'solver' says"),
     (primal, (*SPACE, "laid_out"), 27, "'laid_out' is not a whole number"),
     (primal, "_space.spaces.0.matrix", lambda m: m[1:], "'matrix' is not an array"),
-    (drawing, (*RANDOM, "pos"), -1, "'pos' is not a whole number from 0 to 624"),
     (drawing, (*RANDOM, "pos"), 625, "'pos' is not a whole number from 0 to 624"),
     (average, ("parameters", "n_jobs"), np.nan, r"was written by sparsemargin .*, .* 'n_jobs'"),
 ]
@@ -177,9 +161,10 @@ ADDED = [
     (average, ("state", "_label_form"), {"array": "_class_weight"}, "uses it twice"),
     (ho, ("state", "_label_form"), "lists", "'_space' is of rows with one class each"),
     (average, ("parameters", "colour"), "red", r"was written by sparsemargin .*, .* 'colour'"),
-    *((average, ("state", name), 3, f"'{name}' is nothing that a model learns")
-      for name in ("n_jobs", "predict", "coef_", "__class__", "_declared")),
-]  # fmt: skip
+    (average, ("state", "predict"), 3, "'predict' is nothing that a model learns"),
+    (average, ("state", "__class__"), 3, "'__class__' is nothing that a model learns"),
+    (average, ("state", "_declared"), 3, "'_declared' is nothing that a model learns"),
+]
 
 
 @cache
@@ -200,49 +185,28 @@ def test_contents_that_are_rewritten_are_the_model(path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
+@pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES + ADDED)
 def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
     document, arrays = copy.deepcopy(sound(model))
     if isinstance(place, str):
         arrays[place] = change(arrays[place])
     else:
-        assert place[-1] in at(document, place[:-1])
         at(document, place[:-1])[place[-1]] = change
     rewritten(path, document, arrays)
     # Arrays that nothing refers to any more are no harm; the first thing found is told.
-    assert_refused(path, f".*({message})" if "|" in message else message)
-
-
-@pytest.mark.parametrize(("model", "place", "value", "message"), ADDED)
-def test_what_no_model_has_beside_is_refused_by_name(model, place, value, message, path):
-    document, arrays = copy.deepcopy(sound(model))
-    document["parameters"].pop(place[-1], None)
-    document[place[0]][place[1]] = value
-    rewritten(path, document, arrays)
-    with pytest.raises(ValueError, match=f"^{path}.*{message}"):
+    with pytest.raises(ValueError, match=f"^{path}.*({message})"):
         load_model(path)
 
 
-@pytest.mark.parametrize(
-    ("version", "message"),
-    [
-        (4, "format 4, of sparsemargin 3.1; this version reads formats 2 and 3. Update"),
-        (1, "This model file has format 1.*Train it again"),
-    ],
-)
-def test_other_formats_are_refused_with_what_to_do(version, message, path):
+def test_other_formats_are_refused_with_what_to_do_and_little_of_the_file(path):
     document, arrays = sound(average)
-    told = {"version": version, "library": "3.1", "state": "in another way"}
-    rewritten(path, document | told, arrays)
-    assert_refused(path, message)
-
-
-def test_a_message_quotes_little_of_a_file(path):
-    document, arrays = sound(average)
-    rewritten(path, document | {"class": "x" * 10**6}, arrays)
-    with pytest.raises(ValueError, match="there is no classifier 'xxx") as caught:
-        load_model(path)
-    assert len(str(caught.value)) < len(str(path)) + 1000
+    for changes, message in (
+        ({"version": 4, "library": "3.1"}, "format 4, of sparsemargin 3.1; .* 2 and 3. Update"),
+        ({"version": 1, "state": "another"}, "This model file has format 1.*Train it again"),
+        ({"class": "x" * 10**6}, "there is no classifier 'x{3,1000}(?!x)"),
+    ):
+        rewritten(path, document | changes, arrays)
+        assert_refused(path, message)
 
 
 def test_a_model_of_two_labels_has_a_form_of_labels(path):
@@ -270,8 +234,6 @@ def test_a_sparse_array_is_no_longer_than_the_model(path):
         )
         assert_refused(path, f"'_space.t.places' holds {place}")
 
-
-# -- small files of large models ------------------------------------------------------------------
 
 LOADING = """
 import sys
@@ -301,7 +263,7 @@ def wide_model(n_labels, n_features, hypothesis="average"):
     return fit_csr(X, np.arange(n_labels), "perceptron", hypothesis=hypothesis)
 
 
-def with_padded_labels():
+def padded_model():
     model = ALMAClassifier(hypothesis="last")
     return model.partial_fit(far_apart(8, 10**6), np.arange(8), classes=np.arange(65))
 
@@ -328,7 +290,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 40)
     paths = [tmp_path / name for name in ("wide", "padded", "in blocks", "a sparse log")]
     try:
-        models = [wide_model(2, 5 * 10**7), with_padded_labels()]
+        models = [wide_model(2, 5 * 10**7), padded_model()]
         monkeypatch.undo()
         models.append(wide_model(17, 10**7))
     except MemoryError:
@@ -354,17 +316,3 @@ def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
     rewritten(path, document, {**arrays, name: arrays[name][:1]})
     with pytest.raises(ValueError, match="'kept' is not an array of float64 of shape"):
         learned(load_model(path))
-
-
-# -- anything at all ------------------------------------------------------------------------------
-
-
-def test_no_contents_make_the_engine_leave_its_arrays():
-    """Of files of every kind of model, changed in every way, by the fuzzer."""
-    root = Path(__file__).parents[2]
-    paths = [str(root), str(root / "tests"), str(root / "fuzz"), os.environ.get("PYTHONPATH", "")]
-    run = subprocess.run(
-        [sys.executable, root / "fuzz" / "model_files.py", some("600", "5000")],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )  # fmt: skip
-    assert "findings: none" in run.stdout, run.stdout + run.stderr

@@ -27,9 +27,6 @@ def entries_of(model, names=None):
     return [line.split("\t") for line in lines if not line.startswith("#")]
 
 
-# -- weights --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("model", "dtype"), [(PNormPerceptron(p=6), "f4"), (HigherOrderPerceptron(), "f8")]
 )
@@ -107,9 +104,6 @@ def test_what_can_not_be_written_is_refused(tmp_path):
         with pytest.raises(ValueError, match=message):
             write_readable(path, asked, names)
     assert not path.exists()
-
-
-# -- dictionaries ---------------------------------------------------------------------------------
 
 
 def test_dictionaries_are_read(tmp_path):

@@ -3,15 +3,12 @@
 import gc
 import os
 import re
-import tempfile
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from depth import some
 from problems.cached_rows import (
@@ -24,7 +21,6 @@ from problems.cached_rows import (
     write_cache,
     writing,
 )
-from problems.first_order import examples
 from sparsemargin.io.row_cache import (
     RowCache,
     block_order,
@@ -44,38 +40,35 @@ def some_blocks(n_blocks=5, seed=0, **kinds):
     return [random_block(rng, 8, 6, **kinds) for _ in range(n_blocks)]
 
 
-# -- round trip -----------------------------------------------------------------------------------
-
-
-@examples(some(100, 300))
-@given(
-    seed=st.integers(0, 2**31 - 1),
-    shapes=st.lists(
-        st.tuples(st.integers(0, 30), st.integers(1, 40), st.sampled_from(["i4", "i8"])),
-        max_size=6,
-    ),
-    dtype=st.sampled_from(["f4", "f8"]),
-    multilabel=st.booleans(),
-)
-@example(seed=0, shapes=[], dtype="f4", multilabel=False)
-def test_what_is_written_comes_back_to_the_bit(seed, shapes, dtype, multilabel):
+@pytest.mark.parametrize("multilabel", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_what_is_written_comes_back_to_the_bit(dtype, multilabel, path):
     """Empty blocks and rows, and blocks with indices of different widths, are among them."""
-    rng = np.random.RandomState(seed)
-    blocks = [random_block(rng, m, n, dtype, index, multilabel) for m, n, index in shapes]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "cache")
-        write_cache(path, blocks, dtype, multilabel)
-        assert_holds(path, blocks)
-        with RowCache.open(path) as cache:
-            assert (cache.path, cache.identity) == (str(path), IDENTITY)
-            assert (cache.dtype, cache.multilabel) == (np.dtype(dtype), multilabel)
-            assert cache.label_texts == TEXTS
-            np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
-            assert cache.n_rows == sum(len(block[2]) - 1 for block in blocks)
-            assert cache.n_entries == sum(len(block[0]) for block in blocks)
-            columns = [block[1].max() + 1 for block in blocks if len(block[1])]
-            assert cache.n_columns == max(columns, default=0)
-            assert (cache.lowest, cache.highest) == ((1, 2**40) if blocks else (2**63 - 1, -1))
+    rng = np.random.RandomState(0)
+    for n_blocks in [0, 1, *rng.randint(7, size=some(25, 100))]:
+        kinds = zip(rng.choice([0, 1, 30], n_blocks), rng.randint(1, 40, n_blocks), strict=True)
+        blocks = [
+            random_block(rng, m, n, dtype, rng.choice(["i4", "i8"]), multilabel) for m, n in kinds
+        ]
+        assert_comes_back(path, blocks, dtype, multilabel)
+
+
+def assert_comes_back(path, blocks, dtype, multilabel):
+    columns = [block[1].max() + 1 for block in blocks if len(block[1])]
+    write_cache(path, blocks, dtype, multilabel)
+    assert_holds(path, blocks)
+    with RowCache.open(path) as cache:
+        np.testing.assert_array_equal(cache.label_numbers, NUMBERS)
+        told = vars(cache).copy()
+    expected = {
+        "path": str(path), "identity": IDENTITY, "dtype": np.dtype(dtype),
+        "multilabel": multilabel, "label_texts": TEXTS,
+        "n_rows": sum(len(block[2]) - 1 for block in blocks),
+        "n_entries": sum(len(block[0]) for block in blocks),
+        "n_columns": max(columns, default=0),
+        "lowest": 1 if blocks else 2**63 - 1, "highest": 2**40 if blocks else -1,
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
 
 
 def test_arrays_are_read_only_aligned_and_no_copies(path):
@@ -87,19 +80,6 @@ def test_arrays_are_read_only_aligned_and_no_copies(path):
         assert not array.flags.owndata
         assert array.ctypes.data % 64 == 0
         assert array.ctypes.data == same.ctypes.data
-
-
-def test_arrays_are_free_once_written(path):
-    """A scanner fills the same buffers again."""
-    blocks = some_blocks(2)
-    buffers = [[array.copy() for array in block] for block in blocks]
-    for rows in writing(path, buffers):
-        for array in rows.arrays:
-            array[:] = 0
-    assert_holds(path, blocks)
-
-
-# -- whole or not at all --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -139,39 +119,6 @@ def test_an_open_cache_stays_what_it_was_while_it_is_replaced(path):
     assert_holds(path, new)
 
 
-def test_folders_that_are_read_only_or_absent_are_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "absent" / "cache"))):
-        write_cache(tmp_path / "absent" / "cache", [])
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "cache")
-        write_cache(path, some_blocks())
-        path.parent.chmod(0o555)
-        was_root = os.geteuid() == 0
-        try:
-            if was_root:
-                os.seteuid(65534)
-            with pytest.raises(PermissionError) as caught:
-                write_cache(path, some_blocks(seed=1))
-            assert caught.value.filename == str(path)
-            assert_holds(path, some_blocks())
-        finally:
-            if was_root:
-                os.seteuid(0)
-            path.parent.chmod(0o755)
-
-
-# -- resources ------------------------------------------------------------------------------------
-
-
-def peak_of(work):
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def test_memory_does_not_grow_with_the_file(path):
     block = random_block(np.random.RandomState(0), 500, 60)
     n_bytes = sum(array.nbytes for array in block)
@@ -182,14 +129,14 @@ def test_memory_does_not_grow_with_the_file(path):
                 assert len(rows.data) == len(block[0])
 
     write_cache(path, [block])
-    read()
-    peaks = []
-    for n_blocks in 20, 300:
-        peaks.append([peak_of(lambda n=n_blocks: write_cache(path, [block] * n)), peak_of(read)])
-        assert path.stat().st_size > n_blocks * n_bytes
-    for few, many in zip(*peaks, strict=True):
-        assert many - few < 280 * n_bytes / 20
-        assert many < 20 * n_bytes
+    read()  # What that imports is imported.
+    for work in lambda: write_cache(path, [block] * 300), read:
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20 * n_bytes
+    assert path.stat().st_size > 300 * n_bytes
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read from")
@@ -230,12 +177,11 @@ def test_files_are_closed_and_views_outlive_them(path):
     with pytest.raises(ValueError, match="closed"):
         next(passing)
     path.unlink()
-    assert_same_rows(kept, blocks[1])
-    del kept, cache, passing
-    assert n_open() == before
     path.write_bytes(b"no cache")
     with pytest.raises(ValueError, match="not a row cache"):
         RowCache.open(path)
+    assert_same_rows(kept, blocks[1])
+    del kept, cache, passing
     assert n_open() == before
 
 
@@ -256,10 +202,7 @@ def test_threads_read_blocks_in_the_order_asked_for(path):
                 cache.block(i)
 
 
-# -- finding and naming ---------------------------------------------------------------------------
-
-
-def test_a_cache_is_found_only_for_its_own_source(path):
+def test_a_cache_is_found_for_its_own_source_unless_it_is_damaged(path):
     assert find_cache(path, IDENTITY) is None
     write_cache(path, some_blocks(), identity={"source": ("a.svm", 7), "base": 1})
     for identity in {"source": ["a.svm", 7], "base": 1}, {"base": 1, "source": ("a.svm", 7)}:
@@ -267,34 +210,24 @@ def test_a_cache_is_found_only_for_its_own_source(path):
             assert cache.n_blocks == 5
     for identity in {"source": ["a.svm", 8], "base": 1}, {"source": ["a.svm", 7]}, {}:
         assert find_cache(path, identity) is None
-
-
-def test_a_damaged_cache_counts_as_none_and_no_cache_is_not_given_up(path):
     write_cache(path, some_blocks())
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.warns(RuntimeWarning, match=rf"{re.escape(str(path))} is damaged.*written anew"):
         assert find_cache(path, IDENTITY) is None
-    for content in b"", b"1 3:0.5\n", b"+1 1:1\n" * 100:
+    for content in b"", b"1 3:0.5\n":
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"is not a row cache.*Name another file"):
             find_cache(path, IDENTITY)
-    with pytest.raises(IsADirectoryError, match=re.escape(str(path.parent))):
-        find_cache(path.parent, IDENTITY)
 
 
 def test_names_of_caches(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert default_cache_path(["data/train.svm"]) == Path("data/train.svm.smcache")
     assert default_cache_path([Path("/a/b.svm.gz")]) == Path("/a/b.svm.gz.smcache")
     several = default_cache_path(["a/x.svm", "b/y.svm"])
-    assert re.fullmatch(r"x\.svm\.[0-9a-f]{12}\.smcache", several.name)
-    assert several.parent == Path("a")
+    assert re.fullmatch(r"a/x\.svm\.[0-9a-f]{12}\.smcache", str(several))
     assert default_cache_path([tmp_path / "a/x.svm", "b/y.svm"]) == tmp_path / several
     others = [["b/y.svm", "a/x.svm"], ["a/x.svm", "b/y.svm", "c"], ["a/x.svm", "c"], ["a/x.svm"]]
     assert len({several, *map(default_cache_path, others)}) == 5
-
-
-# -- order ----------------------------------------------------------------------------------------
 
 
 def test_orders_are_permutations_that_the_seed_decides():

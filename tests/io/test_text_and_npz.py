@@ -17,7 +17,6 @@ from sparsemargin import (
     PNormPerceptron,
     fit_csr,
     fit_svmlight,
-    load_model,
     load_svmlight,
     save_model,
 )
@@ -61,11 +60,6 @@ def label_arrays(draw, n):
     return np.array(chosen, dtype=dtype) if chosen else np.zeros(0, "U1" if dtype == "U" else dtype)
 
 
-def shared_out(n_rows):
-    """How many labels each row has."""
-    return st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows)
-
-
 VALUES = {
     "f8": st.floats(allow_nan=False, allow_infinity=False),
     "f4": st.floats(width=32, allow_nan=False, allow_infinity=False),
@@ -86,7 +80,7 @@ def npz_files(draw):
         "indptr": np.cumsum([0, *map(len, rows)], dtype="i4"),
         "shape": np.array([n_rows, 4]), "format": np.array(b"csr"),
     }  # fmt: skip
-    counts = draw(st.none() | shared_out(n_rows))
+    counts = draw(st.none() | st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
     if counts is not None:
         arrays["label_start"] = np.cumsum([0, *counts], dtype="i8")
     arrays["labels"] = draw(label_arrays(n_rows if counts is None else sum(counts)))
@@ -94,9 +88,6 @@ def npz_files(draw):
         queries = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n_rows, max_size=n_rows)
         arrays["query_ids"] = np.array(draw(queries), dtype="i8")
     return arrays
-
-
-# ---------------------------------------------------------------------------- what text can hold
 
 
 def reference_labels(labels, many):
@@ -232,9 +223,8 @@ def test_text_comes_back_from_npz_and_from_tidy_text(folder, labels, before, man
         assert to_text(folder / "it.npz", folder / "second.svm") is None
         for name in ("second.svm", "tidy.svm"):
             X_again, y_again = load_svmlight(folder / name, n_features=X.shape[1], **settings)
-            assert X.data.tobytes() == X_again.data.tobytes()
-            assert X.indices.tolist() == X_again.indices.tolist()
-            assert X.indptr.tolist() == X_again.indptr.tolist()
+            for part in "data", "indices", "indptr":
+                assert getattr(X, part).tobytes() == getattr(X_again, part).tobytes()
             # Tidy text has numbers in the fewest digits, among words as well.
             how = tidied if name == "tidy.svm" else list
             if many:
@@ -249,9 +239,6 @@ def tidied(labels):
         return list(labels)
     raw = [label.encode("utf-8", "surrogateescape") for label in labels]
     return [word if label_number(word) is None else label_number(word) for word in raw]
-
-
-# ----------------------------------------------------------------------------- what is refused
 
 
 def write_npz(path, **changed):
@@ -275,20 +262,13 @@ REFUSED = [
     ({"format": b"csc"}, "no CSR matrix"),
     ({"data": [{}, 1, 2]}, "can't be read as an npz file"),
     ({"labels": ["a", "c\nd", "c\nd"]}, r"row 1: label 'c\nd' would not be read back"),
-    ({"labels": ["a", "b", ""]}, "row 2: label '' would not be"),
-    ({"labels": ["#x", "b", "c"]}, "row 0: label '#x'"),
-    ({"labels": ["b", "1:2", "c"]}, "row 1: label '1:2'"),
     ({"labels": ["b", "\ud800", "c"]}, r"row 1: label '\ud800'"),
     ({"labels": ["b", "c", "x" * 5000]}, f"row 2: label '{'x' * 40}...'"),
     ({"labels": ["b", "01", "1"]}, "rows 1 and 2: labels '01' and '1' are one number"),
-    ({"labels": [0.0, 1.0, np.nan]}, "row 2: label 'nan'"),
     ({"labels": [1, 2, 2**53 + 1]}, "row 2: label 9007199254740993 is no double"),
     ({"labels": [b"a", b"b", b"c"]}, "labels of type |S1"),
     ({"labels": [1j, 0, 1]}, "labels of type complex128"),
-    (
-        {"labels": ["a", "b", "a,b"], "label_start": [0, 2, 2, 3]},
-        "row 2: label 'a,b' would not be read back",
-    ),
+    ({"labels": ["a", "b", "a,b"], "label_start": [0, 2, 2, 3]}, "row 2: label 'a,b' would not"),
     (
         {"labels": ["a"], "label_start": [0, 1, 1, 1], "indptr": [0, 2, 3, 3]},
         "row 2 has neither label nor feature",
@@ -331,9 +311,6 @@ def test_rows_are_counted_through_all_of_a_file(tmp_path):
     assert result.stdout == ""
 
 
-# --------------------------------------------------------------------- labels as numbers, or words
-
-
 @examples(800)
 @given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
 def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
@@ -345,17 +322,6 @@ def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
         return
     if scanner.label_texts == [word]:
         np.testing.assert_equal(number_of(word), scanner.label_numbers[0])
-
-
-def test_words_that_only_python_takes_for_numbers_are_classes(tmp_path):
-    path = tmp_path / "digits.svm"
-    path.write_text("\uff11 1:1\n1 2:1\na 3:1\n" * 5, encoding="utf-8")
-    model = fit_svmlight(path)
-    assert model.classes_.tolist() == ["1", "a", "\uff11"]
-    save_model(model, tmp_path / "a.model")
-    assert run("predict", tmp_path / "a.model", path).stdout.split() == ["\uff11", "1", "a"] * 5
-    figures = json.loads(run("evaluate", tmp_path / "a.model", path, "--json").stdout)
-    assert figures["mistakes"] == 0
 
 
 def model_of(classes, **settings):
@@ -375,36 +341,36 @@ def test_classes_that_are_one_label_to_files_are_refused(tmp_path, classes):
     assert "are equal as numbers" in run("evaluate", tmp_path / "a.model", path, code=1).stderr
 
 
-def test_true_and_false_are_1_and_0_as_well(tmp_path):
+def test_words_and_figures_in_any_form_are_the_classes_of_a_model(tmp_path):
+    """Words that only Python takes for numbers, too; True and False are 1 and 0 as well."""
+    (tmp_path / "digits.svm").write_text("\uff11 1:1\n1 2:1\na 3:1\n", encoding="utf-8")
     path = write_npz(tmp_path / "rows.npz", labels=np.array([True, False, True]))
     run("convert", path, tmp_path / "rows.svm", "-q")
     assert load_svmlight(tmp_path / "rows.svm")[1].tolist() == [1.0, 0.0, 1.0]
     (tmp_path / "words.svm").write_text("True 1:1\nFalse 2:1\nTrue 3:1\n")
-    model = fit_csr(sp.csr_matrix(np.eye(3)), np.array([True, False, True]), "pnorm", max_iter=9)
-    save_model(model, tmp_path / "a.model")
-    for name in ("rows.svm", "words.svm"):
-        told = run("evaluate", tmp_path / "a.model", tmp_path / name, "--json").stdout
-        figures = json.loads(told)
-        assert (figures["rows"], figures["mistakes"]) == (3, 0)
+    for classes, names in (
+        (["\uff11", "1", "a"], ["digits.svm"]),
+        ([True, False, True], ["rows.svm", "words.svm"]),
+    ):
+        save_model(model_of(classes, max_iter=9), tmp_path / "a.model")
+        for name in names:
+            told = run("evaluate", tmp_path / "a.model", tmp_path / name, "--json").stdout
+            figures = json.loads(told)
+            assert (figures["rows"], figures["mistakes"]) == (3, 0)
 
 
 def test_caches_of_labels_that_are_not_utf_8_have_checksums(tmp_path):
-    sums = []
+    sums = set()
     for word in (b"\xe9", b"\xe8"):
         (tmp_path / "rows.svm").write_bytes(word + b" 1:1\na 2:1\n")
         run("convert", tmp_path / "rows.svm", tmp_path / "rows.smcache", "-q")
         with RowCache.open(tmp_path / "rows.smcache") as cache:
-            sums.append(cache.checksum)
-    assert sums[0] != sums[1]
-
-
-# ------------------------------------------------------------------------------ what is predicted
-
-CLASSES = ["c\nd", "x\ry", "t\tb", "k,m", "", "\ud800", "\udcc3\udca9", "a b", "\xe9", "z"]
+            sums.add(cache.checksum)
+    assert len(sums) == 2
 
 
 @pytest.mark.parametrize("many", [False, True])
-@pytest.mark.parametrize("word", CLASSES)
+@pytest.mark.parametrize("word", ["c\nd", "x\ry", "t\tb", "k,m", "", "\udcc3\udca9", "a b"])
 def test_a_line_is_a_prediction(tmp_path, word, many):
     labels = [[label] for label in ("p", "q", word)] if many else np.array(["p", "q", word])
     model = PNormPerceptron(max_iter=9).fit(sp.csr_matrix(np.eye(3)), labels)
@@ -427,9 +393,6 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
         assert not scores or {line.count("\t") for line in lines} == {3}
 
 
-# -------------------------------------------------------------------------------- what people see
-
-
 @examples(200)
 @given(text=st.text(max_size=6) | WORDS)
 def test_what_is_shown_moves_no_cursor(text):
@@ -440,28 +403,20 @@ def test_what_is_shown_moves_no_cursor(text):
 
 def test_control_characters_of_labels_are_escaped(tmp_path):
     classes = ["c\nd", "\x1b[31mred", "\u202eabc", "\x9b2J", "\ud800", "plain"]
-    path, model = tmp_path / "rows.svm", model_of(classes, max_iter=9)
-    save_model(model, tmp_path / "a.model")
-    write_npz(
-        tmp_path / "rows.npz", labels=np.array(classes), data=np.ones(6), indices=np.arange(6),
-        indptr=np.arange(7), shape=np.array([6, 6]),
-    )  # fmt: skip
+    model, path, npz = (tmp_path / name for name in ("a.model", "rows.svm", "rows.npz"))
+    save_model(model_of(classes, max_iter=9), model)
+    write_npz(npz, labels=np.array(classes[:3]))
     path.write_text("plain 6:1\n\x1b[31mred 2:1\n\x9b5n 1:1\n", encoding="utf-8")
-    outputs = [
-        run("info", tmp_path / "a.model"), run("info", tmp_path / "rows.npz"), run("info", path),
-        run("inspect", tmp_path / "a.model"), run("evaluate", tmp_path / "a.model", path),
-    ]  # fmt: skip
-    path.write_text("\x1b[32mgreen 1:1\n", encoding="utf-8")
-    outputs.append(run("evaluate", tmp_path / "a.model", path, code=1))
-    outputs.append(
-        run("train", path, "-o", tmp_path / "b.model", "--init", tmp_path / "a.model", code=1)
-    )
-    assert json.loads(run("inspect", tmp_path / "a.model", "--json").stdout)["classes"] == sorted(
-        classes
-    )
-    for result in outputs:
+    unknown = tmp_path / "unknown.svm"
+    unknown.write_text("\x1b[32mgreen 1:1\n", encoding="utf-8")
+    for code, *command in (
+        (0, "info", model), (0, "info", npz), (0, "info", path), (0, "inspect", model),
+        (0, "evaluate", model, path), (1, "evaluate", model, unknown),
+        (1, "train", unknown, "-o", tmp_path / "b.model", "--init", model),
+    ):  # fmt: skip
+        result = run(*command, code=code)
         told = result.stdout + result.stderr
         assert "\\x1b[3" in told
         assert all(c.isprintable() or c == "\n" for c in told)
-    with pytest.raises(ValueError, match=r"label \\x1b\[32mgreen is none of the classes, \\x1b"):
-        fit_svmlight(path, init_model=load_model(tmp_path / "a.model"))
+    figures = json.loads(run("inspect", model, "--json").stdout)
+    assert figures["classes"] == sorted(classes)

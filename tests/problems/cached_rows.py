@@ -20,14 +20,6 @@ TEXTS = ["+1", "-1", "spam", "2.5", ""]
 NUMBERS = [1.0, -1.0, float("nan"), 2.5, float("nan")]
 
 
-def random_values(rng, n, dtype):
-    """Any finite values, the two zeros and subnormal ones among them."""
-    bits = rng.bytes(n * np.dtype(dtype).itemsize)
-    values = np.frombuffer(bits, dtype).copy()
-    values[~np.isfinite(values) | (rng.uniform(size=n) < 0.1)] = -0.0
-    return values
-
-
 def random_block(rng, n_rows, width, dtype="f8", index="i4", multilabel=False):
     """Rows of up to `width` entries, some of them empty, as the arrays of a block."""
     lengths = rng.randint(0, width + 1, n_rows)
@@ -39,7 +31,9 @@ def random_block(rng, n_rows, width, dtype="f8", index="i4", multilabel=False):
     columns += [np.empty(0, np.int64)]
     indices = np.concatenate(columns)
     indices = np.where(rng.uniform() < 0.3, indices + top - 2 * width, indices).astype(index)
-    data = random_values(rng, indptr[-1], dtype)
+    # Any finite values, the two zeros and subnormal ones among them.
+    data = np.frombuffer(rng.bytes(int(indptr[-1]) * np.dtype(dtype).itemsize), dtype).copy()
+    data[~np.isfinite(data) | (rng.uniform(size=len(data)) < 0.1)] = -0.0
     if not multilabel:
         return data, indices, indptr, rng.randint(0, len(TEXTS), n_rows).astype("i4")
     start = np.concatenate([[0], np.cumsum(rng.randint(0, 3, n_rows))]).astype("i8")
@@ -51,13 +45,13 @@ def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
         pass
 
 
-def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY, texts=TEXTS):
+def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
     """The blocks as rows, each once it has been written."""
     rows = (
         LabelledRows(*block, lowest=3 if i else 1, highest=9 if i else 2**40)
         for i, block in enumerate(blocks)
     )
-    table = LabelTable(texts, NUMBERS[: len(texts)])
+    table = LabelTable(TEXTS, NUMBERS)
     return row_cache.write_cache(path, identity, dtype, multilabel, rows, table)
 
 
@@ -91,8 +85,6 @@ def assert_cache_refused(path, message):
         tracemalloc.stop()
 
 
-# -- packed by hand -------------------------------------------------------------------------------
-
 HEAD = {"version": 2, "identity": {}, "dtype": "float64", "multilabel": False}
 END = {
     "label_texts": ["+1", "-1"], "label_numbers": [1.0, -1.0], "lowest": 1, "highest": 9,
@@ -101,7 +93,7 @@ END = {
 NAMES = ["data", "indices", "indptr", "labels", "label_start"]
 
 
-def forge(path, blocks=(), changes=None, compression=zipfile.ZIP_STORED):
+def forge(path, blocks=(), changes=None):
     """A cache packed by hand, as the format is documented, its checksums right.
 
     `changes` are entries of the two documents, or what to write in place of the second.
@@ -112,7 +104,7 @@ def forge(path, blocks=(), changes=None, compression=zipfile.ZIP_STORED):
     told.update({} if isinstance(changes, bytes) else changes or {})
     head = {name: told.pop(name) for name in HEAD if name in told}
     end = changes if isinstance(changes, bytes) else json.dumps(told).encode()
-    with zipfile.ZipFile(path, "w", compression) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("row_cache.json", json.dumps(head))
         for i, block in enumerate(blocks):
             for name, array in zip(NAMES, block, strict=False):
@@ -125,7 +117,6 @@ def write_aligned(archive, name, array):
     content = io.BytesIO()
     np.save(content, array)
     info = zipfile.ZipInfo(name)
-    info.compress_type = archive.compression
     padding = -(archive.fp.tell() + 34 + len(name)) % 64
     info.extra = struct.pack("<HH", 0xD935, padding) + bytes(padding)
     archive.writestr(info, content.getvalue())

@@ -125,9 +125,6 @@ class _RawFile(io.FileIO):
         return self.disk.write(self.fileno(), data, super().write)
 
 
-# -- what is left ---------------------------------------------------------------------------------
-
-
 def run(write, folder, kind="kill", at=0):
     """Write into the folder by a disk that strikes there: the disk, and the OSError, if any."""
     disk, error = Disk(kind, at), None
