@@ -10,7 +10,6 @@ from io import StringIO
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy.optimize import linprog
 from sklearn.datasets import load_svmlight_file
 
 from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
@@ -95,19 +94,6 @@ def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle()
     assert [np.bincount(part.target == 1).tolist() for part in parts] == [[55, 49], [42, 62]]
     assert_array_equal(np.unique(np.vstack([part.data for part in parts]), axis=0),
                        np.unique(X, axis=0))  # fmt: skip
-
-
-def test_wbc_is_separable_without_eleven_rows():
-    """Tsampouka & Shawe-Taylor (2006), section 5: positions from 1 among the complete rows."""
-    left_out = [2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475]
-    X, y = load_wbc(return_X_y=True, data_home=data_folder(WBC_FILE))
-    part, labels = load_wbc("separable", return_X_y=True, data_home=data_folder())
-    kept = [row for row in range(683) if row + 1 not in left_out]
-    assert_array_equal(np.c_[part, labels], np.c_[X, y][kept])
-    for rows, of_rows, separable in (X, y, False), (part, labels, True):
-        signed = of_rows[:, None] * np.c_[rows, np.ones(len(rows))]
-        outcome = linprog(np.zeros(10), A_ub=-signed, b_ub=-np.ones(len(rows)), bounds=(None, None))
-        assert (outcome.status == 0) == separable
 
 
 def test_mnist_holds_the_bytes_of_the_files():
