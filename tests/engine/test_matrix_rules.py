@@ -59,7 +59,6 @@ class DualMachine(OverKernel, MatrixMachine):
     kernel: Kernel = PLAIN
     form: str = "named"
 
-    # A squared norm has cancelled twice as far as its vector.
     least_norm = LEAST_NORM
 
     def _vectors(self, problem):

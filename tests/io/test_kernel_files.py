@@ -325,9 +325,7 @@ def test_commands_make_the_model_of_fit_svmlight_tell_of_it_and_use_it(text, pat
     assert (figures["support_rows"], figures["passed_over"]) == (n, 0)
     assert re.search(rf"support rows +{n}\n", run("train", text, "-o", path, *OPTIONS).stderr)
     assert f"support rows  {n}\n" in run("info", path).stdout
-    inspected = run("inspect", path).stdout
-    assert re.search(rf"support rows +{n}\n", inspected)
-    assert "has no weights to show" in inspected
+    assert "has no weights to show" in run("inspect", path).stdout
     assert json.loads(run("inspect", path, "--json").stdout)["n_support"] == n
     X, y = load_svmlight(text)
     assert run("predict", path, text).stdout.split() == model.predict(X).tolist()

@@ -47,8 +47,7 @@ gaussians = st.builds(
     Kernel, st.sampled_from(["rbf", "polyrbf"]), degrees, st.sampled_from([0.1, 1.0])
 )
 kernels = polynomials | gaussians
-# The linear space's kernel.
-PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)
+PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)  # the linear space's
 
 RULES = [
     Perceptron(), Perceptron(normalize=False),
@@ -64,8 +63,6 @@ FORMS = ["named", "dense", "precomputed", "callable", "callable on dense"]
 any_problem = st.integers(2, 3).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
 )
-
-TOLERANCE = 1e-8
 
 # An estimator for each way of learning over a kernel, or all.
 FIRST_ORDER = [
@@ -157,6 +154,7 @@ def assert_same_outputs(ours, theirs, X, tolerance):
     assert_close(ours.decision_function(X), theirs.decision_function(X), tolerance)
 
 
+TOLERANCE = 1e-8
 # A squared norm has cancelled twice as far as its vector.
 LEAST_NORM = 1e-3
 
