@@ -35,9 +35,9 @@ def path(tmp_path):
     return tmp_path / "train.svm.smcache"
 
 
-def some_blocks(n_blocks=5, seed=0, **kinds):
+def some_blocks(n_blocks=5, seed=0):
     rng = np.random.RandomState(seed)
-    return [random_block(rng, 8, 6, **kinds) for _ in range(n_blocks)]
+    return [random_block(rng, 8, 6) for _ in range(n_blocks)]
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
