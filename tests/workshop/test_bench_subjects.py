@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -69,36 +68,18 @@ def noisy_rows():
     return X, np.where(rng.random(len(y)) < 0.1, -y, y)
 
 
-def rows_of_one_scale():
-    """Two million equal terms are rounded the same way: summed without a break, 1.4e-11 off."""
-    rng = np.random.default_rng(0)
-    columns = rng.integers(32, size=(400_000, 2)) + np.array([0, 32])
-    values = rng.uniform(0.1, 1, columns.size)
-    X = sp.csr_matrix((values, columns.ravel().astype(np.int32), np.arange(0, 800_001, 2)))
-    return sp.vstack([X] * 5, format="csr"), np.tile(rng.choice([-1, 1], 400_000), 5)
-
-
-@pytest.mark.parametrize(
-    ("make", "p", "alpha", "error"),
-    [*((noisy_rows, p, alpha, 1e-12) for p in (2, 6) for alpha in (None, 0.5)),
-     (rows_of_one_scale, 2, 0.3, 1e-11)],
-)  # fmt: skip
-def test_the_soaks_reference_is_the_algorithm(make, p, alpha, error):
-    X, y = make()
+@pytest.mark.parametrize("p", [2, 6])
+@pytest.mark.parametrize("alpha", [None, 0.5])
+def test_the_soaks_reference_is_the_algorithm(p, alpha):
+    X, y = noisy_rows()
     reference, estimator = soak.Reference(X.shape[1], p, alpha), soak.make_estimator(p, alpha=alpha)
     for part in (slice(0, 1000), slice(1000, None)):
         reference.learn(X[part], y[part], soak.norms_of(X[part], p))
         estimator.partial_fit(X[part], y[part], classes=[-1, 1])
     assert reference.model.corrections == estimator.n_corrections_ > len(y) // 10
     expected = estimator.coef_[0][reference.watched]
-    assert np.abs(reference.average - expected).max() <= error * np.abs(expected).max()
+    assert np.abs(reference.average - expected).max() <= 1e-12 * np.abs(expected).max()
     assert abs(reference.theta_norm / estimator.theta_norm_[0] - 1) <= 1e-14
-
-
-def test_growth_with_corrections_is_that_of_what_further_ones_add():
-    curve = {"counts": [10, 20, 30, 50], "seconds": [6.0, 11.0, 16.0, 26.0]}
-    told = growth.against_corrections(curve)
-    assert told["exponent"]["slope"] == pytest.approx(1)
 
 
 def test_the_margin_of_weights_is_theirs_by_any_scale():
@@ -291,7 +272,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
 
 @pytest.fixture(scope="module")
 def problem():
-    return scale.generated(scale.SMALL._replace(n_train=600, n_test=200))
+    return scale.generated(replace(scale.SMALL, n_train=600, n_test=200))
 
 
 def test_shards_make_the_models_that_the_curves_tell_of(problem, tmp_path):
@@ -348,19 +329,17 @@ def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
 
 
 def test_commands_run_alone(tmp_path):
-    def run(code):
-        return files.run(files.Contestant("code", (sys.executable, "-c", code), 1))
+    def peak(n):
+        code = f"x = bytearray({n})"
+        return files.run(files.Contestant("", (sys.executable, "-c", code), 1))["peak_bytes"]
 
     ballast = bytearray(300_000_000)
-    small, large = (run(f"x = bytearray({n})")["peak_bytes"] for n in (1, 150_000_000))
+    assert (small := peak(1)) < 50e6
+    assert small + 140e6 < peak(150_000_000) < small + 200e6
     del ballast
-    assert small < 50e6
-    assert small + 140e6 < large < small + 200e6
     (text := tmp_path / "text").write_text("+1 1:1\n-1 |f 1:1\n-1 1:1\n1 1:1\n")
     (predictions := tmp_path / "predictions").write_text("0.5\n-2\n1\n-0.1\n")
     assert launch.error_of(predictions, text) == 0.5
-    with pytest.raises(subprocess.CalledProcessError):
-        run("raise SystemExit(1)")
 
 
 def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
@@ -377,22 +356,6 @@ def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
     loads[0]["contents"][2] += 1
     with pytest.raises(SystemExit, match="read"):
         files.check_contents(loads)
-
-
-def test_ratios_of_files_are_of_minima_and_of_medians(monkeypatch):
-    seconds = {"ours": [2, 5, 4], "theirs": [6, 9, 8]}
-
-    def run(contestant):
-        s = seconds[contestant.name].pop(0)
-        return {"seconds": s, "cpu_seconds": s, "peak_bytes": int(1e7 * s), "test_error": s / 100}
-
-    monkeypatch.setattr(files, "run", run)
-    ours = files.Contestant("ours", (), 4 * 10**6, {"x peer": "theirs", "x absent": "nobody"})
-    entry = files.race([ours, files.Contestant("theirs", (), 1)], 3)[0]
-    assert entry["seconds"] == {"min": 2, "median": 4}
-    assert entry["times"] == {"x peer": {"min": 3, "median": 2}}
-    assert (entry["megabytes_per_second"], entry["peak_bytes"]) == (2, 5e7)
-    assert entry["test_error"] == pytest.approx(11 / 300)
 
 
 def test_what_asv_follows_can_be_run():
