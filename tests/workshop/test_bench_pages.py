@@ -170,7 +170,7 @@ def test_parts_are_gathered_whatever_becomes_of_one(monkeypatch, tmp_path):
     page = (folder / "charter.md").read_text()
     assert "`ho` is left out: valgrind is missing" in page
     assert "measuring" in page
-    # Parts that are not asked for again are kept.
+    # Parts that are not asked for again stay.
     assert charter.main(["--only", "ho", "--out", str(folder)]) == 0
     again = json.loads((folder / "charter.json").read_text())["parts"]
     assert list(again) == list(found)
