@@ -55,8 +55,8 @@ planted-bugs:
 	fuzz/planted_bugs
 
 # Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
-# .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, liblinear
-# (Debian's package liblinear-tools), valgrind, and data that SPARSEMARGIN_DATA does not name.
+# .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, and data that
+# SPARSEMARGIN_DATA does not name.
 bench: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py
 
@@ -98,7 +98,6 @@ bench-labels: $(VENV)/equipped
 bench-growth: $(VENV)/equipped
 	$(RUN) benchmarks/growth.py
 
-# liblinear takes part where Debian's package liblinear-tools is installed.
 bench-files: $(VENV)/equipped peers
 	$(RUN) benchmarks/files.py
 

@@ -1,10 +1,9 @@
 """Everything this library claims about speed and memory, measured side by side in one run.
 
 Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
-the memory of one spoils the others, and gathers what they measure in charter.json, with every speed
-beside its test error; charter.md has the aims, the exponents of growth, and all tables. After
-Ctrl-C what was measured is kept, and `--only` measures parts again and leaves the others as they
-were. The tables of the pages are made from charter.json by tables.py.
+the memory of one spoils the others, and gathers what they measure in charter.json; charter.md has
+the aims and all tables. After Ctrl-C what was measured is kept, and `--only` measures parts again.
+The tables of the pages are made from charter.json by tables.py.
 
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 
@@ -23,8 +22,6 @@ from typing import Any, NamedTuple
 import tables
 from tables import ONE_CALL, OURS, OVR, at, cell, markdown_table
 from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text, timed
-
-INTERRUPTED = 130
 
 
 class Part(NamedTuple):
@@ -66,11 +63,8 @@ SLOPE_OFF = 0.05
 
 
 class Aim(NamedTuple):
-    """What is wanted of a figure of each entry that is found in the report of a part.
-
-    `what` is a template; the figure is to be at least, or at most, `limit`, which may be one for
-    each entry, and is told with so many digits; None: it could not be measured.
-    """
+    """A figure, told with so many digits, of each entry that is found in the report of a part, and
+    what it is to be at least, or at most; None: it could not be measured."""
 
     part: str
     find: Callable[[Any], Iterable[dict[str, Any]]]
@@ -220,7 +214,7 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
     """What was wanted of all that was measured, what it came to, and the verdict."""
     rows = []
     for aim in AIMS:
-        for entry in aim.find(parts[aim.part]["report"]) if aim.part in parts else ():
+        for entry in aim.find(report) if (report := at(parts, f"{aim.part}/report")) else ():
             limit = aim.limit(entry) if callable(aim.limit) else aim.limit
             figure = aim.figure(entry)
             measured, verdict = "-", "not measured"
@@ -234,12 +228,7 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
 
 
 def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
-    """Run a part to its end, showing what it prints.
-
-    Returned: ``status``: ``"measured"``, ``"left out"`` or ``"failed"``; ``quick``,
-    ``seconds``, ``command``; what was ``printed``, and the ``report`` where it was measured,
-    else ``why``.
-    """
+    """Run a part to its end: its ``report`` where it was measured, else ``why``."""
     part, out = PARTS[name], folder / f"{name}.json"
     # What an earlier run left would be taken for this one's.
     out.unlink(missing_ok=True)
@@ -276,11 +265,6 @@ it printed, below.
 """
 
 
-def in_full(parts: dict[str, Any]) -> dict[str, Any]:
-    """The parts that were measured in full."""
-    return {name: each for name, each in parts.items() if "report" in each and not each["quick"]}
-
-
 def report(parts: dict[str, Any]) -> str:
     """Return the page of Markdown: aims, short tables, and all that was printed."""
     rows = [
@@ -297,7 +281,8 @@ def report(parts: dict[str, Any]) -> str:
         if "why" in part
     ]
     # Of what was measured in a hurry nothing can be said.
-    if wanted := aims(in_full(parts)):
+    in_full = {name: each for name, each in parts.items() if not each["quick"]}
+    if wanted := aims(in_full):
         sections += ["## Aims\n", markdown_table(["", "wanted", "measured", ""], wanted) + "\n"]
     for name, table in tables.render(tables.select(parts)).items():
         sections += [f"## {tables.TABLES[name].caption}\n", f"{table}\n"]
@@ -307,12 +292,12 @@ def report(parts: dict[str, Any]) -> str:
     return "\n".join(sections)
 
 
-def _keep(folder: Path, parts: dict[str, Any]) -> dict[str, Any]:
-    """Write what was measured, and return it in the order of the parts."""
+def _keep(folder: Path, parts: dict[str, Any]) -> None:
+    """Write all that is known, in the order of the parts."""
     ordered = {name: parts[name] for name in PARTS if name in parts}
     charter = json.dumps({"machine": machine(), "parts": ordered}, indent=1)
     replace_text(folder / "charter.json", charter + "\n")
-    return ordered
+    replace_text(folder / "charter.md", report(ordered))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -326,23 +311,13 @@ def main(arguments: list[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     parts = json.loads(path.read_text())["parts"] if path.exists() else {}
     print(describe_machine())
-    status = 0
-    try:
-        for number, name in enumerate(options.only, start=1):
-            print(f"\n[{number}/{len(options.only)}] {PARTS[name].title}", flush=True)
-            parts[name] = entry = run(name, options.quick, folder)
-            why = f": {entry['why']}" if "why" in entry else ""
-            print(f"{name}: {entry['status']} in {entry['seconds']:.0f} s{why}", flush=True)
-            _keep(options.out, parts)
-    except KeyboardInterrupt:
-        print("\ninterrupted: what was measured before is kept", file=sys.stderr)
-        status = INTERRUPTED
-    ordered = _keep(options.out, parts)
-    replace_text(options.out / "charter.md", report(ordered))
-    if any(parts.get(name, {}).get("status") == "failed" for name in options.only):
-        status = status or 1
-    print(f"\nwritten: {path}, {options.out / 'charter.md'}")
-    return status
+    for name in options.only:
+        print(f"\n{PARTS[name].title}", flush=True)
+        parts[name] = entry = run(name, options.quick, folder)
+        print(f"{name}: {entry['status']} in {entry['seconds']:.0f} s", flush=True)
+        _keep(options.out, parts)
+    print(f"\nwritten: {path}, {path.with_suffix('.md')}")
+    return int(any(parts[name]["status"] == "failed" for name in options.only))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 Labels are drawn to look like the topics of RCV1. Topic l of n has a share f_l of the rows, from
 45 % down to 0.1 %: the law (q + u)^-a in u = l / n, with q and a such that 103 topics come to 3.24
-labels a row, as RCV1 has them. What belongs to a topic is decided by 20 words of its own, with
-weights drawn from the exponential distribution: a row has the topic where the sum of its weighted
-words, and normal noise of a tenth of that sum's standard deviation, is among the largest. The words
-are drawn with probability proportional to the rows they appear in, among those in at most half as
-many rows as the topic is to have: common words tell little. LinearSVC errs on one label in a
-hundred, as it does on RCV1.
+labels a row. What belongs to a topic is decided by 20 words of its own, with exponential weights: a
+row has the topic where the sum of its weighted words, and normal noise of a tenth of that sum's
+standard deviation, is among the largest. Words are drawn by the rows they appear in, among those in
+at most half as many rows as the topic is to have: common words tell little. LinearSVC errs on one
+label in a hundred, as it does on RCV1.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,11 +48,7 @@ class Corpus:
         return replace(self, X=self.X.astype(dtype), X_test=self.X_test.astype(dtype))
 
     def renumbered(self) -> "Corpus":
-        """Return the corpus with columns renumbered at random, entries left where they lie.
-
-        So `TfidfVectorizer` leaves its rows, which numbers words as it meets them, sorts the rows,
-        and at the end renumbers the words by the alphabet.
-        """
+        """Return the corpus with columns renumbered, as `TfidfVectorizer` does at its end."""
         new = np.random.default_rng(0).permutation(self.X.shape[1]).astype(self.X.indices.dtype)
         X, X_test = (
             csr_matrix((X.data, new[X.indices], X.indptr), shape=X.shape)
@@ -118,11 +113,8 @@ def shares(n_labels: int) -> np.ndarray:
 
 
 def draw_labels(X: csr_matrix, n_train: int, n_labels: int, seed: int = 0) -> np.ndarray:
-    """Label rows by sparse random targets.
-
-    The first `n_train` rows decide where a topic begins, and have one row of each at least. Labels
-    are of shape (m, n_labels), uint8: 1 where the row has the label, else 0.
-    """
+    """Label rows by sparse random targets: indicators of uint8, shape (m, n_labels). The first
+    `n_train` rows decide where a topic begins, and have one row of each at least."""
     random = check_random_state(seed)
     topics = _targets(X, n_labels, random)
     positives = np.maximum(1, np.rint(shares(n_labels) * n_train)).astype(int)
@@ -193,32 +185,19 @@ class Split:
     def errors(self, fit: Callable[[Any, np.ndarray], Any]) -> dict[str, float]:
         """Return the test error in percent, by topic, of what `fit(X, y)` returns."""
         return {
-            topic: 100 * float(np.mean(fit(self.X, y).predict(self.X_test) != y_test))
-            for (topic, y), y_test in zip(
-                self.labels.items(), self.labels_test.values(), strict=True
-            )
+            topic: 100
+            * float(np.mean(fit(self.X, y).predict(self.X_test) != self.labels_test[topic]))
+            for topic, y in self.labels.items()
         }
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Some topics of the sample, and what `number_vectors` says of its rows.
-
-    The test side lacks the vectors that are on the training side.
-    """
+    """Some topics of the sample; the test side lacks the vectors that are on the training side."""
 
     X: csr_matrix
     labels: dict[str, np.ndarray]
     vectors: np.ndarray
-
-    def only(self, names: Iterable[str]) -> "Topics":
-        """Return the same rows with the labels of some topics alone."""
-        return Topics(self.X, {name: self.labels[name] for name in names}, self.vectors)
-
-    def by_frequency(self) -> list[str]:
-        """Return the names, the topic with the most rows on the training side first."""
-        counts = {name: np.sum(y[:N_TRAIN] > 0) for name, y in self.labels.items()}
-        return sorted(counts, key=lambda name: (-counts[name], name))
 
     def _split(self, train: np.ndarray, test: np.ndarray) -> Split:
         labels, labels_test = (
@@ -246,6 +225,9 @@ def load_topics() -> Topics:
 
 
 def halves(topics: Topics) -> tuple[Topics, Topics]:
-    """Part the 20 most frequent topics: those of even rank to choose by, of odd rank to report."""
-    ranked = topics.by_frequency()[:20]
-    return topics.only(ranked[1::2]), topics.only(ranked[::2])
+    """Part the 20 topics most frequent on the training side: those of even rank to choose by, of
+    odd rank to report."""
+    labels = topics.labels
+    ranked = sorted(labels, key=lambda name: (-np.sum(labels[name][:N_TRAIN] > 0), name))[:20]
+    choosing, reporting = ({name: labels[name] for name in ranked[i::2]} for i in (1, 0))
+    return replace(topics, labels=choosing), replace(topics, labels=reporting)

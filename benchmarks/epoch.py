@@ -8,8 +8,6 @@ sorted rows. `fit_csr(X, y)`, which makes two epochs with an intercept, is measu
 what a fit adds to the peak of a process that holds X and nothing else of size; promised are four
 float64 vectors of length n per class, plus O(m). `order`: rows that come by class, and shuffled.
 
-Quote the ratios: they were measured side by side in one run. The times belong to the machine.
-
     python benchmarks/epoch.py [--only race text rows memory order] [--quick] [--rounds N]
 """
 
@@ -45,11 +43,8 @@ SORTED, UNSORTED, BY_CLASS = "sorted", "unsorted", "by class"
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of the race.
-
-    `prepare(X, y, seed)` returns the call to be timed; that call returns the fitted model.
-    `baseline` names the scikit-learn contestant it is measured against.
-    """
+    """One line of the race; `prepare(X, y, seed)` returns the call that makes the fitted model, and
+    `baseline` names the scikit-learn contestant it is measured against."""
 
     name: str
     baseline: str
@@ -103,12 +98,8 @@ CONTESTANTS = [
 def race(
     corpora: Mapping[str, Corpus], contestants: Sequence[Contestant], n_rounds: int
 ) -> list[dict[str, Any]]:
-    """Time the fits of every contestant on every corpus, all in turn.
-
-    Returned: one entry per corpus and contestant, with nanoseconds per nonzero, the ratios to its
-    baseline on these rows, to itself on sorted ones and to the C loop, None where that did not run,
-    and the mean test error.
-    """
+    """Time the fits of every contestant on every corpus, all in turn; ratios are to its baseline on
+    these rows, to itself on sorted ones and to the C loop, None where that did not run."""
 
     def error(name: tuple[str, str], model: Any) -> float:
         corpus = corpora[name[0]]
@@ -196,11 +187,8 @@ LEARNERS = (LAST_BASELINE, AVERAGE_BASELINE, *OURS)
 
 
 def one_row_calls(shape: Shape, n_calls: int) -> list[dict[str, Any]]:
-    """Time `decision_function` and `partial_fit` on one-row CSR matrices, classes known.
-
-    Every row is scored and then learned, which is the on-line protocol: weights prepared once for
-    many scores can't flatter the result. One entry per learner, microseconds per call.
-    """
+    """Time calls on one-row CSR matrices, microseconds. Every row is scored and then learned:
+    weights prepared once for many scores can't flatter the result."""
     X, y = draw(shape, n_calls + 1)
     learners = {name: clone(ESTIMATORS[name]) for name in LEARNERS}
     for learner in learners.values():
@@ -228,10 +216,7 @@ PROMISED_VECTORS = 4
 
 
 def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
-    """Measure what a fit adds to the peak memory of a process that holds X, an entry per estimator.
-
-    One-versus-rest needs one set of vectors per class, and a single one for two classes.
-    """
+    """Measure what fits add to a process that holds X; vectors are one a class beyond two."""
     X, y = draw(shape, shape.n_train, n_classes)
     facts = {
         "shape": shape.name, "n_classes": n_classes, "n_samples": X.shape[0],

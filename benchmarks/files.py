@@ -2,11 +2,7 @@
 
 Four measurements on the same rows, as svmlight text and in vw's own format, the page cache warm:
 one epoch within a process; whole processes, as from a shell; epochs from a cache; and loading.
-Every run is a process of its own, the contestants take turns. Seconds are the least and the median
-of the rounds, ratios those of the least. Quote the ratios: they were measured side by side in one
-run. The times belong to the machine. MB are millions of bytes.
-
-vw takes part where it is installed (pip install "sparsemargin[bench]").
+Every run is a process of its own. vw takes part where it is installed (sparsemargin[bench]).
 
     python benchmarks/files.py [--only fit process cache load] [--rows N] [--rounds N]
 """
@@ -114,12 +110,9 @@ CALLER = (sys.executable, launch.__file__, "call")
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of a race: a process that goes through `n_bytes` of text in one run.
-
-    `against` are headers of ratios, and the contestants that these are to. Where it `reports`, its
-    last line tells its own seconds and memory; they are the whole process's otherwise. `judge`
-    returns the test error of what it left behind.
-    """
+    """A process that goes through so much text in one run; `against` are headers of ratios, and who
+    these are to; where it `reports`, its last line tells its seconds and memory; `judge` returns
+    the test error of what it left."""
 
     name: str
     command: tuple[str, ...]
@@ -150,36 +143,26 @@ def run(contestant: Contestant) -> dict[str, Any]:
 
 
 def race(contestants: Sequence[Contestant], n_rounds: int) -> list[dict[str, Any]]:
-    """Run all contestants in turn, for so many rounds.
-
-    Returned: one entry for each: ``seconds`` and their ratios ``times`` (``min`` and
-    ``median``), MB of text a second at its fastest, the least CPU time, the largest peak of its
-    memory, the mean ``test_error`` if there is one, and whatever else its runs told.
-    """
+    """Run all contestants in turn: seconds and their ratios, the largest peak, the mean error."""
     runs: dict[str, list] = {contestant.name: [] for contestant in contestants}
     for _, contestant in turns(contestants, n_rounds):
         runs[contestant.name].append(run(contestant))
-    entries = [_entry(contestant, runs[contestant.name]) for contestant in contestants]
-    seconds = {entry["contestant"]: entry["seconds"] for entry in entries}
-    for contestant, entry in zip(contestants, entries, strict=True):
-        entry["times"] = {
-            header: ratios(seconds[other], entry["seconds"])
-            for header, other in contestant.against.items()
-            if other in seconds
-        }
+    seconds = {
+        name: minimum_and_median([one["seconds"] for one in of]) for name, of in runs.items()
+    }
+    entries = []
+    for each in contestants:
+        own, of = seconds[each.name], runs[each.name]
+        errors = [run["test_error"] for run in of if "test_error" in run]
+        times = {header: ratios(seconds[other], own) for header, other in each.against.items()
+                 if other in seconds}  # fmt: skip
+        entries.append(
+            {"contestant": each.name, "seconds": own, "times": times,
+             "megabytes_per_second": each.n_bytes / MEGABYTE / own["min"],
+             "peak_bytes": max(run["peak_bytes"] for run in of),
+             "test_error": mean(errors) if errors else None, "contents": of[0].get("contents")}
+        )  # fmt: skip
     return entries
-
-
-def _entry(contestant: Contestant, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    seconds = minimum_and_median([run["seconds"] for run in runs])
-    errors = [run["test_error"] for run in runs if "test_error" in run]
-    return {
-        "contestant": contestant.name, "seconds": seconds,
-        "cpu_seconds": min(run["cpu_seconds"] for run in runs),
-        "megabytes_per_second": contestant.n_bytes / MEGABYTE / seconds["min"],
-        "peak_bytes": max(run["peak_bytes"] for run in runs),
-        "test_error": mean(errors) if errors else None, "contents": runs[0].get("contents"),
-    }  # fmt: skip
 
 
 VW = (sys.executable, "-m", "vowpalwabbit", "--quiet")
@@ -221,11 +204,8 @@ CACHED = {"Perceptron, rows in order": PLAIN | {"shuffle": False}, "Perceptron, 
 
 
 def cache(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
-    """One epoch and several, all from caches that are there.
-
-    Seconds are of the ``first`` epoch, the opening of the cache and its verification included, and
-    of a ``further`` one.
-    """
+    """One epoch and several, all from caches that are there: seconds of the ``first`` epoch, the
+    cache's verification included, and of a ``further`` one."""
     names = ([PEER] if has_vw() else []) + list(CACHED)
     for name in ("svm.smcache", "vw.cache"):
         texts.path("train", name).unlink(missing_ok=True)

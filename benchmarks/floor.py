@@ -20,13 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from corpora import (
-    NEWS20,
-    RCV1_LARGE,
-    RCV1_SMALL,
-    Corpus,
-    draw_corpus,
-)
+from corpora import NEWS20, RCV1_LARGE, RCV1_SMALL, Corpus, draw_corpus
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from timing import FOLDER, parser_of, race, ratios, run
@@ -66,12 +60,7 @@ def row_orders(n_rows: int, n_epochs: int, shuffle: bool, seed: int) -> list[np.
 
 
 class FloorPerceptron:
-    """Epochs of the plain C Perceptron over rows whose orders were drawn beforehand.
-
-    The zero weights are made here, so that `run` times the loop alone.
-
-    `orders`: The row numbers in the order in which they are learned, for each epoch.
-    """
+    """Epochs of the plain C Perceptron over rows in orders drawn beforehand."""
 
     def __init__(self, X: csr_matrix, y: np.ndarray, orders: list[np.ndarray]):
         self.X = X
@@ -94,11 +83,7 @@ class FloorPerceptron:
 
 
 class FloorLabels:
-    """Epochs of the plain C Perceptron over many labels at once, one sweep over a row for all.
-
-    `Y`: 1 where the row has the label, else 0. `orders`: The row numbers in the order in which
-    they are learned, for each epoch.
-    """
+    """Epochs of the plain C Perceptron over many labels at once; `Y`: 1 for the row's labels."""
 
     STRIDE = 16  # floats, so that the weights of a feature begin at a cache line
 

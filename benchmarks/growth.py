@@ -7,7 +7,6 @@ RCV1 shape, values are float32, the fits shuffle.
     python benchmarks/growth.py [--only nonzeros features labels corrections threads] [--quick]
 """
 
-import inspect
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,10 +31,7 @@ from sparsemargin.evaluation import growth_exponent
 
 
 class Point(NamedTuple):
-    """One point of a curve; `prepare(round_number)` returns the call to be timed.
-
-    `unit` is what the time is also told per: nonzeros, or nonzeros x labels.
-    """
+    """One point of a curve; `prepare(round)` returns the call to be timed; `unit`: its nonzeros."""
 
     curve: str
     size: float
@@ -61,11 +57,8 @@ def _points(
 
 
 def nonzeros(quick: bool) -> Iterator[Point]:
-    """Ever more rows of the RCV1 shape; labels of the text, and random ones.
-
-    With labels of the text mistakes get rarer as rows are learned; with random labels every second
-    trial is a correction, however many rows there are.
-    """
+    """Ever more rows of the RCV1 shape; with labels of the text mistakes get rarer as rows are
+    learned, with random ones every second trial is a correction, however many rows there are."""
     n_rows = MOST_ROWS_QUICK if quick else MOST_ROWS
     X, y = draw(RCV1_SMALL, n_rows)
     X = X.astype(DTYPE)
@@ -79,11 +72,9 @@ def nonzeros(quick: bool) -> Iterator[Point]:
 def features(quick: bool) -> Iterator[Point]:
     """The same number of nonzeros among ever more features.
 
-    Three ways to lay them out. Words drawn from all features meet ever more weights, which leave
-    one cache after the other: that bends the curve, the C loop's too. The words of the narrowest
-    text, scattered at random over all features, keep their number, but lie in cache lines and pages
-    of their own. The same words side by side leave what the library itself does with n: to make one
-    vector of zeros, for p > 2 and the average three and a quarter, of float64.
+    Words drawn from all features meet ever more weights, which leave one cache after the other;
+    the words of the narrowest text, scattered, keep their number, but lie in cache lines and pages
+    of their own; side by side they leave what the library itself does with n: to make vectors.
     """
     n_rows = 4000 if quick else RCV1_SMALL.n_train
     sizes = MORE_FEATURES[:-2] if quick else MORE_FEATURES
@@ -92,19 +83,16 @@ def features(quick: bool) -> Iterator[Point]:
     for n_features in sizes:
         X, y = draw(replace(RCV1_SMALL, n_features=n_features), n_rows)
         X = X.astype(DTYPE)
+        wide = csr_matrix((narrow.data, narrow.indices, narrow.indptr), (n_rows, n_features))
         layouts = {
             "words of all features": (X, y),
             f"{sizes[0]:,} words, scattered": (_scatter(narrow, n_features), y_narrow),
-            f"{sizes[0]:,} words, side by side": (_widen(narrow, n_features), y_narrow),
+            f"{sizes[0]:,} words, side by side": (wide, y_narrow),
         }
         for layout, (rows, labels) in layouts.items():
             yield from _points((ONE,), n_features, rows, labels, f"{{}}: {layout}")
         others = LOOP, "p-norm p=6, average"
         yield from _points(others, n_features, X, y, "{}: words of all features")
-
-
-def _widen(X: csr_matrix, n_features: int) -> csr_matrix:
-    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
 
 
 def _scatter(X: csr_matrix, n_features: int) -> csr_matrix:
@@ -187,13 +175,13 @@ def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
-    """Time every point once in each round, and gather the curves, their points by size.
+    """Time every point once in each round; curves have the least seconds, and corrections."""
 
-    Seconds are the least of the rounds; ``counts`` the corrections of the last fit, where the model
-    tells them.
-    """
+    def told(number: int, model: Any) -> int:
+        return int(np.sum(getattr(model, "n_corrections_", 0)))
+
     fits = {number: point.prepare for number, point in enumerate(points)}
-    seconds, counts = timing.race(fits, n_rounds, lambda number, model: _corrections(model))
+    seconds, counts = timing.race(fits, n_rounds, told)
     curves = []
     for name in dict.fromkeys(point.curve for point in points):
         of = [number for number, point in enumerate(points) if point.curve == name]
@@ -210,30 +198,21 @@ def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
     return curves
 
 
-def _corrections(model: Any) -> int:
-    return int(np.sum(getattr(model, "n_corrections_", 0)))
-
-
 def against_corrections(curve: dict[str, Any]) -> dict[str, Any]:
-    """A curve whose sizes are the corrections that the flipped labels led to.
-
-    Half of the time goes to the trials whatever the corrections, so the exponent is that of what
-    further corrections add.
-    """
+    """A curve against the corrections that flipped labels led to: as half of the time goes to the
+    trials, the exponent is that of what further corrections add."""
     counts, seconds = (np.asarray(curve[key], float) for key in ("counts", "seconds"))
     added = growth_exponent(counts[1:] - counts[0], seconds[1:] - seconds[0])
     return curve | {"sizes": counts.tolist(), "exponent": added._asdict()}
 
 
 def grow(points: Callable[[bool], Iterator[Point]], options: Namespace) -> dict[str, Any]:
-    """Measure the curves of one growth; its note is the docstring of `points`."""
+    """Measure the curves of one growth."""
     curves = measure(list(points(options.quick)), options.rounds)
     if points is corrections:
         curves = list(map(against_corrections, curves))
-    report = {"note": inspect.getdoc(points), "curves": curves}
-    if points is threads:
-        report["speed_ups"] = speed_ups(curves)
-    return {points.__name__: report}
+    more = {"speed_ups": speed_ups(curves)} if points is threads else {}
+    return {points.__name__: {"curves": curves} | more}
 
 
 GROWTHS = {

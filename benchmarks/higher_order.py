@@ -1,13 +1,10 @@
 """How fast are the Higher-order and the Second-order Perceptron, beside LinearSVC on the same rows?
 
-`race`: one epoch on 10,000 RCV1 stories (GCAT), the contestants taking turns. `growth`: the time
-per mistake as the matrix grows; text with a fifth of its labels flipped comes in small calls of
-`partial_fit`, and the time of a call over its mistakes includes its trials without a mistake.
-`shapes`: fits of three shapes, with the form the matrix takes and the peak memory beside X, each in
-a process of its own. Quote the ratios: they were measured side by side in one run. The times belong
-to the machine.
-
-Needs RCV1, looked for in the folder that SPARSEMARGIN_DATA names.
+`race`: one epoch on 10,000 RCV1 stories (GCAT). `growth`: the time per mistake as the matrix grows;
+text with a fifth of its labels flipped comes in small calls of `partial_fit`, and the time of a
+call over its mistakes includes its trials without a mistake; aim for HO_p: linear. `shapes`: fits
+of three shapes, with the form the matrix takes and the peak memory beside X, each in a process of
+its own. Needs RCV1, looked for in the folder that SPARSEMARGIN_DATA names.
 
     python benchmarks/higher_order.py [--only race growth shapes] [--quick] [--rounds N]
 """
@@ -91,11 +88,7 @@ def flip(y: np.ndarray) -> np.ndarray:
 def measure_growth(
     X: csr_matrix, y: np.ndarray, n_rounds: int, part: float = 1.0
 ) -> dict[str, dict[str, Any]]:
-    """Run all estimators, or the first part of each, once in each round; time every call.
-
-    Of every algorithm: mistakes and nonzeros stored by the middle of each call, the seconds per
-    mistake of the call, median over the rounds; and with what power of the nonzeros these grow.
-    """
+    """Run all estimators, or the first part of each, once in each round; time every call."""
     y = flip(y)
     rounds: dict[str, list] = {name: [] for name in ESTIMATORS}
     for _, name in timing.turns(list(ESTIMATORS), n_rounds):
@@ -142,10 +135,7 @@ def growth(options: Namespace) -> dict[str, Any]:
 
 
 class Shape(NamedTuple):
-    """Rows to draw, with so many of them when in a hurry, and the estimators to fit.
-
-    `draw(n_rows)` returns X and y.
-    """
+    """Rows to draw by `draw(n_rows)`, fewer when in a hurry, and the estimators to fit."""
 
     n_rows: int
     n_rows_quick: int

@@ -1,12 +1,7 @@
 """Kernels beside scikit-learn's SVC: MNIST in seconds, memory, growth, and a bounded pool.
 
-Every contest runs in a process of its own. Of several rounds the fastest fit counts, and the
-fastest predictions; fits of over a minute are not repeated: SVC takes several for the 60,000 rows.
-"fit_cpu" are processor seconds, of all threads: what else the machine does hardly counts there.
-Quote the ratios; the times belong to the machine.
-
-    python benchmarks/kernels.py [--only bounded growth best] [--quick] [--rounds N]
-
+Every contest runs in a process of its own. Of several rounds the fastest counts; fits of over a
+minute are not repeated. "fit_cpu" are processor seconds, of all threads.
 One-versus-rest ALMA, and SVC, which takes every pair of classes, have the kernel
 (1 + x.z / 255)^d on the greys, 0 to 255; "rows normalised" has (1 + x.z)^4 on rows of length 1, the
 best of SVC seen. SVC has C = 1, 1 GB of cache, and arrays, which it takes four times as fast as
@@ -95,12 +90,7 @@ def data_of(contest: Contest) -> Data:
 
 
 def hold(*asked: Any) -> Result:
-    """Run apart: fit and predict.
-
-    Returned: seconds of the fit and of the predictions, processor seconds of the fit, the test
-    error in percent, support vectors, corrections passed over, and bytes: with the data loaded, and
-    at the peak.
-    """
+    """Run apart: fit and predict; seconds, test error in percent, and bytes."""
     contest = Contest(*asked)
     data, model = data_of(contest), model_of(contest)
     loaded = resident_peak()

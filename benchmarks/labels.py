@@ -1,13 +1,10 @@
 """How fast, how well and how big are a hundred labels, beside one-versus-rest and a C sweep?
 
-`race`: fits of 103 labels on the RCV1 shape, the contestants in turn, and predictions by their
-models. `memory`: seconds and peak memory of one fit of a thousand labels on a million features, in
-a process that reads the rows and holds nothing else of size. `rcv1`: all topics of the real RCV1
-sample, looked for in the folder that SPARSEMARGIN_DATA names; its 27,695 stories are parted once,
-by a fixed seed, three quarters to learn from, stories with equal vectors on the same side;
-thresholds are the default, 0, and macro F1 is the mean over the topics with a story in the test
-part: of the others there is nothing to find. Quote the ratios: they were measured side by side in
-one run. The times belong to the machine.
+`race`: fits of 103 labels on the RCV1 shape, ns per nonzero, label and epoch, and predictions by
+the models. `memory`: one fit of a thousand labels on a million features, in a process of its own;
+aim: a peak below 4 GiB. `rcv1`: all topics of the real RCV1 sample, looked for in the folder that
+SPARSEMARGIN_DATA names; its stories are parted once, three quarters to learn from, stories with
+equal vectors on the same side; macro F1 is the mean over the topics with a story in the test part.
 
     python benchmarks/labels.py [--only race memory rcv1] [--quick] [--rounds N]
 """
@@ -116,29 +113,25 @@ def fit_race(corpus: Corpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[
     fits = {each.name: partial(each.prepare, corpus) for each in CONTESTANTS}
     seconds, wrong = timing.race(fits, n_rounds, tell)
     unit = corpus.X.nnz * corpus.y.shape[1] * N_EPOCHS * 1e-9
-    entries = [
-        {"contestant": contestant.algorithm, "n_jobs": contestant.n_jobs}
-        | {"ns": minimum_and_median(seconds[contestant.name], unit)}
-        | {
-            measure: float(np.mean([each[measure] for each in wrong[contestant.name]]))
-            for measure in ("hamming_error", "micro_f1")
-        }
-        for contestant in CONTESTANTS
-    ]
-    return _with_ratios(entries, "ns"), models
+    entries = _entries(seconds, "ns", unit)
+    for contestant, entry in zip(CONTESTANTS, entries, strict=True):
+        for key in ("hamming_error", "micro_f1"):
+            entry[key] = float(np.mean([each[key] for each in wrong[contestant.name]]))
+    return entries, models
 
 
-def _with_ratios(entries: list[dict[str, Any]], unit: str) -> list[dict[str, Any]]:
-    """Add how many times as fast each is as OneVsRest, and what it takes of the floor's time."""
-    times = {(entry["contestant"], entry["n_jobs"]): entry[unit]["min"] for entry in entries}
+def _entries(seconds: dict[str, list[float]], key: str, unit: float) -> list[dict[str, Any]]:
+    """Times, how many times as fast each is as OneVsRest, and what it takes of the floor's time."""
+    times = {
+        (each.algorithm, each.n_jobs): minimum_and_median(seconds[each.name], unit)
+        for each in CONTESTANTS
+    }
     return [
-        entry
-        | {
-            "times_ovr": times[OVR, entry["n_jobs"]] / entry[unit]["min"],
-            "of_floor": entry[unit]["min"] / times[FLOOR, 1],
-        }
-        for entry in entries
-    ]
+        {"contestant": name, "n_jobs": n_jobs, key: own,
+         "times_ovr": times[OVR, n_jobs]["min"] / own["min"],
+         "of_floor": own["min"] / times[FLOOR, 1]["min"]}
+        for (name, n_jobs), own in times.items()
+    ]  # fmt: skip
 
 
 def predict_race(corpus: Corpus, models: dict[str, Any], n_rounds: int) -> list[dict[str, Any]]:
@@ -149,12 +142,7 @@ def predict_race(corpus: Corpus, models: dict[str, Any], n_rounds: int) -> list[
     calls[floor] = partial(corpus.X.__matmul__, models[floor].weights)
     prepare = {name: lambda number, call=call: call for name, call in calls.items()}
     seconds, _ = timing.race(prepare, n_rounds)
-    entries = [
-        {"contestant": each.algorithm, "n_jobs": each.n_jobs}
-        | {"ms": minimum_and_median(seconds[each.name], 1e-3)}
-        for each in CONTESTANTS
-    ]
-    return _with_ratios(entries, "ms")
+    return _entries(seconds, "ms", 1e-3)
 
 
 def race(options: Namespace) -> dict[str, Any]:
@@ -183,8 +171,7 @@ def fit_apart(model: Any, X: Any, Y: np.ndarray, X_test: Any, Y_test: np.ndarray
 
 def memory(options: Namespace) -> dict[str, Any]:
     """One fit of very many weights."""
-    if not timing.STATUS.exists():
-        print("\nPeak memory: left out, this system doesn't tell the peak of a process")
+    if not timing.STATUS.exists():  # tells the peak of a process
         return {"memory": None}
     shape = replace(NEWS20, n_train=QUICK_ROWS, n_test=QUICK_ROWS) if options.quick else NEWS20
     n_labels = QUICK_LABELS if options.quick else MANY_LABELS
@@ -211,10 +198,14 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
-def topics_of(n_stories: int | None = None) -> dict[str, Any]:
-    """Fit every model on all topics of the first so many stories, or of all, once: the sizes of the
-    parts, and for each model seconds, and the test part's ``micro_f1`` and ``macro_f1``."""
-    stories = load_rcv1(None, source="sample", dtype=np.float32)
+def rcv1(options: Namespace) -> dict[str, Any]:
+    """Fit every model once on all topics of the stories, where they are at hand."""
+    try:
+        stories = load_rcv1(None, source="sample", dtype=np.float32)
+    except FileNotFoundError as error:
+        print(f"\nLEFT OUT: the topics of RCV1. {error}")
+        return {"rcv1": None}
+    n_stories = QUICK_STORIES if options.quick else None
     X, Y = stories.data[:n_stories], stories.target[:n_stories].toarray()
     parts = GroupShuffleSplit(n_splits=1, test_size=TEST_SHARE, random_state=0)
     train, test = next(parts.split(X, groups=number_vectors(X)))
@@ -233,17 +224,7 @@ def topics_of(n_stories: int | None = None) -> dict[str, Any]:
             }
         )  # fmt: skip
     sizes = {"n_train": len(train), "n_test": len(test), "n_topics": Y.shape[1]}
-    return sizes | {"n_topics_in_test": len(present), "models": entries}
-
-
-def rcv1(options: Namespace) -> dict[str, Any]:
-    """All topics, where they are at hand."""
-    try:
-        report = topics_of(QUICK_STORIES if options.quick else None)
-    except FileNotFoundError as error:
-        print(f"\nLEFT OUT: the topics of RCV1. {error}")
-        return {"rcv1": None}
-    return {"rcv1": report}
+    return {"rcv1": sizes | {"n_topics_in_test": len(present), "models": entries}}
 
 
 if __name__ == "__main__":

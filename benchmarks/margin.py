@@ -3,13 +3,11 @@
 MaxMarginClassifier stops at `tol`: its margin is then at least 1 - tol of the largest, by a bound
 of its own. The peers prove nothing. Each runs at the loosest of its own tolerances (half decades
 from 1 to 1e-8) at which its weights have that margin; the search is not counted. The ratio is to
-the faster of LinearSVC's two solvers, where it got there. Quote the ratios, which were measured
-side by side; the times belong to the machine.
-
-The column "margin" measures all weights alike. With a soft margin it grants them the best slacks
-there are for them, so it is above `margin_`, which is with the slacks that ours have learned:
-lines with the target "J" are about the whole margin that the proven weights have so.
-The data are looked for in the folder that SPARSEMARGIN_DATA names.
+the faster of LinearSVC's two solvers, where it got there. The column "margin" measures all weights
+alike. With a soft margin it grants them the best slacks there are for them, so it is above
+`margin_`, which is with the slacks that ours have learned: lines with the target "J" are about the
+whole margin that the proven weights have so. The data are in the folder that SPARSEMARGIN_DATA
+names.
 """
 
 import warnings
@@ -166,10 +164,7 @@ def loosest(
 
 def race(problem: Problem, tol: float, n_rounds: int, limit: float) -> list[dict[str, Any]]:
     """Measure all solvers on one problem at one tolerance: an entry per solver and target, with the
-    margin that its weights have by the common yardstick.
-
-    Searches are given up after `limit` seconds.
-    """
+    margin by the common yardstick. Searches are given up after `limit` seconds."""
     own = ascent(problem, tol)
     model = own.fit()
     targets = {"margin": model.margin_}

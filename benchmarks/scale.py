@@ -17,11 +17,11 @@ from functools import partial
 from itertools import pairwise, product
 from math import ceil, log2, sqrt
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import corpora
 import numpy as np
+from corpora import Shape
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 from tables import cell, fill_page, markdown, markdown_table, pivot
@@ -74,19 +74,11 @@ BLOCK_ROWS = 4096
 LABELS = [-1.0, 1.0]
 
 
-class Shape(NamedTuple):
-    """Sizes of generated rows."""
-
-    n_train: int
-    n_test: int
-    n_features: int
-
-
 #: 10^8 nonzeros.
-LARGE = Shape(2_000_000, 50_000, 1_000_000)
-SMALL = Shape(4_000, 1_000, 20_000)
+LARGE = Shape("generated", 2_000_000, 50_000, 1_000_000, MEAN_NNZ)
+SMALL = Shape("generated", 4_000, 1_000, 20_000, MEAN_NNZ)
 #: As wide as features hashed to 24 bits.
-WIDE = Shape(1_000_000, 1_000, 1 << 24)
+WIDE = Shape("generated", 1_000_000, 1_000, 1 << 24, MEAN_NNZ)
 
 
 class Problem(NamedTuple):
@@ -139,9 +131,8 @@ def _write_cache(path: Path, X: csr_matrix, y: np.ndarray) -> None:
 def generated(shape: Shape) -> Problem:
     """Draw float32 rows of text without topics, and labels by a hidden target of few words.
 
-    A row is positive where the values of its words, times +1 or -1 for the target's and 0 for all
-    others, come to more than they do in the median row. One label in twenty of the training side is
-    wrong, none of the test side's.
+    A row is positive where its words, times +1 or -1 for the target's, come to more than in the
+    median row. One label in twenty of the training side is wrong, none of the test side's.
     """
     n, n_rows = shape.n_train, shape.n_train + shape.n_test
     X, _ = make_zipf_text(
@@ -156,11 +147,7 @@ def generated(shape: Shape) -> Problem:
     outputs = X @ target
     clean = np.where(outputs > np.median(outputs), 1, -1)
     y = np.where(random.random_sample(n_rows) < NOISE, -clean, clean)[:n]
-    return Problem("generated", rows_between(X, 0, n), y, rows_between(X, n, n_rows), clean[n:])
-
-
-def generated_rows(quick: bool) -> Problem:
-    return generated(SMALL if quick else LARGE)
+    return Problem(shape.name, rows_between(X, 0, n), y, rows_between(X, n, n_rows), clean[n:])
 
 
 def rcv1() -> tuple[Problem, list[str]]:
@@ -213,10 +200,7 @@ def curves(
     n_shards: Sequence[int], by_errors: Sequence[int] = (),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Curves of every learner and number of shards, each the mean over the problems; of some
-    numbers of shards also those of mixing by errors.
-
-    The shards are learned from in turn, on this machine: a model depends on them, not on where they
-    are learned from.
+    numbers also those of mixing by errors. A model depends on the shards, not on where they are.
     """
     cases = [(n, mixing) for n in n_shards for mixing in ("uniform", "errors")
              if mixing == "uniform" or n in by_errors]  # fmt: skip
@@ -247,7 +231,7 @@ def of_rcv1(quick: bool) -> Parts:
 
 def of_generated(quick: bool) -> Parts:
     """Generated rows of 10^8 nonzeros; mixed by errors where the shards are most."""
-    problem = generated_rows(quick)
+    problem = generated(SMALL if quick else LARGE)
     shards = N_SHARDS[:3] if quick else N_SHARDS
     n_epochs = 2 if quick else LARGE_EPOCHS
     return {
@@ -271,14 +255,9 @@ def cluster(n_workers: int) -> Iterator[Any]:
         from dask.distributed import Client, LocalCluster
     except ImportError as error:
         cannot_run(f"{error}: pip install 'sparsemargin[distributed]'")
+    alone = {"threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
     with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            dashboard_address=None,
-        ) as workers,
+        LocalCluster(n_workers=n_workers, processes=True, **alone) as workers,
         Client(workers, set_as_default=False) as client,
     ):
         yield client
@@ -288,13 +267,8 @@ def _seconds(done: Round) -> dict[str, float]:
     return {"seconds": done.seconds, "mixing": done.mixing_seconds}
 
 
-def here(shards: Any, learner: Learner) -> list[dict[str, float]]:
-    """Seconds of the epochs after the first, and how much of them went into the mixture."""
-    return rounds_of(shards, learner, _seconds)[1:]
-
-
 def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, float]]:
-    """As `here`, with the seconds that the busiest worker learned."""
+    """Seconds of the epochs after the first, of the mixture, and of the busiest worker."""
     from dask.distributed import get_task_stream
 
     with get_task_stream(client) as stream:
@@ -332,29 +306,23 @@ def race(
     problem: Problem, learner: Learner, shards: Callable[[int], Any], one: Any, two: Any,
     n_rounds: int,
 ) -> dict[str, dict[str, float]]:  # fmt: skip
-    """Let all contestants learn, and give the fastest epoch of each and the median of all.
-
-    The same two shards make the same model each time; those that lie in row caches, which the
-    workers read where they are, from memory by then, are many, too.
-    """
+    """Let all contestants learn: the fastest epoch of each. Workers read caches in place."""
     contestants: dict[str, Callable[[], list[dict[str, float]]]] = {
         FIT_CSR: lambda: in_memory(problem, learner),
-        ONE: lambda: here(shards(1), learner),
-        TWO: lambda: here(shards(2), learner),
+        ONE: lambda: rounds_of(shards(1), learner, _seconds)[1:],
+        TWO: lambda: rounds_of(shards(2), learner, _seconds)[1:],
         ONE_WORKER: lambda: on_workers(one, shards(2), learner),
         TWO_WORKERS: lambda: on_workers(two, shards(2), learner),
     }
     if problem.name == "generated":
-        contestants[MANY_SHARDS] = lambda: here(shards(MANY), learner)
+        contestants[MANY_SHARDS] = lambda: rounds_of(shards(MANY), learner, _seconds)[1:]
     epochs: dict[str, list[dict[str, float]]] = {name: [] for name in contestants}
     for _, name in turns(list(contestants), n_rounds):
         epochs[name] += contestants[name]()
-    found = {}
-    for name, of in epochs.items():
-        seconds = [epoch["seconds"] for epoch in of]
-        fastest = of[int(np.argmin(seconds))] | {"median": median(seconds)}
-        found[name] = {key: round(value, 5) for key, value in fastest.items()}
-    return found
+    fastest = {name: min(of, key=lambda epoch: epoch["seconds"]) for name, of in epochs.items()}
+    return {
+        name: {key: round(value, 5) for key, value in of.items()} for name, of in fastest.items()
+    }
 
 
 def of_speed(quick: bool) -> list[dict[str, Any]]:
@@ -377,7 +345,7 @@ def of_speed(quick: bool) -> list[dict[str, Any]]:
             add(topic, FIRST_ORDER | SECOND_ORDER, topic.shards)
         except FileNotFoundError as error:
             print(f"RCV1 is left out: {error}")
-        rows = generated_rows(quick)
+        rows = generated(SMALL if quick else LARGE)
         paths = {n: rows.caches(n, Path(folder)) for n in (1, 2, MANY)}
         add(rows, FIRST_ORDER, paths.__getitem__)
     return entries
@@ -395,15 +363,12 @@ def loopback_bytes() -> int:
 
 
 def of_traffic(quick: bool) -> list[dict[str, Any]]:
-    """All first-order learners over few and over many shards of the generated rows: bytes of an
-    epoch on two workers, those told, those of dense vectors, those of the interface.
+    """Bytes of an epoch on two workers: those told, those of dense vectors, those of the interface.
 
-    All processes are on this machine, so all they send goes over the loopback interface, whose
-    counters the kernel keeps; whoever else uses it meanwhile is counted, too. A network of its own
-    has nobody else: ``unshare -rn sh -c "ip link set lo up; python benchmarks/scale.py --only
-    traffic"``.
+    All go over the loopback interface; who has nobody else on it: ``unshare -rn sh -c "ip link set
+    lo up; python benchmarks/scale.py --only traffic"``.
     """
-    problem = generated_rows(quick)
+    problem = generated(SMALL if quick else LARGE)
     entries = []
     with cluster(2) as client, tempfile.TemporaryDirectory() as folder:
         for n_shards in TRAFFIC_SHARDS:
@@ -441,10 +406,6 @@ def value_bytes(learner: dict[str, Any]) -> int:
     return 4 if learner["p"] == 2 else 8
 
 
-def touched(n_bytes: int, value: int) -> int:
-    return n_bytes // (2 * (PLACE + value))
-
-
 def law(entry: dict[str, Any]) -> dict[str, Any]:
     """The power of the rows that the coordinates grow with, where they are told one by one; the
     last two such points lead the line beyond them."""
@@ -459,12 +420,10 @@ def law(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_touched(quick: bool) -> list[dict[str, Any]]:
-    """How many coordinates an epoch of a shard touches, as the shard grows: all first-order
-    learners on rows of a million features, and of 2**24.
+    """How many coordinates an epoch of a shard touches, as the shard grows.
 
-    Two shards of as many rows each are learned from in turn. A place and a value travel for each
-    coordinate of theta that has moved, and again for each of the average; so the bytes of the third
-    epoch tell how many have been touched, up to where the whole vectors are shorter.
+    A place and a value travel for each coordinate of theta that has moved, and again for each of
+    the average: the bytes of the third epoch tell, up to where the whole vectors are shorter.
     """
     cases = [(LARGE, (*N_ROWS, 1_000_000)), (WIDE, N_ROWS)]
     entries = []
@@ -479,7 +438,7 @@ def of_touched(quick: bool) -> list[dict[str, Any]]:
                 found.append(sent[-1] // len(shards))
             entry = {
                 "learner": name, "n_features": shape.n_features, "rows": list(sizes),
-                "coordinates": [touched(each, value) for each in found],
+                "coordinates": [each // (2 * (PLACE + value)) for each in found],
                 "whole": [each >= 2 * value * shape.n_features for each in found],
             }  # fmt: skip
             entries.append(entry | law(entry))
@@ -505,11 +464,7 @@ def peak_of_a_fit(name: str, n_features: int) -> int:
 
 
 def of_memory(quick: bool) -> dict[str, float]:
-    """What a coordinate takes of the memory of who learns and who mixes, both in one process: bytes
-    a feature, by learner, as two numbers of features differ.
-
-    The updates, which few rows leave short, are not part of it.
-    """
+    """Bytes of a coordinate, by learner, of who learns and mixes; few rows leave updates short."""
     few, many = (n >> (4 if quick else 0) for n in MEMORY_FEATURES)
     return {
         name: (apart(peak_of_a_fit, name, many) - apart(peak_of_a_fit, name, few)) / (many - few)
@@ -527,14 +482,11 @@ CACHE_BYTES = SHARD_ROWS * (8 * ROW + 8)
 
 
 def estimate(touched: dict[str, Any], speed: dict[str, Any], held: float) -> dict[str, Any]:
-    """Work out an epoch over all machines, from the touched coordinates of a learner, its entry of
-    `speed` on generated rows, and the bytes of memory a coordinate.
+    """Work out an epoch over all machines, ``best`` being the number of machines of the shortest.
 
-    Costs are seconds of a shard's epoch for each ``nonzero`` and ``coordinate``: with more shards
-    the same nonzeros are learned from, but more coordinates; of the mixture for each coordinate of
-    each update. ``update`` are bytes that a shard sends: places and values, or whole vectors where
-    these are shorter; the law goes on as it was between the last two sizes told one by one.
-    ``best`` is the number of machines of the shortest epoch.
+    With more shards the same nonzeros are learned from, but more coordinates: so the costs of each
+    are told apart. A shard sends places and values, or whole vectors where these are shorter; the
+    law goes on as it was between the last two sizes told one by one.
     """
     of, n_of = speed["contestants"], speed["n_features"]
     learned, among_many = (of[name]["seconds"] - of[name]["mixing"] for name in (TWO, MANY_SHARDS))
@@ -687,8 +639,7 @@ _ONE_MACHINE = [
 
 
 def _costs(parts: Parts) -> str:
-    by_learner = {each["learner"]: each for each in _estimates(parts)}
-    return markdown(_COSTS)(by_learner.values())
+    return markdown(_COSTS)({each["learner"]: each for each in _estimates(parts)}.values())
 
 
 _WORKED_OUT = ("speed", "touched", "memory")
@@ -717,14 +668,9 @@ DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, $10^8$ nonzeros"}
 DRAWN_SHARDS = (1, 4, 16, 64)
 
 
-def figures_of(parts: dict[str, Any]) -> dict[str, Any]:
-    """What was measured, without how."""
-    return {name: part["figures"] for name, part in parts.items()}
-
-
 def draw_pictures(folder: Path) -> None:
     """Draw the picture from the figures that are kept, on light ground and on dark."""
-    figures = figures_of(read(FIGURES))
+    figures = figures_of(FIGURES)
     for ground in ("light", "dark"):
         with theme(ground):
             _draw(figures).savefig(folder / f"scale-{ground}.svg")
@@ -736,25 +682,18 @@ def _draw(figures: dict[str, Any]) -> Figure:
     panels = figure.subplots(len(DRAWN), len(FIRST_ORDER), squeeze=False)
     for (name, told), row in zip(DRAWN.items(), panels, strict=True):
         for learner, axes in zip(FIRST_ORDER, row, strict=True):
-            _draw_panel(axes, figures[name]["curves"], learner)
-            axes.set_title(learner)
+            for curve in figures[name]["curves"]:
+                chosen = curve["learner"] == learner and curve["mixing"] == "uniform"
+                if chosen and (n := curve["shards"]) in DRAWN_SHARDS:
+                    epochs = range(1, len(curve["errors"]) + 1)
+                    style = line_style(axes, len(epochs), {"label": f"{n} shard{'s' * (n > 1)}"})
+                    axes.plot(epochs, [100 * error for error in curve["errors"]], **style)
+            scale_epochs(axes, list(epochs))
+            axes.set(title=learner, xlabel="epochs")
         row[0].set_ylabel(f"{told}\ntest error (%)")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
-
-
-def _draw_panel(axes: Any, curves: list[dict[str, Any]], learner: str) -> None:
-    """The curves of one learner, uniformly mixed."""
-    for curve in curves:
-        chosen = curve["learner"] == learner and curve["mixing"] == "uniform"
-        if chosen and curve["shards"] in DRAWN_SHARDS:
-            epochs = range(1, len(curve["errors"]) + 1)
-            n = curve["shards"]
-            style = line_style(axes, len(epochs), {"label": f"{n} shard{'s' * (n > 1)}"})
-            axes.plot(epochs, [100 * error for error in curve["errors"]], **style)
-    scale_epochs(axes, list(epochs))
-    axes.set_xlabel("epochs")
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {
@@ -785,13 +724,18 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text())["parts"] if path.exists() else {}
 
 
+def figures_of(path: Path) -> dict[str, Any]:
+    """What was measured, without how."""
+    return {name: part["figures"] for name, part in read(path).items()}
+
+
 def bring_up_to_date(figures: Path) -> None:
     """Keep what was measured in full, and make the tables of the page."""
     new = {name: part for name, part in read(figures).items() if not part["quick"]}
     if new:
         parts = read(FIGURES) | new
         write(FIGURES, {name: parts[name] for name in PARTS if name in parts})
-    fill_page(PAGE, render(figures_of(read(FIGURES))))
+    fill_page(PAGE, render(figures_of(FIGURES)))
 
 
 def main() -> None:

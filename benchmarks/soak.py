@@ -1,20 +1,13 @@
 """A long soak: 10^9 nonzeros through every kind of model, memory flat and nothing drifting.
 
-    python benchmarks/soak.py [--nonzeros 1e9] [--out results/soak.json]
+A stream of Zipf text with a tenth of its labels wrong goes through `partial_fit` of each kind, in a
+process of its own. Beside it two others learn the same rows: an estimator that gets them cut at
+random, which must come to the same bits; and a reference in extended precision, which also sums up
+the hypotheses, for 64 coordinates, and must make the same corrections. At the end the norm that is
+kept is compared with the one summed afresh, and the average with the reference's. The same rows as
+text go through a pipe into `fit_svmlight("-")`, which must come to the same bits.
 
-A stream of Zipf text with a tenth of its labels wrong, so that corrections never cease, goes
-through `partial_fit`, p-norm Perceptrons and ALMA, p = 2 and 6, float32 and float64, all with the
-averaged hypothesis; each in a process of its own. Beside it two others learn the same rows: an
-estimator that gets them cut at random, which must come to the same bits; and a reference in
-extended precision (`numpy.longdouble`), which also sums up the hypotheses, for 64 coordinates, and
-must make the same corrections. At the end the norm of theta that the estimator has kept is compared
-with the one summed afresh, and the average with the reference's, relative to the largest weight.
-The same rows as text then go through a pipe into `fit_svmlight("-")`, which must come to the bits
-of `partial_fit`. Resident memory is sampled all along: what it was at most in the second and in the
-last tenth.
-
-It ends with status 1 where memory has grown, or anything has drifted. The whole takes some ten
-minutes of two cores that have nothing else to do, and 400 MB.
+It ends with status 1 where memory has grown, or anything has drifted; some ten minutes, 400 MB.
 """
 
 import ctypes
@@ -73,7 +66,7 @@ class Stream:
     def texts(self) -> Iterator[tuple[bytearray, int]]:
         """The same as svmlight text, valid until the next is asked for."""
         texts = [_text(X) for X in self.rows]
-        signs = [_starts_of_lines(text) for text in texts]
+        signs = [np.flatnonzero(np.frombuffer(b"\n" + text[:-1], "u1") == 10) for text in texts]
         for number, y, done in self.chunks():
             signed = np.frombuffer(texts[number], dtype=np.uint8)
             signed[signs[number]] = np.where(y > 0, ord("+"), ord("-"))
@@ -86,11 +79,6 @@ def _text(X: csr_matrix) -> bytearray:
     return bytearray("".join(f"+1 {' '.join(entries[i:j])}\n" for i, j in starts), "ascii")
 
 
-def _starts_of_lines(text: bytearray) -> np.ndarray:
-    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
-    return np.concatenate([[0], ends[:-1] + 1])
-
-
 def resident(process: int) -> int:
     """Return the bytes that a process has in memory; 0 where it has ended."""
     try:
@@ -101,9 +89,8 @@ def resident(process: int) -> int:
 
 
 def summary(samples: list[tuple[int, int]]) -> dict[str, int]:
-    """Of pairs of what was done and the bytes held by then, the largest of the second and of the
-    last tenth of the work: in the first the weights, and buffers of their final size, come to be.
-    """
+    """The most bytes held in the second and in the last tenth of the work: in the first the
+    weights, and buffers of their final size, come to be."""
     samples = [(done, held) for done, held in samples if held]
     tenth = samples[-1][0] / 10
     return {
@@ -131,12 +118,8 @@ def norms_of(X: csr_matrix, p: int) -> np.ndarray:
 
 
 class Reference:
-    """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`.
-
-    It makes its own decisions: as long as it has made as many corrections as the estimator after
-    every batch, they are the same ones. `alpha` None: the Perceptron. `watched` are the coordinates
-    whose average is kept.
-    """
+    """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`; as long as it
+    has made as many corrections as the estimator after every batch, they are the same ones."""
 
     def __init__(self, n_features: int, p: int, alpha: float | None):
         self._rows = compiled().soak_rows
@@ -189,10 +172,7 @@ def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -
 
 
 def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
-    """Run apart: feed the stream to two estimators and to the reference.
-
-    Returned are ``sizes``, ``memory``, ``drift``, and what was ``learned``.
-    """
+    """Run apart: feed the stream to two estimators and to the reference."""
     settings = dict(SOAKS[name])
     stream, random = Stream(n_nonzeros, settings.pop("dtype", "float64")), np.random.default_rng(0)
     whole, cut = (make_estimator(**settings) for _ in range(2))
@@ -285,20 +265,6 @@ TOLERANCE = 1e-10
 TOLERANCE_FLOAT32 = 1e-3
 
 
-def soak_all(n_nonzeros: int) -> dict[str, dict[str, Any]]:
-    """Run every soak, one after the other."""
-    results = {}
-    for name in SOAKS:
-        results[name] = apart(soak, name, n_nonzeros)
-    results[f"{TWIN}, text"] = from_text = soak_text(n_nonzeros)
-    same = same_bits(results[TWIN]["learned"], from_text["learned"])
-    from_text["drift"] = {"same_bits": same}
-    for result in results.values():
-        del result["learned"]
-    show("soaks", [{"soak": name} | each for name, each in results.items()])
-    return results
-
-
 def faults(name: str, result: dict[str, Any]) -> list[str]:
     """Return what is not as it should be, in a few words each."""
     memory, drift = result["memory"], result["drift"]
@@ -323,7 +289,13 @@ def main() -> None:
     if options.nonzeros < LEAST_NONZEROS:
         parser.error(f"--nonzeros must be at least {LEAST_NONZEROS:.0e}")
     print(describe_machine())
-    results = soak_all(int(options.nonzeros))
+    n_nonzeros = int(options.nonzeros)
+    results = {name: apart(soak, name, n_nonzeros) for name in SOAKS}
+    results[f"{TWIN}, text"] = from_text = soak_text(n_nonzeros)
+    from_text["drift"] = {"same_bits": same_bits(results[TWIN]["learned"], from_text["learned"])}
+    for result in results.values():
+        del result["learned"]
+    show("soaks", [{"soak": name} | each for name, each in results.items()])
     write_json(options.out, {"soaks": results})
     wrong = [fault for name, result in results.items() for fault in faults(name, result)]
     if wrong:

@@ -1,10 +1,9 @@
-"""Tables: aligned ones for the terminal, and those of the pages, in Markdown, from JSON.
+"""Tables of the pages, in Markdown, from JSON.
 
 Run by itself it makes the tables of the performance page, and the README's, from what the charter
-measured. The figures that they tell are kept beside this file, in charter.json, each table's with
-the machine that they were measured on, so that the tables can be made again without measuring. A
-table stands between two comments of its name; tables whose parts the charter lacks, or has measured
-in a hurry, stay as they are.
+measured. Their figures are kept beside this file, in charter.json, each table's with the machine
+that they were measured on. A table stands between two comments of its name; tables whose parts the
+charter lacks, or has measured in a hurry, stay as they are.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
@@ -39,9 +38,7 @@ class _Missing(Exception):
 
 
 class _Cells(Formatter):
-    """`str.format` whose formats may end with a unit: ``.1%`` is 100 times the number, ``.1m``,
-    ``.1u`` and ``.1n`` are thousandths and so on, ``.1M`` is in 2**20, ``.1D`` in 10**6
-    and ``.1G`` in 10**9."""
+    """`str.format` whose formats may end with a unit: ``.1%`` is 100 times the number."""
 
     def get_field(self, name: str, args: Any, kwargs: Any) -> Any:
         try:
@@ -88,10 +85,8 @@ def markdown(columns: Columns) -> Callable[[Iterable[Any]], str]:
 def pivot(
     lead: Columns, by: str, cells: Columns, chosen: Callable[[Any], bool] = lambda entry: True
 ) -> Callable[[Iterable[Any]], str]:
-    """What tells in Markdown of all entries that `lead` says the same of in one line.
-
-    For every value of `by` there are the columns `cells`, whose headers are templates as well.
-    """
+    """What tells in one line of all entries that `lead` says the same of: for every value of `by`
+    there are the columns `cells`, whose headers are templates as well."""
 
     def render(entries: Iterable[Any]) -> str:
         lines: dict[tuple[str, ...], Entry] = {}
@@ -160,11 +155,7 @@ GROWTHS = ("nonzeros", "features", "labels", "corrections")
 
 
 class Table(NamedTuple):
-    """A table made from one part of the charter, and what it is about.
-
-    `select` picks the few figures that it tells out of what the part reported, and `render` tells
-    them in Markdown. So the tables of the pages can be made again from a small file.
-    """
+    """A table of a part of the charter: `select` picks figures to keep, `render` tells them."""
 
     part: str
     caption: str
@@ -418,15 +409,13 @@ def select(parts: dict[str, Any]) -> dict[str, Entry]:
 
 def render(chosen: dict[str, Entry]) -> dict[str, str]:
     """Return the tables of these figures, in Markdown, each with its machine."""
-    return {
-        name: f"{TABLES[name].render(told['entries'])}\n\n{_measured_on(told['machine'])}"
-        for name, told in chosen.items()
-    }
-
-
-def _measured_on(machine: Entry) -> str:
-    packages = ", ".join(f"{name} {machine[name]}" for name in PACKAGES)
-    return f"*Measured on {machine['cpu']}, {machine['cpus']} processors; {packages}.*"
+    rendered = {}
+    for name, told in chosen.items():
+        on = told["machine"]
+        packages = ", ".join(f"{package} {on[package]}" for package in PACKAGES)
+        measured = f"*Measured on {on['cpu']}, {on['cpus']} processors; {packages}.*"
+        rendered[name] = f"{TABLES[name].render(told['entries'])}\n\n{measured}"
+    return rendered
 
 
 def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
@@ -437,8 +426,7 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    headlines = {name: table for name, table in tables.items() if name in HEADLINES}
-    return {PERFORMANCE: tables, README: headlines}
+    return {PERFORMANCE: tables, README: {name: tables[name] for name in HEADLINES}}
 
 
 def main() -> None:

@@ -38,11 +38,8 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def turns(contestants: Sequence, n_rounds: int) -> Iterator[tuple[int, Any]]:
-    """Every contestant once in each round, behind the round's number; the collector is off.
-
-    Taking turns, they all meet a slow spell of the machine; and since the order differs from
-    round to round, nobody always finds the caches as the same neighbour left them.
-    """
+    """Every contestant once in each round, behind its number, in an order that differs, so that all
+    meet a slow spell, and nobody always finds the caches as one neighbour left them."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -60,12 +57,8 @@ def race(
     n_rounds: int,
     tell: Callable[[Any, Any], Any] = lambda name, result: None,
 ) -> tuple[dict[Any, list[float]], dict[Any, list]]:
-    """Time one call of every contestant in each round.
-
-    `prepare[contestant](round)` returns the call to be timed; `tell`, untimed, gets a contestant
-    and what its call returned. Returned are seconds and what was told, by contestant, in the order
-    of `prepare`, round by round.
-    """
+    """Time the call that `prepare[contestant](round)` returns, once in each round: seconds, and,
+    untimed, what `tell` makes of the contestant and its result."""
     seconds, told = {name: [] for name in prepare}, {name: [] for name in prepare}
     for number, name in turns(list(prepare), n_rounds):
         elapsed, result = timed(prepare[name](number))
@@ -143,9 +136,10 @@ def machine() -> dict[str, Any]:
 
 def _cpu_model() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    first = cpuinfo.read_text().partition("\n\n")[0] if cpuinfo.exists() else ""
-    lines = (line.partition(":") for line in first.splitlines())
-    facts = {name.strip(): fact.strip() for name, _, fact in lines}
+    lines = cpuinfo.read_text().partition("\n\n")[0].splitlines() if cpuinfo.exists() else []
+    facts = {
+        name.strip(): fact.strip() for name, _, fact in (line.partition(":") for line in lines)
+    }
     if not {"model name", "cpu family", "model"} <= facts.keys():
         return platform.processor() or platform.machine()
     # Virtual machines often tell a name that many processors share.
@@ -242,9 +236,8 @@ def run(
 ) -> None:
     """Run a benchmark of several measurements, on one thread where they don't ask for more.
 
-    Each measurement gets the options, and returns what it adds to the report, which is printed.
-    To the command line `--only`, `--quick` and `--rounds` are added; `rounds` are those by default,
-    and in a quick run.
+    Each gets the options, and returns what it adds to the report. `--only`, `--quick` and
+    `--rounds` are added; `rounds` are those by default, and in a quick run.
     """
     parser.add_argument("--only", nargs="+", choices=measurements, default=list(measurements))
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
@@ -256,7 +249,8 @@ def run(
         options.rounds = rounds[options.quick]
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    print(f"{parser.description}\n{describe_machine()}", flush=True)
+    print(f"{parser.description}\n{describe_machine()}")
+    print("Quote the ratios, measured side by side; the times belong to the machine.", flush=True)
     report = {"rounds": options.rounds}
     with threadpool_limits(1):
         try:

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -69,36 +68,18 @@ def noisy_rows():
     return X, np.where(rng.random(len(y)) < 0.1, -y, y)
 
 
-def rows_of_one_scale():
-    """Two million equal terms are rounded the same way: summed without a break, 1.4e-11 off."""
-    rng = np.random.default_rng(0)
-    columns = rng.integers(32, size=(400_000, 2)) + np.array([0, 32])
-    values = rng.uniform(0.1, 1, columns.size)
-    X = sp.csr_matrix((values, columns.ravel().astype(np.int32), np.arange(0, 800_001, 2)))
-    return sp.vstack([X] * 5, format="csr"), np.tile(rng.choice([-1, 1], 400_000), 5)
-
-
-@pytest.mark.parametrize(
-    ("make", "p", "alpha", "error"),
-    [*((noisy_rows, p, alpha, 1e-12) for p in (2, 6) for alpha in (None, 0.5)),
-     (rows_of_one_scale, 2, 0.3, 1e-11)],
-)  # fmt: skip
-def test_the_soaks_reference_is_the_algorithm(make, p, alpha, error):
-    X, y = make()
+@pytest.mark.parametrize("p", [2, 6])
+@pytest.mark.parametrize("alpha", [None, 0.5])
+def test_the_soaks_reference_is_the_algorithm(p, alpha):
+    X, y = noisy_rows()
     reference, estimator = soak.Reference(X.shape[1], p, alpha), soak.make_estimator(p, alpha=alpha)
     for part in (slice(0, 1000), slice(1000, None)):
         reference.learn(X[part], y[part], soak.norms_of(X[part], p))
         estimator.partial_fit(X[part], y[part], classes=[-1, 1])
     assert reference.model.corrections == estimator.n_corrections_ > len(y) // 10
     expected = estimator.coef_[0][reference.watched]
-    assert np.abs(reference.average - expected).max() <= error * np.abs(expected).max()
+    assert np.abs(reference.average - expected).max() <= 1e-12 * np.abs(expected).max()
     assert abs(reference.theta_norm / estimator.theta_norm_[0] - 1) <= 1e-14
-
-
-def test_growth_with_corrections_is_that_of_what_further_ones_add():
-    curve = {"counts": [10, 20, 30, 50], "seconds": [6.0, 11.0, 16.0, 26.0]}
-    told = growth.against_corrections(curve)
-    assert told["exponent"]["slope"] == pytest.approx(1)
 
 
 def test_the_margin_of_weights_is_theirs_by_any_scale():
@@ -148,43 +129,6 @@ def test_the_law_of_touched_coordinates_leaves_whole_vectors_out():
     assert 0.5 < law["exponent"] < 1
 
 
-def test_an_epoch_of_many_machines_is_worked_out():
-    n, nonzeros, nonzero, coordinate, mixed = 1000, 10**6, 3e-9, 5e-8, 7e-9
-
-    def contestant(n_shards):
-        mixing = n_shards * n * mixed
-        learning = nonzeros * nonzero + n_shards * n * coordinate
-        return {"seconds": learning + mixing, "mixing": mixing}
-
-    contestants = dict.fromkeys((scale.TWO, scale.ONE_WORKER), contestant(2))
-    contestants |= {scale.TWO_WORKERS: {"seconds": 1.0, "mixing": 1.0}}
-    contestants |= {scale.MANY_SHARDS: contestant(scale.MANY)}
-    speed = {"learner": "p-norm, p=2", "n_features": n, "n_entries": nonzeros}
-    speed["contestants"] = contestants
-    touched = {"n_features": 10**6, "last": [10**6, 10**5], "tail": 0.5}
-    found = scale.estimate(touched, speed, held=60)
-    assert [found[key] for key in ("nonzero", "coordinate", "mixed")] == pytest.approx(
-        [nonzero, coordinate, mixed]
-    )
-    assert found["learning"] == pytest.approx(1.5)
-    # sqrt(10) as many coordinates as a tenth of the rows touches, a place and a value, twice.
-    assert found["update"] == pytest.approx(16 * 10**5.5)
-    assert found["up"] == pytest.approx(2 * 100 * found["update"] / 1.25e9)
-    assert found["mixing"] == pytest.approx(0.7)
-    assert found["down"] == pytest.approx(9 * 4e6 / 1.25e9)
-    parts = 1.5 + 0.05 + found["up"] + 0.7 + found["down"]
-    assert found["seconds"] == pytest.approx(parts)
-    assert found["alone"] == pytest.approx(150)
-    whole = scale.estimate(touched | {"last": [10**6, 10**6]}, speed, held=60)
-    assert whole["update"] == 8 * 10**6
-
-    def seconds(machines):
-        waiting = found["update"] * machines * scale.HOPS / scale.NETWORK
-        return found["alone"] / machines + waiting + machines * mixed * 10**6
-
-    assert min(range(2, 1000), key=seconds) == pytest.approx(found["best"], abs=1)
-
-
 def test_what_is_wrong_with_a_soak_is_told():
     done, held = (5, 9, 15, 20, 60, 95, 100, 100), (10, 500, 100, 100, 90, 120, 110, 0)
     memory = soak.summary(list(zip(done, held, strict=True)))
@@ -192,10 +136,8 @@ def test_what_is_wrong_with_a_soak_is_told():
     drift = {"parted_at": None, "norm": 1e-16, "average": 1e-14, "same_bits": True}
     assert soak.faults("ALMA", {"memory": memory, "drift": drift}) == []
     wrong = {"parted_at": 7, "norm": 1e-6, "average": 1e-6, "same_bits": False}
-    faults = soak.faults("ALMA", {
-        "memory": memory | {"late_bytes": 5 * 2**20 + 100},
-        "drift": drift | wrong | {"trials_right": False},
-    })  # fmt: skip
+    grown = memory | {"late_bytes": 5 * 2**20 + 100}
+    faults = soak.faults("ALMA", {"memory": grown, "drift": wrong | {"trials_right": False}})
     told = ("grown by 5.0 MB", "bits", "part from", "trials", "norm", "average")
     assert all(what in fault for what, fault in zip(told, faults, strict=True))
 
@@ -208,7 +150,6 @@ def part_of(report):
 def test_text_is_raced_unsorted_and_sorted():
     text = epoch.read_texts(step=40)
     assert not text.X.has_sorted_indices
-    assert set(text.y) == {"numpy", "scipy", "sklearn"}
     each = {epoch.UNSORTED: text, epoch.SORTED: text.with_sorted_rows()}
     races = epoch.race(each, epoch.IN_LIFE, 1)
     found = {(entry["rows"], entry["contestant"]): entry for entry in races}
@@ -219,14 +160,10 @@ def test_text_is_raced_unsorted_and_sorted():
         assert unsorted["times_sorted"]["min"] == pytest.approx(of_sorted)
     own, call = (found["sorted", name] for name in (epoch.ITS_FIT, tables.ONE_CALL))
     assert call["test_error"] == own["test_error"]
-    assert call["times_baseline"]["min"] == pytest.approx(call["seconds"] / own["seconds"])
     parts = {"text": part_of({"races": races})}
     assert set(tables.render(tables.select(parts))) == {"text", "order"}
     # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
     assert len(charter.aims(parts)) == len(tables.OURS) + 2 + 1
-    corpus = corpora.draw_corpus(replace(TINY, n_train=600))
-    made, own = fit_csr(corpus.X, corpus.y, random_state=3), epoch.make_default(3)
-    assert (type(made), made.get_params()) == (type(own), own.get_params())
 
 
 def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
@@ -242,8 +179,6 @@ def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
     parts = {"epoch": part_of(report), "floor": part_of({"epochs": entries})}
     assert set(tables.render(tables.select(parts))) == {"epoch", "one-row", "floor"}
     assert len(charter.aims(parts)) == 4
-    classes = corpus.by_class().y
-    assert (np.diff(classes) >= 0).all()
 
 
 @pytest.fixture
@@ -291,7 +226,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
 
 @pytest.fixture(scope="module")
 def problem():
-    return scale.generated(scale.SMALL._replace(n_train=600, n_test=200))
+    return scale.generated(replace(scale.SMALL, n_train=600, n_test=200))
 
 
 def test_shards_make_the_models_that_the_curves_tell_of(problem, tmp_path):
@@ -348,19 +283,17 @@ def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
 
 
 def test_commands_run_alone(tmp_path):
-    def run(code):
-        return files.run(files.Contestant("code", (sys.executable, "-c", code), 1))
+    def peak(n):
+        code = f"x = bytearray({n})"
+        return files.run(files.Contestant("", (sys.executable, "-c", code), 1))["peak_bytes"]
 
     ballast = bytearray(300_000_000)
-    small, large = (run(f"x = bytearray({n})")["peak_bytes"] for n in (1, 150_000_000))
+    assert (small := peak(1)) < 50e6
+    assert small + 140e6 < peak(150_000_000) < small + 200e6
     del ballast
-    assert small < 50e6
-    assert small + 140e6 < large < small + 200e6
     (text := tmp_path / "text").write_text("+1 1:1\n-1 |f 1:1\n-1 1:1\n1 1:1\n")
     (predictions := tmp_path / "predictions").write_text("0.5\n-2\n1\n-0.1\n")
     assert launch.error_of(predictions, text) == 0.5
-    with pytest.raises(subprocess.CalledProcessError):
-        run("raise SystemExit(1)")
 
 
 def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
@@ -377,22 +310,6 @@ def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
     loads[0]["contents"][2] += 1
     with pytest.raises(SystemExit, match="read"):
         files.check_contents(loads)
-
-
-def test_ratios_of_files_are_of_minima_and_of_medians(monkeypatch):
-    seconds = {"ours": [2, 5, 4], "theirs": [6, 9, 8]}
-
-    def run(contestant):
-        s = seconds[contestant.name].pop(0)
-        return {"seconds": s, "cpu_seconds": s, "peak_bytes": int(1e7 * s), "test_error": s / 100}
-
-    monkeypatch.setattr(files, "run", run)
-    ours = files.Contestant("ours", (), 4 * 10**6, {"x peer": "theirs", "x absent": "nobody"})
-    entry = files.race([ours, files.Contestant("theirs", (), 1)], 3)[0]
-    assert entry["seconds"] == {"min": 2, "median": 4}
-    assert entry["times"] == {"x peer": {"min": 3, "median": 2}}
-    assert (entry["megabytes_per_second"], entry["peak_bytes"]) == (2, 5e7)
-    assert entry["test_error"] == pytest.approx(11 / 300)
 
 
 def test_what_asv_follows_can_be_run():
