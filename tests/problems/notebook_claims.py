@@ -1,7 +1,4 @@
-"""What the notebooks in examples/ claim, asked of their variables in their kernel at the end.
-
-A function for each of them. What it returns is compared with what the cells printed.
-"""
+"""What each notebook in examples/ claims, asked of its variables; and what its cells printed."""
 
 import os
 
