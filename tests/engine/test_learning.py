@@ -41,12 +41,6 @@ VECTORS = ["last", "average"]
 POWERS = [2.0, 6.0]
 
 
-def make_separable(m=40, n=60):
-    """Return rows in more dimensions than there are rows, so that any labels separate them."""
-    X, _ = make_problem(m, n)
-    return X, np.random.RandomState(0).randint(2, size=m)
-
-
 def make_contradiction():
     """Return rows no hyperplane separates."""
     X, y = make_problem()
@@ -76,21 +70,21 @@ def assert_same_model(one, other):
 
 
 def streamed(model, X, y, n_passes=1):
-    """Learn by partial_fit what a fit in the given order learns."""
     for _ in range(n_passes):
         model.partial_fit(X, y, classes=np.unique(y))
     return model
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_order_of_rows_comes_from_random_state(estimator):
+def test_the_order_of_rows_comes_from_random_state():
     X, y = make_problem()
-    first, again, other = (estimator(random_state=seed).fit(X, y) for seed in (3, 3, 4))
-    assert_same_model(first, again)
-    assert not np.array_equal(first.coef_, other.coef_)
     instance = np.random.RandomState(3)
-    assert_same_model(first, estimator(random_state=instance).fit(X, y))
-    assert not np.array_equal(first.coef_, estimator(random_state=instance).fit(X, y).coef_)
+    first, again, other, of_instance, later = (
+        PNormPerceptron(random_state=state).fit(X, y) for state in (3, 3, 4, instance, instance)
+    )
+    assert_same_model(first, again)
+    assert_same_model(first, of_instance)
+    assert not np.array_equal(first.coef_, other.coef_)
+    assert not np.array_equal(first.coef_, later.coef_)
 
 
 def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
@@ -98,14 +92,16 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     # counted from its place on; so the average tells the order of the epoch.
     m = 30
     X, y = sp.identity(m, format="csr"), np.arange(m) % 2
-    places = []
+    places, halves = [], []
     for seed in 0, 1:
         model = PNormPerceptron(max_iter=1, random_state=seed, fit_intercept=False).fit(X, y)
         assert model.n_corrections_ == m
-        place = m - np.abs(model.coef_[0]) * m
-        assert_array_equal(np.sort(place.round(9)), np.arange(m))
-        places.append(place)
+        places.append(m - np.abs(model.coef_[0]) * m)
+        assert_array_equal(np.sort(places[-1].round(9)), np.arange(m))
+        halves.append(model.set_params(max_iter=0.5).fit(X, y).theta_[0] != 0)
+        assert halves[-1].sum() == m / 2
     assert not np.array_equal(*places)
+    assert not np.array_equal(*halves)
     X, y = make_problem()
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
@@ -117,15 +113,20 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     ("estimator", "hypothesis", "p", "max_corrections"),
     pairwise(ESTIMATORS, [*VECTORS, "vote", "random"], POWERS, [None, 4]),
 )
-def test_threads_change_no_bit(estimator, hypothesis, p, max_corrections):
+def test_threads_and_parts_of_epochs_change_no_bit(
+    estimator, hypothesis, p, max_corrections, monkeypatch
+):
     X, y = make_problem(200, n_classes=7)
     params = {"p": p, "hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
     params["max_corrections"] = max_corrections
     alone = estimator(n_jobs=1, **params).fit(X, y)
-    for n_jobs in 2, 3, 20, -1:
+    later = clone(alone).fit(X, y).partial_fit(X, y)
+    for n_jobs, products in (2, None), (3, None), (20, None), (-1, None), (1, 100), (2, 100):
+        if products:
+            monkeypatch.setattr(task, "PRODUCTS_PER_CALL", products)
         model = estimator(n_jobs=n_jobs, **params).fit(X, y)
         assert_same_model(model, alone)
-        assert_same_model(model.partial_fit(X, y), estimator(**params).fit(X, y).partial_fit(X, y))
+        assert_same_model(model.partial_fit(X, y), later)
 
 
 def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
@@ -165,17 +166,9 @@ def test_fractions_of_an_epoch(max_iter, n_trials):
     assert model.n_iter_ == n_trials / 80
 
 
-def test_half_of_a_shuffled_epoch_is_a_random_half():
-    X, y = sp.identity(40, format="csr"), np.arange(40) % 2
-    how = {"max_iter": 0.5, "hypothesis": "last", "fit_intercept": False}
-    used = [PNormPerceptron(random_state=seed, **how).fit(X, y).theta_[0] != 0 for seed in (0, 1)]
-    assert [mask.sum() for mask in used] == [20, 20]
-    assert not np.array_equal(*used)
-
-
 @pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
 def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p):
-    X, y = make_separable()
+    X, y = make_dense()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
     model = estimator(max_iter=None, **params).fit(X, y)
     expected, made = estimator(**params), []
@@ -224,27 +217,14 @@ def test_warm_start_takes_new_parameters_of_the_rule_and_no_others():
         model.set_params(p=2.0, normalize="running").fit(X, y)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_long_epochs_are_learned_in_parts_that_leave_no_trace(estimator, monkeypatch):
-    X, y = make_problem(n_classes=5)
-    whole = estimator(max_iter=1, shuffle=False).fit(X, y)
-    monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 100)
-    assert_same_model(estimator(max_iter=1, shuffle=False).fit(X, y), whole)
-
-
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("hypothesis", VECTORS)
 def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
     X, y = make_contradiction()
-    model = PNormPerceptron(
-        max_iter=None, max_corrections=10, warm_start=True, hypothesis=hypothesis, shuffle=False
-    )
-    for _ in range(3):
+    model = PNormPerceptron(max_iter=None, warm_start=True, hypothesis=hypothesis, shuffle=False)
+    for limit in 10, 10, 18:
         with pytest.warns(match="Stopped after"):
-            model.fit(X, y)
-        assert model.n_corrections_ == 10
-    with pytest.warns(match="Stopped after"):
-        model.set_params(max_corrections=18).fit(X, y)
-    assert model.n_corrections_ == 18
+            model.set_params(max_corrections=limit).fit(X, y)
+        assert model.n_corrections_ == limit
     model.partial_fit(X, y)
     assert model.n_corrections_ > 18
 
@@ -263,42 +243,30 @@ def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
         assert_array_equal(scores, alone.decision_function(X))
 
 
-@pytest.mark.parametrize(("verbose", "shown"), [(0, 0), (False, 0), (1, 3), (True, 3), (2, 3)])
-def test_verbose_prints_a_line_an_epoch(verbose, shown, capsys):
+def test_verbose_prints_a_line_an_epoch(capsys):
     X, y = make_problem()
-    model = PNormPerceptron(max_iter=2.5, verbose=verbose, shuffle=False).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == shown
-    if shown:
-        assert [line.split(":")[0] for line in lines] == ["epoch 1", "epoch 2", "epoch 2.5"]
-        corrections = [int(line.split(": ")[1].split()[0]) for line in lines]
-        assert sum(corrections) == model.n_corrections_
+    model = PNormPerceptron(max_iter=2.5, shuffle=False).fit(X, y)
+    assert capsys.readouterr().out == ""
+    model.set_params(verbose=True).fit(X, y)
+    lines = [line.split(": ") for line in capsys.readouterr().out.splitlines()]
+    assert [epoch for epoch, _ in lines] == ["epoch 1", "epoch 2", "epoch 2.5"]
+    assert sum(int(told.split()[0]) for _, told in lines) == model.n_corrections_
 
 
-@pytest.mark.parametrize(
-    ("shuffle", "watched"), [(False, {"keep_history": True}), (True, {"verbose": 1})]
-)
-def test_watching_leaves_no_trace(shuffle, watched, monkeypatch, capsys):
+@pytest.mark.parametrize("watched", [{"shuffle": False, "keep_history": True}, {"verbose": 1}])
+def test_watching_leaves_no_trace(watched, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_dense(m=150, n=10)
-    fit = dict(tol=1e-3, max_iter=None, shuffle=shuffle, random_state=0)
-    alone = MaxMarginClassifier(**fit).fit(X, y)
-    seen = MaxMarginClassifier(**fit, **watched).fit(X, y)
-    assert seen.n_corrections_ == alone.n_corrections_
-    np.testing.assert_array_equal(seen.theta_, alone.theta_)
+    seen = MaxMarginClassifier(tol=1e-3, max_iter=None, random_state=0, **watched).fit(X, y)
+    alone = clone(seen).set_params(keep_history=False, verbose=0).fit(X, y)
+    assert_same_model(seen, alone)
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        PNormPerceptron(hypothesis="last", max_iter=None, tol=0.01),
-        ALMAClassifier(hypothesis="last", max_iter=None, tol=0.01),
-        MarginPerceptron(max_iter=None, tol=0.01),
-        CRAMMAClassifier(beta=0.1, max_iter=None, tol=0.01),
-        ROMMAClassifier(max_iter=None, tol=0.01),
-    ],
+    "estimator", [*ESTIMATORS, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier]
 )
-def test_no_row_left_to_correct_is_no_proof(model):
+def test_no_row_left_to_correct_is_no_proof(estimator):
+    model = estimator(hypothesis="last", max_iter=None, tol=0.01)
     with pytest.warns(ConvergenceWarning, match=r"no row is left to correct, at a margin proven"):
         model.fit(*make_dense())
     assert model.margin_ < 0.99 * model.margin_upper_bound_
@@ -326,50 +294,41 @@ def test_an_aim_that_is_reached_is_no_cause_for_warnings(tol, monkeypatch):
 
 
 TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=1000"
+GROWING = {"max_updates": None}
 
 
-def tick(monkeypatch, seconds):
-    """Let every look at the clock find it so many seconds later."""
+@pytest.mark.parametrize(
+    ("estimator", "parameters", "seconds", "times"),
+    [
+        (HigherOrderPerceptron, {"solver": "implicit", **GROWING}, 4.0, 1),
+        (SecondOrderPerceptron, {"solver": "dual", **GROWING}, 4.0, 1),
+        (SecondOrderPerceptron, GROWING, 1e-3, 0),
+        (SecondOrderPerceptron, {}, 4.0, 0),
+        (SecondOrderPerceptron, {"solver": "primal", **GROWING}, 4.0, 0),
+    ],
+    ids=["implicit", "dual", "soon done", "bounded", "n x n"],
+)
+def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(
+    estimator, parameters, seconds, times, monkeypatch
+):
+    n_features = 200 if parameters.get("solver") == "primal" else 2000
+    X, y = make_zipf_text(3000, n_features, noise=0.2, random_state=0)
+    # Every look at the clock finds it so many seconds later.
     ticks = count(0, seconds)
     monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: float(next(ticks)))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "form"), [(HigherOrderPerceptron, "implicit"), (SecondOrderPerceptron, "dual")]
-)
-def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(estimator, form, monkeypatch):
-    X, y = make_zipf_text(3000, 2000, noise=0.2, random_state=0)
-    tick(monkeypatch, 4.0)
-    with pytest.warns(UserWarning, match=TOLD) as told:
-        estimator(solver=form, max_updates=None, random_state=0, max_iter=2).fit(X, y)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    # The calls of the loop take as many trials as make them last alike: what is foretold at the
-    # first of them is that of quadratic growth, not of 4 seconds for so many trials.
-    assert int(re.match(TOLD, str(told[0].message))[1]) > 2
-
-
-@pytest.mark.parametrize(
-    ("seconds", "parameters"),
-    [
-        (1e-3, {"max_updates": None}),
-        (4.0, {}),
-        (4.0, {"solver": "primal", "max_updates": None}),
-    ],
-    ids=["soon done", "bounded", "n x n"],
-)
-def test_nothing_is_told_where_nothing_grows(seconds, parameters, monkeypatch):
-    n_features = 200 if "solver" in parameters else 2000
-    X, y = make_zipf_text(1500, n_features, noise=0.2, random_state=0)
-    tick(monkeypatch, seconds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SecondOrderPerceptron(random_state=0, **parameters).fit(X, y)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        estimator(random_state=0, max_iter=2, **parameters).fit(X, y)
+    assert len(told) == times
+    for warning in told:
+        assert warning.filename == __file__
+        # The calls of the loop take as many trials as make them last alike: what is foretold at
+        # the first of them is that of quadratic growth, not of 4 seconds for so many trials.
+        assert int(re.match(TOLD, str(warning.message))[1]) > 2
 
 
 def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_before(monkeypatch):
-    # 100 and 50 mistakes in a tenth of an epoch, after 300 and none; each takes a second for each
-    # before it.
+    # 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
     one, other = (SimpleNamespace(most_updates=-1, updates=n) for n in (300, 0))
 
     def seconds():
@@ -408,23 +367,15 @@ def test_margins_above_their_bound_are_a_fault_of_the_library_or_of_the_kernel(m
         MarginPerceptron(margin=100.0, max_iter=None).fit([[1.0, 2.0], [-1.0, -2.0]], [1, 0])
 
 
-HUGE = [[1e200, 1.0], [1.0, -1e200]], [1, 0]
-NO_RATE = "is no rate to learn at"
-
-
-@pytest.mark.parametrize(
-    ("model", "data", "message"),
-    [
-        (MaxMarginClassifier(shuffle=False), HUGE, "Row 0 of X"),
-        (MaxMarginClassifier(p=6.0, shuffle=False), HUGE, "Row 0 of X"),
-        (ROMMAClassifier(), HUGE, "Row 0 of X"),
-        (CRAMMAClassifier(beta=10.0, delta=400.0), make_dense(), NO_RATE),
-        (CRAMMAClassifier(beta=0.1, delta=1e5), make_dense(), NO_RATE),
-    ],
-)
-def test_steps_and_rates_that_no_float_can_hold_are_refused(model, data, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(*data)
+def test_steps_and_rates_that_no_float_can_hold_are_refused():
+    for p in 2.0, 6.0:
+        with pytest.raises(ValueError, match="Row 0 of X"):
+            MaxMarginClassifier(p=p, shuffle=False).fit([[1e200, 1.0], [1.0, -1e200]], [1, 0])
+    with pytest.raises(ValueError, match="Row 0 of X"):
+        ROMMAClassifier().fit([[1e200, 1.0], [1.0, -1e200]], [1, 0])
+    for beta, delta in (10.0, 400.0), (0.1, 1e5):
+        with pytest.raises(ValueError, match="is no rate to learn at"):
+            CRAMMAClassifier(beta=beta, delta=delta).fit(*make_dense())
 
 
 def test_a_row_that_no_trial_reaches_is_checked_all_the_same():

@@ -73,14 +73,9 @@ def make_problem(
 
 
 def problems(**fixed):
-    """Return a strategy of problems; low densities give empty rows as well."""
-    free = {
-        "seed": st.integers(0, 2**31 - 1),
-        "m": st.integers(5, 40),
-        "n": st.integers(3, 25),
-        "density": st.sampled_from([0.2, 0.5, 1.0]),
-        "noise": st.sampled_from([0.0, 0.2]),
-    }
+    free = {"seed": st.integers(0, 2**31 - 1), "m": st.integers(5, 40), "n": st.integers(3, 25)}
+    # The low densities give empty rows as well.
+    free |= {"density": st.sampled_from([0.2, 0.5, 1.0]), "noise": st.sampled_from([0.0, 0.2])}
     return st.builds(make_problem, **(free | fixed))
 
 
@@ -114,8 +109,6 @@ def as_stored(data, columns, lengths, like):
     X.indptr = np.cumsum([0, *lengths], dtype=like.indices.dtype)
     return X
 
-
-# -- machines -------------------------------------------------------------------------------------
 
 perceptron_rules = st.builds(Perceptron, normalize=st.booleans())
 # B and C beside the defaults: of Remark 4 of Gentile (2001) at alpha = 0.5, and a step too small to
@@ -162,14 +155,13 @@ ESTIMATORS = {
 
 
 class Subject:
-    """What is compared with a reference, and what each of the two is given of a problem."""
+    """What is compared with a reference: `given` are rows as the estimator takes them, `test_rows`
+    those to predict as the references do."""
 
     def given(self, X, problem):
-        """Return rows of a problem as the estimator is given them."""
         return X
 
     def test_rows(self, problem):
-        """Return the rows to predict as the references are given them."""
         return problem.X_test.toarray()
 
 
@@ -199,14 +191,9 @@ class Machine(Subject):
 
 
 def machines(names=tuple(RULES), powers=POWERS):
-    """Return a strategy of machines of these rules, some of them given rows in disorder."""
     disorder = st.sampled_from([None, 0.0, 0.1, 1.0]), st.integers(0, 10**6)
-    return st.one_of(
-        st.builds(
-            Machine, RULES[name], st.sampled_from([2.0] if name in OF_P_2 else powers), *disorder
-        )
-        for name in names
-    )
+    of_rule = {name: st.sampled_from([2.0] if name in OF_P_2 else powers) for name in names}
+    return st.one_of(st.builds(Machine, RULES[name], of_rule[name], *disorder) for name in names)
 
 
 @dataclass
@@ -227,17 +214,12 @@ class Extras:
         return np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)]
 
     def options(self, problem):
-        """Return them as the first-order references take them."""
-        limit = {"max_corrections": self.max_corrections} if self.max_corrections else {}
-        return {
-            "sample_weight": self.sample_weight(problem) if self.weighted else None,
-            "class_weight": self.class_weight,
-            "n_epochs": self.n_epochs,
-            "rho": self.rho,
-            "delta": self.delta,
-            "tol": self.tol,
-            **limit,
-        }
+        weights = self.sample_weight(problem) if self.weighted else None
+        options = {**vars(self), "sample_weight": weights}
+        del options["weighted"]
+        if self.max_corrections is None:
+            del options["max_corrections"]
+        return options
 
     def runs(self, machine, problem):
         return run_one_versus_rest(
@@ -245,19 +227,11 @@ class Extras:
         )
 
     def estimator(self, machine, **params):
-        named = {
-            "intercept_scaling": self.rho,
-            "class_weight": self.class_weight,
-            "max_corrections": self.max_corrections,
-            "tol": self.tol,
-        }
-        return machine.estimator(
-            max_iter=self.n_epochs,
-            fit_intercept=self.rho is not None,
-            soft_margin=self.delta,
-            **{name: value for name, value in named.items() if value is not None},
-            **params,
-        )
+        named = {name: getattr(self, name) for name in ("class_weight", "max_corrections", "tol")}
+        named["intercept_scaling"] = self.rho
+        params |= {name: value for name, value in named.items() if value is not None}
+        params |= {"max_iter": self.n_epochs, "soft_margin": self.delta}
+        return machine.estimator(fit_intercept=self.rho is not None, **params)
 
     def fit(self, machine, problem, **params):
         weights = {"sample_weight": self.sample_weight(problem)} if self.weighted else {}
@@ -275,24 +249,22 @@ augmentations = {
 vectors = st.sampled_from(["last", "average"])
 
 
-def smallest_gap(runs):
-    return min(run.smallest_gap for run in runs)
-
-
 # A vector that has cancelled further than this has no direction to 1e-10 in float64.
 LEAST_NORM = 1e-4
 
 
+def smallest_gap(runs):
+    return min(run.smallest_gap for run in runs)
+
+
 def assert_per_machine(fitted, expected, **tolerances):
-    """Compare a number for two classes, an array for more."""
     assert np.shape(fitted) == (() if len(expected) == 1 else (len(expected),))
     np.testing.assert_allclose(np.atleast_1d(fitted), expected, **tolerances)
 
 
 def assert_same_corrections(estimator, runs):
-    np.testing.assert_array_equal(
-        np.atleast_1d(estimator.n_corrections_), [run.n_corrections for run in runs]
-    )
+    expected = [run.n_corrections for run in runs]
+    np.testing.assert_array_equal(np.atleast_1d(estimator.n_corrections_), expected)
 
 
 def assert_same_dual_vectors(estimator, runs, tolerance):
@@ -304,7 +276,6 @@ def assert_same_dual_vectors(estimator, runs, tolerance):
 
 
 def assert_same_weights(estimator, problem, runs, expected, tolerance):
-    """Compare coefficients, intercepts and outputs; expected holds one vector per machine."""
     n, rho = problem.X.shape[1], runs[0].rho
     coef = expected[:, :n].astype(float)
     intercept = np.zeros(len(runs)) if rho is None else rho * expected[:, n].astype(float)
@@ -328,7 +299,6 @@ def by_machine(outputs):
 def check_weights(
     machine, problem, extras, hypothesis, normalized=False, tolerance=1e-10, least_gap=1e-9
 ):
-    """Fit both and compare, unless a decision lay within rounding of its threshold."""
     runs = comparable_runs(machine, problem, extras, normalized, least_gap)
     return fit_same_weights(machine, problem, extras, runs, hypothesis, normalized, tolerance)
 
@@ -355,19 +325,17 @@ def fit_same_weights(machine, problem, extras, runs, hypothesis, normalized, tol
 
 
 def check_hypotheses(machine, problem, extras, normalized, random_state):
-    """Fit under every hypothesis, and compare each with what the same runs left behind."""
     runs = comparable_runs(machine, problem, extras, normalized)
     last = fit_same_weights(machine, problem, extras, runs, "last", normalized)
     fit_same_weights(machine, problem, extras, runs, "average", normalized)
     if isinstance(machine.rule, MarginPerceptron | CRAMMA | ROMMA) and are_certified(runs):
-        assert_same_margins(last, runs)
+        assert_margins(last.margin_, last.margin_upper_bound_, runs)
     if votes_are_clear(machine, problem, runs):
         fit_same_votes(machine, problem, extras, runs)
     fit_same_slices(machine, problem, extras, runs, normalized, random_state)
 
 
 def check_votes(machine, problem, extras):
-    """Fit both and compare the votes, where no decision and no vote lay within rounding."""
     runs = comparable_runs(machine, problem, extras)
     assume(votes_are_clear(machine, problem, runs))
     fit_same_votes(machine, problem, extras, runs)
@@ -388,19 +356,14 @@ def fit_same_votes(machine, problem, extras, runs):
 
 
 def check_random_slices(machine, problem, extras, normalized, random_state):
-    """Fit both; every output must be that of one time slice, the same for all machines."""
     runs = comparable_runs(machine, problem, extras, normalized)
     fit_same_slices(machine, problem, extras, runs, normalized, random_state)
 
 
 def fit_same_slices(machine, problem, extras, runs, normalized, random_state):
-    estimator = extras.fit(
-        machine,
-        problem,
-        hypothesis="random",
-        normalize_hypotheses=normalized,
-        random_state=random_state,
-    )
+    """Every output must be that of one time slice, the same for all machines."""
+    how = {"normalize_hypotheses": normalized, "random_state": random_state}
+    estimator = extras.fit(machine, problem, hypothesis="random", **how)
     X_test = machine.given(problem.X_test, problem)
     scores = estimator.decision_function(X_test).reshape(-1, len(runs))
     by_slice = all_slice_scores(runs, machine.test_rows(problem), normalized)
@@ -409,28 +372,21 @@ def fit_same_slices(machine, problem, extras, runs, normalized, random_state):
 
 
 def all_slice_scores(runs, rows, normalized=False):
-    """Return the scores of shape (n_slices, n_rows, n_machines)."""
     slices = np.arange(runs[0].n_trials + 1)
     return np.transpose([run.slice_scores(rows, slices, normalized) for run in runs])
 
 
 def are_certified(runs):
-    """Whether there is a bound, and a direction that a margin can be taken along."""
     return all(run.bounds for run in runs) and have_directions(runs)
 
 
 def check_certificate(machine, problem, extras, normalized):
-    """Fit both and compare the margins; return the runs and the estimator."""
     runs = comparable_runs(machine, problem, extras)
     assume(are_certified(runs))
     estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
-    assert_same_margins(estimator, runs)
-    return runs, estimator
-
-
-def assert_same_margins(estimator, runs):
     assert_margins(estimator.margin_, estimator.margin_upper_bound_, runs)
+    return runs, estimator
 
 
 def assert_margins(margin, bound, runs):
