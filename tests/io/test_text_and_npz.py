@@ -149,9 +149,12 @@ def to_text(path, target):
     try:
         convert._npz_to_text(str(path), str(target), "auto")
     except ValueError as refused:
-        assert str(refused).startswith(str(path))
-        assert not target.exists()
-        return str(refused)
+        error = str(refused)
+    else:
+        return None
+    assert error.startswith(str(path))
+    assert not target.exists()
+    return error
 
 
 @examples(600)
