@@ -9,40 +9,31 @@ were. The tables of the pages are made from charter.json by tables.py.
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 
 Peers and data that are not at hand are left out, with a line that says so: vw (pip install
-"sparsemargin[bench]"), liblinear and valgrind (Debian's liblinear-tools and valgrind), and the
-files looked for in the folder that SPARSEMARGIN_DATA names.
+"sparsemargin[bench]"), and the files looked for in the folder that SPARSEMARGIN_DATA names.
 """
 
 import json
-import shutil
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from threading import Thread
-from time import perf_counter
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import tables
-from tables import ONE_CALL, OURS, OVR, cell, markdown_table
-from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text
+from tables import ONE_CALL, OURS, OVR, at, cell, markdown_table
+from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text, timed
 
 INTERRUPTED = 130
 
 
 class Part(NamedTuple):
-    """A benchmark: its script in this folder, with its options, in full and in a hurry.
-
-    Its report is the file `report` in the folder ``--out``, or else ``--out`` itself.
-    """
+    """A benchmark: its script in this folder, with its options, and those of a full run."""
 
     title: str
     script: str
     always: tuple[str, ...] = ()
     full: tuple[str, ...] = ()
-    quick: tuple[str, ...] = ("--quick",)
-    report: str | None = None
 
 
 PARTS = {
@@ -51,10 +42,7 @@ PARTS = {
         "One epoch in memory, one-row calls, and peak memory", "epoch.py",
         ("--only", "race", "rows", "memory", "order"),
     ),
-    "floor": Part("One epoch beside the C loop", "floor.py", ("--only", "ratio")),
-    "counters": Part(
-        "Instructions and cache misses beside the C loop", "floor.py", ("--only", "counts")
-    ),
+    "floor": Part("One epoch beside the C loop", "floor.py"),
     "labels": Part("Many labels at once", "labels.py"),
     "growth": Part("Growth of an epoch", "growth.py"),
     "files": Part("From files", "files.py", full=("--rounds", "3")),
@@ -66,10 +54,7 @@ PARTS = {
         "Margins with their proofs", "margin.py",
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),
     ),
-    "kernels": Part(
-        "Kernels", "kernels.py", ("--rounds", "1"),
-        quick=("--sizes", "1000", "2000", "4000", "--bounded-rows", "20000"), report="report.json",
-    ),
+    "kernels": Part("Kernels", "kernels.py", ("--rounds", "1")),
 }  # fmt: skip
 
 
@@ -96,24 +81,34 @@ class Aim(NamedTuple):
     digits: int = 2
 
 
-def _of(report: Any, key: str, *names: str) -> list[dict[str, Any]]:
-    """Entries of contestants, of which there may be none."""
-    return [entry for entry in report.get(key, []) if entry["contestant"] in names]
+Find = Callable[[Any], Iterable[dict[str, Any]]]
 
 
-def _times(header: str) -> Callable[[dict[str, Any]], float | None]:
-    return lambda entry: entry["times"].get(header, {}).get("min")
+def _of(path: str, *names: str, **settings: Any) -> Find:
+    """The entries of these contestants, or of all, with these settings."""
+
+    def find(report: Any) -> Iterator[dict[str, Any]]:
+        for entry in at(report, path) or ():
+            wanted = all(entry[key] == value for key, value in settings.items())
+            if wanted and (not names or entry["contestant"] in names):
+                yield entry
+
+    return find
 
 
-def _labels(kind: str, *names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
+def _figure(path: str) -> Callable[[dict[str, Any]], float | None]:
+    return lambda entry: at(entry, path)
+
+
+def _labels(kind: str, *names: str) -> Find:
     """Entries of the race over many labels, with those of OneVsRest and of the last hypothesis."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
-        entries = (report["race"] or {kind: []})[kind] if report.get("race") else []
-        by_name = {(entry["contestant"], entry["n_jobs"]): entry for entry in entries}
-        for (name, n_jobs), entry in by_name.items():
-            if name in names:
-                yield entry | {"ovr": by_name[OVR, n_jobs], "last": by_name[LAST, n_jobs]}
+        path = f"race/{kind}"
+        by_name = {(entry["contestant"], entry["n_jobs"]): entry for entry in _of(path)(report)}
+        for entry in _of(path, *names)(report):
+            others = {"ovr": OVR, "last": LAST}
+            yield entry | {key: by_name[name, entry["n_jobs"]] for key, name in others.items()}
 
     return find
 
@@ -125,11 +120,11 @@ def _epochs(report: Any) -> Iterator[dict[str, Any]]:
             yield entry | {"order": order, "epoch": what, "of": entry["ratio"][epoch]}
 
 
-def _slopes(name: str, text: bool) -> Callable[[Any], Iterable[dict[str, Any]]]:
+def _slopes(name: str, text: bool) -> Find:
     """Exponents of our own curves, of those over text or of the others."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
-        for curve in report.get(name, {"curves": []})["curves"]:
+        for curve in at(report, f"{name}/curves") or ():
             own = not curve["name"].startswith(("C loop", "sklearn Perceptron"))
             if own and text == (name == "nonzeros" and not curve["name"].endswith("labels")):
                 yield curve
@@ -137,50 +132,44 @@ def _slopes(name: str, text: bool) -> Callable[[Any], Iterable[dict[str, Any]]]:
     return find
 
 
-def _load(report: Any) -> Iterator[dict[str, Any]]:
-    seconds = {entry["contestant"]: entry["seconds"]["min"] for entry in report.get("load", [])}
-    if seconds:
-        one, two = (seconds[f"load_svmlight, {n}"] for n in ("1 thread", "2 threads"))
-        yield {"times": one / two}
+def _pair(path: str, figure: str, first: str, second: str) -> Find:
+    """One entry: how many times a contestant's figure is another's."""
+
+    def find(report: Any) -> Iterator[dict[str, Any]]:
+        found = {
+            entry["contestant"]: at(entry, figure) for entry in _of(path, first, second)(report)
+        }
+        if found:
+            yield {"times": found[first] / found[second]}
+
+    return find
 
 
-def _twice(report: Any) -> Iterator[dict[str, Any]]:
-    found = _of(report, "process", "sparsemargin train", "sparsemargin train, twice the text")
-    if found:
-        once, twice = (entry["peak_bytes"] for entry in found)
-        yield {"grown": 100 * (twice / once - 1)}
-
-
-def _unsorted(*names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
+def _cached(epoch: str, *names: str) -> Find:
+    path = f"times/{epoch}"
     return lambda report: [
-        entry for entry in _of(report, "races", *names) if entry["rows"] == "unsorted"
-    ]
-
-
-def _cached(epoch: str, *names: str) -> Callable[[Any], Iterable[dict[str, Any]]]:
-    return lambda report: [
-        entry | {"epoch": epoch, "of": entry["times"].get(epoch)}
-        for entry in _of(report, "cache", *names)
+        entry | {"epoch": epoch, "of": at(entry, path)} for entry in _of("cache", *names)(report)
     ]
 
 
 TEXT = {"text": 4, "rcv1m, 5% wrong": 2}
 FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
-TRAIN = "sparsemargin train"
+TRAIN, TWO_THREADS = "sparsemargin train", "load_svmlight, 2 threads"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
 AIMS = [
-    Aim("text", lambda r: _of(r, "races", ONE_CALL),
+    Aim("text", _of("races", ONE_CALL),
         "{shape}, {rows}, {contestant}: of its estimator's own fit's time",
-        lambda e: e["times_baseline"]["min"], False, 1.1),
-    Aim("text", lambda r: [e for e in _unsorted(LAST)(r) if e["shape"] in TEXT],
+        _figure("times_baseline/min"), False, 1.1),
+    Aim("text", lambda r: [e for e in _of("races", LAST, rows="unsorted")(r) if e["shape"] in TEXT],
         "{shape}, {rows}, {contestant}: times sklearn Perceptron",
         lambda e: 1 / e["times_baseline"]["min"], True, lambda e: TEXT[e["shape"]], 1),
-    Aim("text", _unsorted(*OURS), "{shape}, {rows}, {contestant}: of sorted rows' time",
-        lambda e: e["times_sorted"]["min"], False, 1.15),
+    Aim("text", _of("races", *OURS, rows="unsorted"),
+        "{shape}, {rows}, {contestant}: of sorted rows' time", _figure("times_sorted/min"), False,
+        1.15),
     Aim("floor", _epochs, "{shape}, {dtype}, {order}, {epoch}: of the C loop's time",
-        lambda e: e["of"], False, 1.3),
+        _figure("of"), False, 1.3),
     Aim("labels", _labels("fits", LAST), f"103 labels, threads: {{n_jobs}}, last: times {OVR}",
-        lambda e: e["times_ovr"], True, 15, 1),
+        _figure("times_ovr"), True, 15, 1),
     Aim("labels", _labels("fits", LAST),
         f"103 labels, threads: {{n_jobs}}, last: label errors off {OVR}'s, points",
         lambda e: 100 * abs(e["hamming_error"] - e["ovr"]["hamming_error"]), False, 0.2, 3),
@@ -189,7 +178,7 @@ AIMS = [
         lambda e: e["ns"]["min"] / e["last"]["ns"]["min"], False, 1.5),
     Aim("labels", _labels("predictions", LAST, AVERAGE),
         f"predicting 103 labels, threads: {{n_jobs}}, {{contestant}}: times {OVR}",
-        lambda e: e["times_ovr"], True, 5, 1),
+        _figure("times_ovr"), True, 5, 1),
     Aim("labels", lambda r: [r["memory"]] if r.get("memory") else [],
         "{n_labels:,} labels x {n_features:,} features: peak MB",
         lambda e: e["peak_bytes"] / MEGABYTE, False, 4096, 0),
@@ -199,32 +188,31 @@ AIMS = [
         lambda e: abs(e["exponent"]["slope"] - 1), False, SLOPE_OFF, 3),
     Aim("growth", _slopes("features", False), "time against features, {name}: exponent's size",
         lambda e: abs(e["exponent"]["slope"]), False, SLOPE_OFF, 3),
-    Aim("growth", lambda r: r.get("threads", {"speed_ups": []})["speed_ups"],
-        "two threads, {name}, {n_labels:.0f} labels: times one", lambda e: e["times"], True,
-        THREADS),
-    Aim("files", lambda r: _of(r, "fit", FIT, DEFAULT), "{contestant}: times vw", _times("x vw"),
+    Aim("growth", _of("threads/speed_ups"), "two threads, {name}, {n_labels:.0f} labels: times one",
+        _figure("times"), True, THREADS),
+    Aim("files", _of("fit", FIT, DEFAULT), "{contestant}: times vw", _figure("times/x vw/min"),
         True, 3),
-    Aim("files", lambda r: _of(r, "fit", FIT, DEFAULT),
-        "{contestant}: times load_svmlight_file + SGD", _times("x sklearn"), True, 30),
-    Aim("files", lambda r: [*_of(r, "fit", FIT), *_of(r, "process", TRAIN)],
+    Aim("files", _of("fit", FIT, DEFAULT), "{contestant}: times load_svmlight_file + SGD",
+        _figure("times/x sklearn/min"), True, 30),
+    Aim("files", lambda r: [*_of("fit", FIT)(r), *_of("process", TRAIN)(r)],
         "{contestant}: peak MB", lambda e: e["peak_bytes"] / 1e6, False, 120, 1),
-    Aim("files", lambda r: _of(r, "process", TRAIN), "{contestant}: times vw", _times("x vw"),
-        True, 1),
-    Aim("files", lambda r: _of(r, "process", f"{TRAIN}, 100 rows"), "{contestant}: s",
-        lambda e: e["seconds"]["min"], False, 0.35, 3),
-    Aim("files", _twice, f"{TRAIN}, twice the text: peak grows by %", lambda e: e["grown"], False,
-        5, 1),
+    Aim("files", _of("process", TRAIN), "{contestant}: times vw", _figure("times/x vw/min"), True,
+        1),
+    Aim("files", _of("process", f"{TRAIN}, 100 rows"), "{contestant}: s", _figure("seconds/min"),
+        False, 0.35, 3),
+    Aim("files", _pair("process", "peak_bytes", f"{TRAIN}, twice the text", TRAIN),
+        f"{TRAIN}, twice the text: peak grows by %", lambda e: 100 * (e["times"] - 1), False, 5, 1),
     Aim("files", _cached("first", IN_ORDER), "{contestant}, {epoch} epoch from the cache: times vw",
-        lambda e: e["of"], True, 2),
+        _figure("of"), True, 2),
     Aim("files", _cached("further", IN_ORDER, SHUFFLED),
-        "{contestant}, {epoch} epoch from the cache: times vw", lambda e: e["of"], True, 2),
-    Aim("files", lambda r: _of(r, "load", "load_svmlight, 2 threads"),
-        "{contestant}: times load_svmlight_file", _times("x sklearn"), True, 40),
-    Aim("files", _load, "load_svmlight, two threads: times one", lambda e: e["times"], True,
-        THREADS),
-    Aim("ho", lambda r: [e for e in r.get("race", []) if e["aim"] is not None],
-        "{contestant}: of LinearSVC's time", lambda e: e["times_linear_svc"]["min"], False,
-        lambda e: e["aim"]),
+        "{contestant}, {epoch} epoch from the cache: times vw", _figure("of"), True, 2),
+    Aim("files", _of("load", TWO_THREADS), "{contestant}: times load_svmlight_file",
+        _figure("times/x sklearn/min"), True, 40),
+    Aim("files", _pair("load", "seconds/min", "load_svmlight, 1 thread", TWO_THREADS),
+        "load_svmlight, two threads: times one", _figure("times"), True, THREADS),
+    Aim("ho", lambda r: [e for e in _of("race")(r) if e["aim"] is not None],
+        "{contestant}: of LinearSVC's time", _figure("times_linear_svc/min"), False,
+        _figure("aim")),
 ]  # fmt: skip
 
 
@@ -232,20 +220,15 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
     """What was wanted of all that was measured, what it came to, and the verdict."""
     rows = []
     for aim in AIMS:
-        for entry in (
-            aim.find(parts[aim.part]["report"]) if "report" in parts.get(aim.part, {}) else ()
-        ):
+        for entry in aim.find(parts[aim.part]["report"]) if aim.part in parts else ():
             limit = aim.limit(entry) if callable(aim.limit) else aim.limit
             figure = aim.figure(entry)
-            wanted = f"{'>=' if aim.least else '<='} {limit:g}"
-            if figure is None:
-                measured, verdict = "-", "not measured"
-            else:
+            measured, verdict = "-", "not measured"
+            if figure is not None:
                 reached = figure >= limit if aim.least else figure <= limit
-                measured, verdict = (
-                    f"{figure:.{aim.digits}f}",
-                    "reached" if reached else "**missed**",
-                )
+                measured = f"{figure:.{aim.digits}f}"
+                verdict = "reached" if reached else "**missed**"
+            wanted = f"{'>=' if aim.least else '<='} {limit:g}"
             rows.append([cell(aim.what, entry), wanted, measured, verdict])
     return rows
 
@@ -257,53 +240,31 @@ def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
     ``seconds``, ``command``; what was ``printed``, and the ``report`` where it was measured,
     else ``why``.
     """
-    part = PARTS[name]
-    out = folder / (name if part.report else f"{name}.json")
+    part, out = PARTS[name], folder / f"{name}.json"
     # What an earlier run left would be taken for this one's.
-    shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
-    options = [*part.always, *(part.quick if quick else part.full)]
-    start = perf_counter()
-    printed, last_words, status = _listen(
-        [sys.executable, str(FOLDER / part.script), *options, "--out", str(out)]
-    )
+    out.unlink(missing_ok=True)
+    options = [*part.always, *(["--quick"] if quick else part.full)]
+    command = [sys.executable, str(FOLDER / part.script), *options, "--out", str(out)]
+    seconds, (lines, status) = timed(partial(_listen, command))
     entry = {
-        "quick": quick, "seconds": perf_counter() - start,
-        "command": " ".join(["python", f"benchmarks/{part.script}", *options]), "printed": printed,
+        "quick": quick, "seconds": seconds, "printed": "".join(lines),
+        "command": " ".join(["python", f"benchmarks/{part.script}", *options]),
     }  # fmt: skip
     if status == 0:
-        report = out / part.report if part.report else out
-        return entry | {"status": "measured", "report": json.loads(report.read_text())}
+        return entry | {"status": "measured", "report": json.loads(out.read_text())}
     kind = "left out" if status == CANNOT_RUN else "failed"
-    return entry | {"status": kind, "why": last_words or f"it ended with status {status}"}
+    return entry | {"status": kind, "why": lines[-1].strip() if lines else f"status {status}"}
 
 
-def _listen(command: list[str]) -> tuple[str, str, int]:
-    """Run a command and pass on what it prints: that, its last line of errors, and its status."""
-    lines: list[str] = []
-    errors: deque[str] = deque(maxlen=1)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        listeners = [
-            Thread(target=_pass_on, args=(process.stdout, sys.stdout, lines.append)),
-            Thread(target=_pass_on, args=(process.stderr, sys.stderr, errors.append)),
-        ]
-        for listener in listeners:
-            listener.start()
-        try:
-            status = process.wait()
-        finally:
-            # Ctrl-C reaches the command as well, which then ends.
-            for listener in listeners:
-                listener.join()
-    return "".join(lines), "".join(errors).strip(), status
-
-
-def _pass_on(source: IO[str], to: IO[str], keep: Any) -> None:
-    for line in source:
-        to.write(line)
-        to.flush()
-        if line.strip() or to is sys.stdout:
-            keep(line)
+def _listen(command: list[str]) -> tuple[list[str], int]:
+    """Run a command and pass on what it says: its lines, and its status."""
+    lines = []
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    return lines, process.returncode
 
 
 HEAD = """\
@@ -313,6 +274,11 @@ Everything was measured side by side in one run, so quote the ratios; the times 
 machine. A part's own contestants took turns, and the part says what it measured, and how, in what
 it printed, below.
 """
+
+
+def in_full(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts that were measured in full."""
+    return {name: each for name, each in parts.items() if "report" in each and not each["quick"]}
 
 
 def report(parts: dict[str, Any]) -> str:
@@ -331,7 +297,7 @@ def report(parts: dict[str, Any]) -> str:
         if "why" in part
     ]
     # Of what was measured in a hurry nothing can be said.
-    if wanted := aims({name: part for name, part in parts.items() if not part["quick"]}):
+    if wanted := aims(in_full(parts)):
         sections += ["## Aims\n", markdown_table(["", "wanted", "measured", ""], wanted) + "\n"]
     for name, table in tables.render(tables.select(parts)).items():
         sections += [f"## {tables.TABLES[name].caption}\n", f"{table}\n"]

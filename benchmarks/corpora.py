@@ -12,12 +12,11 @@ hundred, as it does on RCV1.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.sparse import csc_matrix, csr_matrix, issparse
+from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
@@ -66,6 +65,11 @@ class Corpus:
         """Return the same matrices, the entries of each row in the order of their columns."""
         return replace(self, X=self.X.sorted_indices(), X_test=self.X_test.sorted_indices())
 
+    def by_class(self) -> "Corpus":
+        """Return the corpus, the training rows of one class before those of the other."""
+        order = np.argsort(self.y, kind="stable")
+        return replace(self, X=self.X[order], y=self.y[order])
+
     def mislabelled(self, share: float) -> "Corpus":
         """Return the corpus with this share of the training labels, -1 and 1, wrong."""
         wrong = np.random.default_rng(0).permutation(len(self.y)) < round(share * len(self.y))
@@ -93,45 +97,12 @@ def draw_corpus(shape: Shape) -> Corpus:
     return Corpus(shape, X[head], y[head], X[tail], y[tail])
 
 
-_SPARSE = ("data", "indices", "indptr")
-
-
-def save_rows(folder: Path, name: str, X: Any, y: np.ndarray) -> None:
-    """Keep rows for a process that is to hold nothing else."""
-    parts = {part: getattr(X, part) for part in _SPARSE} if issparse(X) else {"X": X}
-    for part, values in (parts | {"y": y, "shape": np.array(X.shape)}).items():
-        np.save(folder / f"{name}.{part}.npy", values)
-
-
-def load_rows(folder: Path, name: str) -> tuple[Any, np.ndarray]:
-    """Read what `save_rows` kept."""
-
-    def read(part: str) -> np.ndarray:
-        return np.load(folder / f"{name}.{part}.npy")
-
-    if (folder / f"{name}.X.npy").exists():
-        return read("X"), read("y")
-    data, indices, indptr = map(read, _SPARSE)
-    return csr_matrix((data, indices, indptr), shape=tuple(read("shape")), copy=False), read("y")
-
-
 LARGEST_SHARE, LEAST_SHARE = 0.45, 0.001
 LABELS_A_ROW, OF_LABELS = 3.24, 103
 WORDS_A_TOPIC = 20
 COMMONEST = 0.5  # a topic's words have at most so many times its rows
 NOISE = 0.1
 BLOCK = 64  # topics scored at once, so that the scores of a thousand are never held together
-
-
-@dataclass(frozen=True)
-class LabelledCorpus:
-    """Training and held-out rows of one draw; Y are indicators, uint8."""
-
-    shape: Shape
-    X: csr_matrix
-    Y: np.ndarray
-    X_test: csr_matrix
-    Y_test: np.ndarray
 
 
 def shares(n_labels: int) -> np.ndarray:
@@ -181,13 +152,13 @@ def _targets(X: csr_matrix, n_labels: int, random: np.random.RandomState) -> csc
     return csc_matrix((weights, np.concatenate(words), ends), shape=(X.shape[1], n_labels))
 
 
-def draw_labelled(shape: Shape, n_labels: int) -> LabelledCorpus:
-    """Draw the training rows and the held-out rows of a shape, in float32, and their labels."""
+def draw_labelled(shape: Shape, n_labels: int) -> Corpus:
+    """Draw the rows of a shape, in float32, and their labels, indicators of uint8."""
     X, _ = draw(shape, shape.n_train + shape.n_test)
     X = X.astype(np.float32)
     Y = draw_labels(X, shape.n_train, n_labels)
     head, tail = slice(None, shape.n_train), slice(shape.n_train, None)
-    return LabelledCorpus(shape, X[head], Y[head], X[tail], Y[tail])
+    return Corpus(shape, X[head], Y[head], X[tail], Y[tail])
 
 
 N_TRAIN = N_TEST = 10_000

@@ -1,52 +1,35 @@
-"""How far is an epoch from the plain C loops of loops.c, in seconds and in counts?
+"""How far is an epoch from the plain C loops of loops.c?
 
-`ratio`: the Perceptron's last hypothesis, rows in order and shuffled, float32 and float64, on every
-shape. The first epoch of a fit is all that `fit` does: it checks parameters, labels and rows, too,
-and makes the weights; the C loop checks nothing, and finds its weights and its order made. A
-further epoch is a half of what two more add to a fit: loop against loop. Aim: 1.3 times. What the
-first has beyond a further one is told in two parts: what a fit of two rows takes as well, and the
-rest, which is the checking of rows, their first touch, and the corrections that only a first epoch
-makes.
+The Perceptron's last hypothesis, rows in order and shuffled, float32 and float64, on every shape.
+The first epoch of a fit is all that `fit` does: it checks parameters, labels and rows, too, and
+makes the weights; the C loop checks nothing, and finds its weights and its order made. A further
+epoch is a half of what two more add to a fit: loop against loop. Aim: 1.3 times.
 
-`counts`: instructions and cache misses of a further epoch, by callgrind, so that neither Python nor
-the checking of rows is in it. Callgrind simulates two levels of cache (32 MiB the last, prefetches
-ignored) and no vectors wider than AVX2's, so many labels have other code here than on a machine
-with AVX-512. A miss of the first level is served by the second or third, one of the last by memory.
-Needs valgrind (Debian's package of that name).
-
-    python benchmarks/floor.py [--only ratio counts] [--quick] [--rounds N]
+    python benchmarks/floor.py [--quick] [--rounds N]
 """
 
 import ctypes
 import os
 import subprocess
-import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from shutil import which
 from typing import Any, NamedTuple
 
 import numpy as np
 from corpora import (
     NEWS20,
-    OF_LABELS,
     RCV1_LARGE,
     RCV1_SMALL,
     Corpus,
     draw_corpus,
-    draw_labelled,
-    load_rows,
-    save_rows,
 )
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
-from tables import show
-from timing import FOLDER, cannot_run, parser_of, race, run
+from timing import FOLDER, parser_of, race, ratios, run
 
 from sparsemargin import PNormPerceptron
 
@@ -150,7 +133,7 @@ def _aligned_zeros(n_rows: int, n_columns: int) -> np.ndarray:
 
 AIM = 1.3
 EPOCHS = (1, 3)
-FLOOR, OURS, FIXED = "C loop", "Perceptron, last", "Perceptron, last, two rows"
+FLOOR, OURS = "C loop", "Perceptron, last"
 
 
 class Case(NamedTuple):
@@ -162,24 +145,16 @@ class Case(NamedTuple):
 
     def prepare(self, corpus: Corpus, seed: int) -> Callable[[], Any]:
         X, y = corpus.X, corpus.y
-        if self.contestant == FIXED:
-            two = [np.flatnonzero(y == sign)[0] for sign in (-1, 1)]
-            X, y = X[two], y[two]
-        if self.contestant != FLOOR:
-            model = PNormPerceptron(
-                **RAW, max_iter=self.n_epochs, hypothesis="last", fit_intercept=False,
-                shuffle=self.shuffle, random_state=seed,
-            )  # fmt: skip
-            return partial(model.fit, X, y)
-        return FloorPerceptron(X, y, row_orders(len(y), self.n_epochs, self.shuffle, seed)).run
+        if self.contestant == FLOOR:
+            return FloorPerceptron(X, y, row_orders(len(y), self.n_epochs, self.shuffle, seed)).run
+        model = PNormPerceptron(
+            **RAW, max_iter=self.n_epochs, hypothesis="last", fit_intercept=False,
+            shuffle=self.shuffle, random_state=seed,
+        )  # fmt: skip
+        return partial(model.fit, X, y)
 
 
-CASES = [Case(FIXED, shuffle=False, n_epochs=1)] + [
-    Case(contestant, shuffle, n_epochs)
-    for contestant in (FLOOR, OURS)
-    for shuffle in (False, True)
-    for n_epochs in EPOCHS
-]
+CASES = [Case(*each) for each in product((FLOOR, OURS), (False, True), EPOCHS)]
 
 
 def measure(corpus: Corpus, n_rounds: int) -> Iterator[dict[str, Any]]:
@@ -189,29 +164,19 @@ def measure(corpus: Corpus, n_rounds: int) -> Iterator[dict[str, Any]]:
     def error(case: Case, model: Any) -> float:
         return np.mean(model.predict(corpus.X_test) != corpus.y_test)
 
-    fits = {case: partial(case.prepare, corpus) for case in CASES}
-    seconds, wrong = race(fits, n_rounds, error)
-    ns = {case: 1e9 * min(found) / corpus.X.nnz for case, found in seconds.items()}
-
-    def epochs(contestant: str, shuffle: bool) -> dict[str, float]:
-        few, many = (ns[Case(contestant, shuffle, n_epochs)] for n_epochs in EPOCHS)
-        return {"first": few, "further": (many - few) / (EPOCHS[1] - EPOCHS[0])}
-
+    seconds, wrong = race({case: partial(case.prepare, corpus) for case in CASES}, n_rounds, error)
     for shuffle in (False, True):
-        floor, ours = epochs(FLOOR, shuffle), epochs(OURS, shuffle)
-        fixed = ns[CASES[0]]
+        ns, errors = {}, {}
+        for contestant in (FLOOR, OURS):
+            few, many = (Case(contestant, shuffle, n_epochs) for n_epochs in EPOCHS)
+            first, both = (1e9 * min(seconds[case]) / corpus.X.nnz for case in (few, many))
+            ns[contestant] = {"first": first, "further": (both - first) / (EPOCHS[1] - EPOCHS[0])}
+            errors[contestant] = float(np.mean(wrong[few]))
         yield {
             "shape": corpus.shape.name, "dtype": corpus.X.dtype.name, "shuffled": shuffle,
-            "floor_ns": floor, "ours_ns": ours,
-            "beyond_ns": {"fixed": fixed, "checks": ours["first"] - ours["further"] - fixed},
-            "ratio": {epoch: ours[epoch] / floor[epoch] for epoch in ours},
-            "test_error": float(np.mean(wrong[Case(OURS, shuffle, 1)])),
-            "floor_error": float(np.mean(wrong[Case(FLOOR, shuffle, 1)])),
+            "floor_ns": ns[FLOOR], "ours_ns": ns[OURS], "ratio": ratios(ns[OURS], ns[FLOOR]),
+            "test_error": errors[OURS], "floor_error": errors[FLOOR],
         }  # fmt: skip
-
-
-def _order(entry: dict[str, Any]) -> str:
-    return "shuffled" if entry["shuffled"] else "in order"
 
 
 def ratio(options: Namespace) -> dict[str, Any]:
@@ -221,135 +186,8 @@ def ratio(options: Namespace) -> dict[str, Any]:
         drawn = draw_corpus(shape)
         for dtype in (np.float32, np.float64):
             entries += measure(drawn.astype(dtype), options.rounds)
-    columns = [
-        ("shape", "{shape}"), ("type", "{dtype}"), ("rows", _order),
-        ("C first", "{floor_ns[first]:.2f}"), ("C further", "{floor_ns[further]:.2f}"),
-        ("ours first", "{ours_ns[first]:.2f}"), ("ours further", "{ours_ns[further]:.2f}"),
-        ("fixed", "{beyond_ns[fixed]:.2f}"), ("checks, ...", "{beyond_ns[checks]:.2f}"),
-        ("first, ours / C", "{ratio[first]:.2f}"), ("further, ours / C", "{ratio[further]:.2f}"),
-        ("test error %", "{test_error:.2%}"), ("C's", "{floor_error:.2%}"),
-    ]  # fmt: skip
-    title = f"One epoch beside the C loop, ns per nonzero, least of {options.rounds} rounds"
-    show(f"{title}; aim: {AIM}", columns, entries)
     return {"aim": AIM, "epochs": entries}
 
 
-LABELLED_ROWS, LABELLED_ROWS_QUICK = 8000, 3000
-WARM_UP_ROWS = 50
-COUNTED = {
-    "instructions": ("Ir",), "loads and stores": ("Dr", "Dw"),
-    "first-level misses": ("D1mr", "D1mw"), "last-level misses": ("DLmr", "DLmw"),
-}  # fmt: skip
-VALGRIND = (
-    "valgrind", "--tool=callgrind", "--cache-sim=yes", "--LL=33554432,16,64",
-    "--instr-atstart=no", "--quiet",
-)  # fmt: skip
-
-
-def _loop(shuffle: bool, X: csr_matrix, y: np.ndarray, n_epochs: int) -> Any:
-    loop = FloorLabels if y.ndim == 2 else FloorPerceptron
-    return loop(X, y, row_orders(len(y), n_epochs, shuffle, seed=0)).run()
-
-
-def _ours(shuffle: bool, X: csr_matrix, y: np.ndarray, n_epochs: int) -> Any:
-    model = PNormPerceptron(
-        **RAW, max_iter=n_epochs, hypothesis="last", fit_intercept=False, shuffle=shuffle,
-        random_state=0, n_jobs=1,
-    )  # fmt: skip
-    return model.fit(X, y)
-
-
-FITS: dict[str, Callable] = {FLOOR: _loop, OURS: _ours}
-
-
-def draw_rows(folder: Path, quick: bool) -> dict[str, int]:
-    """Write the rows to learn from, and return what one epoch is counted per, by their names."""
-    labelled = LABELLED_ROWS_QUICK if quick else LABELLED_ROWS
-    many = draw_labelled(replace(RCV1_SMALL, n_train=labelled, n_test=1), OF_LABELS)
-    rows = {f"rcv1s, {OF_LABELS} labels": (many.X, many.Y)}
-    for shape in [RCV1_SMALL] if quick else [RCV1_SMALL, NEWS20]:
-        corpus = draw_corpus(shape).astype(np.float32)
-        rows[shape.name] = corpus.X, corpus.y
-    for name, (X, y) in rows.items():
-        save_rows(folder, name, X, y)
-    return {name: X.nnz * (y.shape[1] if y.ndim == 2 else 1) for name, (X, y) in rows.items()}
-
-
-def _fits(folder: Path) -> Iterator[tuple[str, str, bool, int]]:
-    """All fits, in the order in which they are made: rows, contestant, shuffled, epochs."""
-    names = sorted(path.name.removesuffix(".y.npy") for path in folder.glob("*.y.npy"))
-    return product(names, FITS, (False, True), EPOCHS)
-
-
-def _control(*options: str) -> None:
-    command = ["callgrind_control", *options, str(os.getpid())]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def run_fits(folder: Path) -> None:
-    """Run under callgrind: make all fits, and have what each counted dumped under its number."""
-    for number, (name, contestant, shuffle, n_epochs) in enumerate(_fits(folder)):
-        X, y = load_rows(folder, name)
-        FITS[contestant](shuffle, X[:WARM_UP_ROWS], y[:WARM_UP_ROWS], 1)
-        _control("--instr=on")
-        _control("--zero")
-        FITS[contestant](shuffle, X, y, n_epochs)
-        # It goes through a shell, so that names would have to be quoted.
-        _control(f"--dump={number}")
-        _control("--instr=off")
-
-
-def _read_dumps(folder: Path) -> dict[tuple[str, str, bool, int], dict[str, int]]:
-    """Return the events of each fit."""
-    fits = list(_fits(folder))
-    counted = {}
-    for path in folder.glob("callgrind.*"):
-        lines = dict(
-            line.split(": ", 1)
-            for line in path.read_text(errors="replace").splitlines()
-            if line.startswith(("desc: Trigger: ", "events: ", "summary: "))
-        )
-        trigger = lines["desc"].removeprefix("Trigger: ").split()
-        if trigger[0] == "dump":
-            events = lines["events"].split(), map(int, lines["summary"].split())
-            counted[fits[int(trigger[1])]] = dict(zip(*events, strict=True))
-    return counted
-
-
-def _per_epoch(few: dict[str, int], many: dict[str, int], unit: int) -> dict[str, float]:
-    return {
-        name: sum(many[event] - few[event] for event in events) / (EPOCHS[1] - EPOCHS[0]) / unit
-        for name, events in COUNTED.items()
-    }
-
-
-def counts(options: Namespace) -> dict[str, Any]:
-    """Both contestants in events of an epoch per nonzero, or per nonzero and label."""
-    if not which("callgrind_control"):
-        cannot_run("valgrind is not installed (Debian's package valgrind)")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        units = draw_rows(folder, options.quick)
-        code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import floor, pathlib; "
-        code += f"floor.run_fits(pathlib.Path({name!r}))"
-        command = [*VALGRIND, f"--callgrind-out-file={folder}/callgrind", sys.executable, "-c"]
-        print("fits under callgrind ...", file=sys.stderr, flush=True)
-        child = subprocess.run([*command, code], capture_output=True, text=True)
-        if child.returncode:
-            raise SystemExit(f"the fits under callgrind failed:\n{child.stderr}")
-        counted = _read_dumps(folder)
-    entries = [
-        {"rows": rows, "shuffled": shuffle, "contestant": contestant}
-        | _per_epoch(*(counted[rows, contestant, shuffle, n] for n in EPOCHS), unit)
-        for rows, unit in units.items()
-        for shuffle in (False, True)
-        for contestant in FITS
-    ]
-    columns = [("rows", lambda entry: f"{entry['rows']}, {_order(entry)}"), ("", "{contestant}")]
-    columns += [(name, f"{{{name}:.3f}}") for name in COUNTED]
-    show("A further epoch by callgrind, float32, per nonzero (and label)", columns, entries)
-    return {"further epoch": entries}
-
-
 if __name__ == "__main__":
-    run(parser_of(__doc__, "results/floor.json"), {"ratio": ratio, "counts": counts}, (9, 3))
+    run(parser_of(__doc__, "results/floor.json"), {"ratio": ratio}, (9, 3))

@@ -2,15 +2,12 @@
 
 Every point is the least of several rounds, in which all points take turns. Exponents are slopes of
 log time against log size by least squares, with the standard error of the slope. Rows have the
-RCV1 shape, values are float32, the fits shuffle. The growth of the Higher-order Perceptron with its
-mistakes is measured by higher_order.py, that of kernels with rows by kernels.py, and what a second
-thread saves in scanning a file by files.py.
+RCV1 shape, values are float32, the fits shuffle.
 
     python benchmarks/growth.py [--only nonzeros features labels corrections threads] [--quick]
 """
 
 import inspect
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,21 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import timing
-from corpora import RCV1_SMALL, LabelledCorpus, draw, draw_labelled
-from epoch import CONTESTANTS, LAST_BASELINE, Contestant
+from corpora import RCV1_SMALL, Corpus, draw, draw_labelled
+from epoch import CONTESTANTS, LAST_BASELINE
 from epoch import FLOOR as LOOP
-from floor import RAW, FloorLabels, row_orders
+from floor import ONE_EPOCH, RAW
 from labels import FLOOR as SWEEP
+from labels import ovr, sweep
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import Perceptron
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
 from tables import OURS as GROWING
-from tables import OVR, show, text_table
+from tables import OVR
 
 from sparsemargin import PNormPerceptron
 from sparsemargin.evaluation import growth_exponent
-from sparsemargin.evaluation.growth import fit_line
 
 
 class Point(NamedTuple):
@@ -49,7 +44,6 @@ class Point(NamedTuple):
 
 
 DTYPE = np.float32
-RANDOM = ", random labels"
 ONE = "Perceptron, last"
 # From a 32nd of them on: in fewer rows a fit's fixed cost, some 0.3 ms, would tell.
 MOST_ROWS, MOST_ROWS_QUICK = 800_000, 25_000
@@ -57,15 +51,13 @@ MORE_FEATURES = tuple(2**k for k in range(14, 22))
 NOISE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
-def _named(names: tuple[str, ...]) -> list[Contestant]:
-    return [contestant for contestant in CONTESTANTS if contestant.name in names]
-
-
-def _point(
-    contestant: Contestant, size: float, X: csr_matrix, y: np.ndarray, curve: str = ""
-) -> Point:
-    prepare = partial(contestant.prepare, X, y)
-    return Point(curve or contestant.name, size, X.nnz, prepare)
+def _points(
+    names: tuple[str, ...], size: float, X: csr_matrix, y: np.ndarray, curve: str = "{}"
+) -> Iterator[Point]:
+    """A point of each of these contestants."""
+    for each in CONTESTANTS:
+        if each.name in names:
+            yield Point(curve.format(each.name), size, X.nnz, partial(each.prepare, X, y))
 
 
 def nonzeros(quick: bool) -> Iterator[Point]:
@@ -80,11 +72,8 @@ def nonzeros(quick: bool) -> Iterator[Point]:
     coin = np.where(check_random_state(0).random_sample(len(y)) < 0.5, -1, 1)
     for n_part in (n_rows // 2**k for k in range(5, -1, -1)):
         part = X[:n_part]
-        for contestant in _named((*GROWING, LOOP, LAST_BASELINE)):
-            yield _point(contestant, part.nnz, part, y[:n_part])
-        for contestant in _named(GROWING):
-            curve = f"{contestant.name}{RANDOM}"
-            yield _point(contestant, part.nnz, part, coin[:n_part], curve)
+        yield from _points((*GROWING, LOOP, LAST_BASELINE), part.nnz, part, y[:n_part])
+        yield from _points(GROWING, part.nnz, part, coin[:n_part], "{}, random labels")
 
 
 def features(quick: bool) -> Iterator[Point]:
@@ -109,11 +98,9 @@ def features(quick: bool) -> Iterator[Point]:
             f"{sizes[0]:,} words, side by side": (_widen(narrow, n_features), y_narrow),
         }
         for layout, (rows, labels) in layouts.items():
-            for contestant in _named((ONE,)):
-                yield _point(contestant, n_features, rows, labels, f"{ONE}: {layout}")
-        for contestant in _named((LOOP, "p-norm p=6, average")):
-            curve = f"{contestant.name}: words of all features"
-            yield _point(contestant, n_features, X, y, curve)
+            yield from _points((ONE,), n_features, rows, labels, f"{{}}: {layout}")
+        others = LOOP, "p-norm p=6, average"
+        yield from _points(others, n_features, X, y, "{}: words of all features")
 
 
 def _widen(X: csr_matrix, n_features: int) -> csr_matrix:
@@ -134,40 +121,28 @@ def corrections(quick: bool) -> Iterator[Point]:
     flips = check_random_state(0).random_sample(len(y))
     for noise in NOISE:
         labels = np.where(flips < noise, -y, y)
-        for contestant in _named(GROWING):
-            yield _point(contestant, noise, X, labels)
+        yield from _points(GROWING, noise, X, labels)
 
 
 N_ROWS, N_ROWS_QUICK = 8000, 1000
 LABELS = tuple(2**k for k in range(3, 11))
 THREADED_LABELS = (104, 208, 416)
-ONE_EPOCH = {"max_iter": 1, "fit_intercept": False}
 # What a fit does once, reading the labels and making room for weights, is one thread's.
 THREADED_EPOCHS = 10
-Call = Callable[[], Any]
+HYPOTHESES = ("last", "average")
 
 
 def _perceptron(
-    hypothesis: str, n_jobs: int, n_epochs: int, corpus: LabelledCorpus, seed: int
-) -> Call:
-    params = ONE_EPOCH | RAW | {"max_iter": n_epochs}
-    model = PNormPerceptron(**params, hypothesis=hypothesis, n_jobs=n_jobs, random_state=seed)
-    return partial(model.fit, corpus.X, corpus.Y)
+    hypothesis: str, n_jobs: int, n_epochs: int, corpus: Corpus, seed: int
+) -> Callable[[], Any]:
+    params = ONE_EPOCH | RAW | {"max_iter": n_epochs, "n_jobs": n_jobs}
+    model = PNormPerceptron(**params, hypothesis=hypothesis, random_state=seed)
+    return partial(model.fit, corpus.X, corpus.y)
 
 
-def _floor(corpus: LabelledCorpus, seed: int) -> Call:
-    return FloorLabels(corpus.X, corpus.Y, row_orders(len(corpus.Y), 1, True, seed)).run
-
-
-def _ovr(corpus: LabelledCorpus, seed: int) -> Call:
-    one = Perceptron(**ONE_EPOCH, tol=None, random_state=seed)
-    return partial(OneVsRestClassifier(one).fit, corpus.X, corpus.Y)
-
-
-HYPOTHESES = ("last", "average")
 LABELLED = {f"Perceptron, {name}": partial(_perceptron, name, 1, 1) for name in HYPOTHESES} | {
-    SWEEP: _floor,
-    OVR: _ovr,
+    SWEEP: partial(sweep, 1),
+    OVR: partial(ovr, None, 1),
 }
 THREADED = {
     f"Perceptron, {name}, {n_jobs} thread{'s' * (n_jobs > 1)}": partial(
@@ -178,7 +153,7 @@ THREADED = {
 }
 
 
-def _points(
+def _labelled_points(
     numbers: tuple[int, ...], fits: dict[str, Callable], n_rows: int, n_epochs: int
 ) -> Iterator[Point]:
     for n_labels in numbers:
@@ -191,13 +166,13 @@ def _points(
 def labels(quick: bool) -> Iterator[Point]:
     """The same rows with ever more labels, of the same frequencies."""
     n_rows = N_ROWS_QUICK if quick else N_ROWS
-    return _points(LABELS[:-2] if quick else LABELS, LABELLED, n_rows, 1)
+    return _labelled_points(LABELS[:-2] if quick else LABELS, LABELLED, n_rows, 1)
 
 
 def threads(quick: bool) -> Iterator[Point]:
     """Ten epochs of some numbers of labels on one thread and on two."""
     n_rows = N_ROWS_QUICK if quick else RCV1_SMALL.n_train
-    return _points(THREADED_LABELS, THREADED, n_rows, THREADED_EPOCHS)
+    return _labelled_points(THREADED_LABELS, THREADED, n_rows, THREADED_EPOCHS)
 
 
 def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -209,18 +184,6 @@ def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
             times = seconds[0] / seconds[1]
             found.append({"name": name, "n_labels": n_labels, "times": times})
     return found
-
-
-TITLES: dict[Callable[[bool], Iterator[Point]], tuple[str, str]] = {
-    nonzeros: ("One epoch over ever more rows of one shape", "nonzeros"),
-    features: ("One epoch over as many nonzeros among ever more features", "features"),
-    labels: ("One epoch with ever more labels", "labels"),
-    corrections: (
-        "One epoch with ever more labels flipped (exponents: of what further corrections add)",
-        "corrections",
-    ),
-    threads: ("Ten epochs on one thread and on two", "labels"),
-}
 
 
 def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
@@ -255,55 +218,28 @@ def against_corrections(curve: dict[str, Any]) -> dict[str, Any]:
     """A curve whose sizes are the corrections that the flipped labels led to.
 
     Half of the time goes to the trials whatever the corrections, so the exponent is that of what
-    further corrections add, and beside it stands what one adds by the straight line.
+    further corrections add.
     """
     counts, seconds = (np.asarray(curve[key], float) for key in ("counts", "seconds"))
-    (each, rest), errors = fit_line(counts, seconds)
     added = growth_exponent(counts[1:] - counts[0], seconds[1:] - seconds[0])
-    return curve | {
-        "sizes": counts.tolist(), "exponent": added._asdict(), "seconds_each": float(each),
-        "seconds_each_error": float(errors[0]), "seconds_without": float(rest),
-    }  # fmt: skip
+    return curve | {"sizes": counts.tolist(), "exponent": added._asdict()}
 
 
 def grow(points: Callable[[bool], Iterator[Point]], options: Namespace) -> dict[str, Any]:
-    """Measure and print the curves of one growth; its note is the docstring of `points`."""
-    title, size_name = TITLES[points]
-    print(f"growth with {size_name} ...", file=sys.stderr, flush=True)
+    """Measure the curves of one growth; its note is the docstring of `points`."""
     curves = measure(list(points(options.quick)), options.rounds)
     if points is corrections:
         curves = list(map(against_corrections, curves))
-    report = {"title": title, "note": inspect.getdoc(points), "size_name": size_name}
-    keys = "sizes", "seconds", "nanoseconds"
-    rows = [
-        {"name": curve["name"], **dict(zip(keys, values, strict=True))}
-        for curve in curves
-        for values in zip(*(curve[key] for key in keys), strict=True)
-    ]
-    columns = [
-        ("", "{name}"), (size_name, "{sizes:,.6g}"), ("ms", "{seconds:.3m}"),
-        ("ns per unit", "{nanoseconds:.3f}"),
-    ]  # fmt: skip
-    show(f"{title}\n\n{report['note']}", columns, rows)
-    columns = [
-        ("", "{name}"), ("time grows to the power of", "{exponent[slope]:.3f}"),
-        ("±", "{exponent[standard_error]:.3f}"),
-    ]  # fmt: skip
-    if points is corrections:
-        columns += [
-            ("a correction adds us", "{seconds_each:.3u}"), ("±", "{seconds_each_error:.3u}"),
-            ("ms without any", "{seconds_without:.2m}"),
-        ]  # fmt: skip
-    show(f"Against {size_name}", columns, curves)
-    report["curves"] = curves
+    report = {"note": inspect.getdoc(points), "curves": curves}
     if points is threads:
         report["speed_ups"] = speed_ups(curves)
-        columns = [("", "{name}"), ("labels", "{n_labels}"), ("two threads x one", "{times:.2f}")]
-        print("\n" + text_table(columns, report["speed_ups"]), flush=True)
     return {points.__name__: report}
 
 
-GROWTHS = {points.__name__: partial(grow, points) for points in TITLES}
+GROWTHS = {
+    points.__name__: partial(grow, points)
+    for points in (nonzeros, features, labels, corrections, threads)
+}
 
 if __name__ == "__main__":
     timing.run(timing.parser_of(__doc__, "results/growth.json"), GROWTHS, (9, 3))

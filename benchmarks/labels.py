@@ -12,35 +12,23 @@ one run. The times belong to the machine.
     python benchmarks/labels.py [--only race memory rcv1] [--quick] [--rounds N]
 """
 
-import tempfile
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import timing
-from corpora import (
-    NEWS20,
-    OF_LABELS,
-    RCV1_SMALL,
-    LabelledCorpus,
-    Shape,
-    draw_labelled,
-    load_rows,
-    number_vectors,
-    save_rows,
-)
+from corpora import NEWS20, OF_LABELS, RCV1_SMALL, Corpus, draw_labelled, number_vectors
 from floor import ONE_EPOCH, RAW, FloorLabels, row_orders
 from sklearn.linear_model import Perceptron
 from sklearn.metrics import f1_score, hamming_loss
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from tables import OVR, show
+from tables import OVR
 from timing import minimum_and_median, timed
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
@@ -58,7 +46,7 @@ class Contestant:
 
     algorithm: str
     n_jobs: int
-    prepare: Callable[[LabelledCorpus, int], Callable[[], Any]]
+    prepare: Callable[[Corpus, int], Callable[[], Any]]
 
     @property
     def name(self) -> str:
@@ -67,32 +55,35 @@ class Contestant:
 
 EPOCHS = {"max_iter": N_EPOCHS, "fit_intercept": False}
 OURS = {
-    "Perceptron, last": partial(PNormPerceptron, **EPOCHS, **RAW, hypothesis="last"),
-    "Perceptron, average": partial(PNormPerceptron, **EPOCHS, **RAW, hypothesis="average"),
-    "p-norm p=6, last": partial(PNormPerceptron, **EPOCHS, p=6.0, hypothesis="last"),
-    "p-norm p=6, average": partial(PNormPerceptron, **EPOCHS, p=6.0, hypothesis="average"),
-    "ALMA p=2, average": partial(ALMAClassifier, **EPOCHS, p=2.0, hypothesis="average"),
-    "ALMA p=6, average": partial(ALMAClassifier, **EPOCHS, p=6.0, hypothesis="average"),
+    f"{name}, {hypothesis}": partial(make, **EPOCHS, **params, hypothesis=hypothesis)
+    for name, make, params, hypotheses in (
+        ("Perceptron", PNormPerceptron, RAW, ("last", "average")),
+        ("p-norm p=6", PNormPerceptron, {"p": 6.0}, ("last", "average")),
+        ("ALMA p=2", ALMAClassifier, {"p": 2.0}, ("average",)),
+        ("ALMA p=6", ALMAClassifier, {"p": 6.0}, ("average",)),
+    )
+    for hypothesis in hypotheses
 }
 
 
-def _ours(make: Callable[..., Any], n_jobs: int, corpus: LabelledCorpus, seed: int):
-    return partial(make(random_state=seed, n_jobs=n_jobs).fit, corpus.X, corpus.Y)
+def _ours(make: Callable[..., Any], n_jobs: int, corpus: Corpus, seed: int):
+    return partial(make(random_state=seed, n_jobs=n_jobs).fit, corpus.X, corpus.y)
 
 
-def _ovr(n_jobs: int, corpus: LabelledCorpus, seed: int):
-    one = Perceptron(**EPOCHS, tol=None, random_state=seed)
-    return partial(OneVsRestClassifier(one, n_jobs=n_jobs).fit, corpus.X, corpus.Y)
+def ovr(n_jobs: int, n_epochs: int, corpus: Corpus, seed: int):
+    """The fit of scikit-learn's Perceptron, label by label."""
+    one = Perceptron(max_iter=n_epochs, fit_intercept=False, tol=None, random_state=seed)
+    return partial(OneVsRestClassifier(one, n_jobs=n_jobs).fit, corpus.X, corpus.y)
 
 
-def _floor(corpus: LabelledCorpus, seed: int):
-    orders = row_orders(len(corpus.Y), N_EPOCHS, True, seed)
-    return FloorLabels(corpus.X, corpus.Y, orders).run
+def sweep(n_epochs: int, corpus: Corpus, seed: int):
+    """The C loop over all labels."""
+    return FloorLabels(corpus.X, corpus.y, row_orders(len(corpus.y), n_epochs, True, seed)).run
 
 
 CONTESTANTS = [
-    Contestant(FLOOR, 1, _floor),
-    *(Contestant(OVR, n_jobs, partial(_ovr, n_jobs)) for n_jobs in (1, 2)),
+    Contestant(FLOOR, 1, partial(sweep, N_EPOCHS)),
+    *(Contestant(OVR, n_jobs, partial(ovr, n_jobs, N_EPOCHS)) for n_jobs in (1, 2)),
     *(
         Contestant(name, n_jobs, partial(_ours, make, n_jobs))
         for name, make in OURS.items()
@@ -109,26 +100,22 @@ def errors(Y: Any, predicted: Any) -> dict[str, float]:
     }
 
 
-def fit_race(corpus: LabelledCorpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Time the fits of all contestants in turn.
-
-    Returned: one entry for each: nanoseconds per nonzero, label and epoch (``min`` and
-    ``median``), the ratios of the former to those of OneVsRest on as many threads and of the C
-    sweep, and the mean test errors; and each one's model of the last round, by its name.
-    """
+def fit_race(corpus: Corpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Time the fits of all contestants in turn: an entry for each, with ns per nonzero, label and
+    epoch, and the mean test errors; and each one's model of the last round, by its name."""
     few, models = slice(None, WARM_UP_ROWS), {}
-    little = replace(corpus, X=corpus.X[few], Y=corpus.Y[few])
+    little = replace(corpus, X=corpus.X[few], y=corpus.y[few])
     for contestant in CONTESTANTS:
         # A first fit pays for lazy imports, and for the processes of OneVsRest.
         contestant.prepare(little, 0)()
 
     def tell(name: str, model: Any) -> dict[str, float]:
         models[name] = model
-        return errors(corpus.Y_test, model.predict(corpus.X_test))
+        return errors(corpus.y_test, model.predict(corpus.X_test))
 
     fits = {each.name: partial(each.prepare, corpus) for each in CONTESTANTS}
     seconds, wrong = timing.race(fits, n_rounds, tell)
-    unit = corpus.X.nnz * corpus.Y.shape[1] * N_EPOCHS * 1e-9
+    unit = corpus.X.nnz * corpus.y.shape[1] * N_EPOCHS * 1e-9
     entries = [
         {"contestant": contestant.algorithm, "n_jobs": contestant.n_jobs}
         | {"ns": minimum_and_median(seconds[contestant.name], unit)}
@@ -154,9 +141,7 @@ def _with_ratios(entries: list[dict[str, Any]], unit: str) -> list[dict[str, Any
     ]
 
 
-def predict_race(
-    corpus: LabelledCorpus, models: dict[str, Any], n_rounds: int
-) -> list[dict[str, Any]]:
+def predict_race(corpus: Corpus, models: dict[str, Any], n_rounds: int) -> list[dict[str, Any]]:
     """Time the predictions of all labels for the training rows, in milliseconds, with the ratios
     as in `fit_race`; the floor is `X @ W` alone."""
     calls = {each.name: partial(models[each.name].predict, corpus.X) for each in CONTESTANTS}
@@ -176,26 +161,8 @@ def race(options: Namespace) -> dict[str, Any]:
     """Fits, then predictions."""
     shape = replace(RCV1_SMALL, n_train=QUICK_ROWS) if options.quick else RCV1_SMALL
     corpus = draw_labelled(shape, OF_LABELS)
-    X, Y = corpus.X, corpus.Y
     fits, models = fit_race(corpus, options.rounds)
-    lead = [("", "{contestant}"), ("threads", "{n_jobs}")]
-    columns = [
-        *lead, ("ns min", "{ns[min]:.3f}"), ("median", "{ns[median]:.3f}"),
-        ("x OneVsRest", "{times_ovr:.1f}"), ("of C sweep", "{of_floor:.2f}"),
-        ("Hamming error %", "{hamming_error:.2%}"), ("micro F1 %", "{micro_f1:.1%}"),
-    ]  # fmt: skip
-    show(
-        f"{Y.shape[1]} labels, {shape.name}, {X.dtype.name}: {X.shape[0]:,} x {X.shape[1]:,}, "
-        f"{X.nnz / X.shape[0]:.0f} nonzeros and {Y.sum() / len(Y):.2f} labels a row; "
-        f"ns per nonzero, label and epoch, {N_EPOCHS} epochs, {options.rounds} rounds",
-        columns, fits,
-    )  # fmt: skip
     predictions = predict_race(corpus, models, options.rounds)
-    columns = [
-        *lead, ("ms min", "{ms[min]:.0f}"), ("median", "{ms[median]:.0f}"),
-        ("x OneVsRest", "{times_ovr:.1f}"), ("of X @ W", "{of_floor:.2f}"),
-    ]  # fmt: skip
-    show(f"Predicting all {Y.shape[1]} labels of {X.shape[0]:,} rows", columns, predictions)
     return {"race": {"fits": fits, "predictions": predictions}}
 
 
@@ -203,30 +170,15 @@ MANY_LABELS, QUICK_LABELS = 1000, 200
 AIM_BYTES = 4 * 2**30
 
 
-def fit_apart(folder: str) -> dict[str, Any]:
-    """Run apart: read the rows, fit, predict, and tell what that took."""
-    X, Y = load_rows(Path(folder), "train")
-    model = PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="last", random_state=0)
-    fitted = timing.added_by(lambda: model.fit(X[:50, :200], Y[:50]), lambda: model.fit(X, Y))
-    X_test, Y_test = load_rows(Path(folder), "test")
+def fit_apart(model: Any, X: Any, Y: np.ndarray, X_test: Any, Y_test: np.ndarray) -> dict[str, Any]:
+    """Run apart: fit, predict, and tell what that took."""
+    fitted = timing.fitted(model, X, Y)
     predict_seconds, predicted = timed(lambda: model.predict(X_test))
     return {
         "fit_seconds": fitted.pop("seconds"), "predict_seconds": predict_seconds,
-        "X_bytes": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
-        "dense_bytes": 4 * X.shape[1] * Y.shape[1], **fitted,
-        "predict_peak_bytes": timing.resident_peak(), **errors(Y_test, predicted),
+        "X_bytes": timing.bytes_of(X), "dense_bytes": 4 * X.shape[1] * Y.shape[1], **fitted,
+        **errors(Y_test, predicted),
     }  # fmt: skip
-
-
-def many_features(shape: Shape, n_labels: int) -> dict[str, Any]:
-    """Fit one epoch of the Perceptron, last, in a new process: seconds, bytes and test errors."""
-    corpus = draw_labelled(shape, n_labels)
-    with tempfile.TemporaryDirectory() as folder:
-        save_rows(Path(folder), "train", corpus.X, corpus.Y)
-        save_rows(Path(folder), "test", corpus.X_test, corpus.Y_test)
-        del corpus
-        facts = {"n_samples": shape.n_train, "n_features": shape.n_features, "n_labels": n_labels}
-        return facts | timing.apart(fit_apart, folder)
 
 
 def memory(options: Namespace) -> dict[str, Any]:
@@ -235,16 +187,11 @@ def memory(options: Namespace) -> dict[str, Any]:
         print("\nPeak memory: left out, this system doesn't tell the peak of a process")
         return {"memory": None}
     shape = replace(NEWS20, n_train=QUICK_ROWS, n_test=QUICK_ROWS) if options.quick else NEWS20
-    entry = many_features(shape, QUICK_LABELS if options.quick else MANY_LABELS)
-    columns = [
-        ("labels", "{n_labels:,}"), ("features", "{n_features:,}"), ("rows", "{n_samples:,}"),
-        ("fit s", "{fit_seconds:.1f}"), ("peak MB", "{peak_bytes:,.0M}"),
-        ("fit adds MB", "{added_bytes:,.0M}"), ("X MB", "{X_bytes:,.0M}"),
-        ("dense weights MB", "{dense_bytes:,.0M}"), ("predict s", "{predict_seconds:.1f}"),
-        ("Hamming error %", "{hamming_error:.3%}"),
-    ]  # fmt: skip
-    title = f"Memory, float32, one epoch, last; aim: a peak below {AIM_BYTES / 2**20:,.0f} MB"
-    show(title, columns, [entry])
+    n_labels = QUICK_LABELS if options.quick else MANY_LABELS
+    corpus = draw_labelled(shape, n_labels)
+    model = PNormPerceptron(**ONE_EPOCH, **RAW, hypothesis="last", random_state=0)
+    facts = {"n_samples": shape.n_train, "n_features": shape.n_features, "n_labels": n_labels}
+    entry = facts | timing.apart(fit_apart, model, corpus.X, corpus.y, corpus.X_test, corpus.y_test)
     return {"memory": entry}
 
 
@@ -265,11 +212,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def topics_of(n_stories: int | None = None) -> dict[str, Any]:
-    """Fit every model on all topics of the first so many stories, or of all, once.
-
-    Returned: the sizes of the parts, and for each model seconds of the fit and of the
-    predictions, and the test part's ``micro_f1`` and ``macro_f1``.
-    """
+    """Fit every model on all topics of the first so many stories, or of all, once: the sizes of the
+    parts, and for each model seconds, and the test part's ``micro_f1`` and ``macro_f1``."""
     stories = load_rcv1(None, source="sample", dtype=np.float32)
     X, Y = stories.data[:n_stories], stories.target[:n_stories].toarray()
     parts = GroupShuffleSplit(n_splits=1, test_size=TEST_SHARE, random_state=0)
@@ -299,16 +243,6 @@ def rcv1(options: Namespace) -> dict[str, Any]:
     except FileNotFoundError as error:
         print(f"\nLEFT OUT: the topics of RCV1. {error}")
         return {"rcv1": None}
-    columns = [
-        ("", "{contestant}"), ("micro F1 %", "{micro_f1:.1%}"), ("macro F1 %", "{macro_f1:.1%}"),
-        ("fit s", "{fit_seconds:.2f}"), ("predict s", "{predict_seconds:.3f}"),
-    ]  # fmt: skip
-    show(
-        f"RCV1, {report['n_topics']} topics, {report['n_train']:,} stories to learn from, "
-        f"{report['n_test']:,} to test on; macro F1 over the {report['n_topics_in_test']} topics "
-        "with a story in the test part; ours: five epochs, average, one thread",
-        columns, report["models"],
-    )  # fmt: skip
     return {"rcv1": report}
 
 

@@ -37,23 +37,23 @@ def _fit_svmlight(cached=False, **params):
     import sparsemargin
 
     def run(text):
-        # Values of another type are cached apart.
-        cache = f"{text}.{params.get('dtype', 'float64')}.smcache" if cached else None
-        return sparsemargin.fit_svmlight(text, cache=cache, **params)
+        return sparsemargin.fit_svmlight(
+            text, cache=f"{text}.smcache" if cached else None, **params
+        )
 
     return run, _estimator_error
 
 
-def _fit_sklearn(estimator, **params):
+def _fit_sklearn(**params):
     import numpy as np
-    from sklearn import linear_model
     from sklearn.datasets import load_svmlight_file
+    from sklearn.linear_model import SGDClassifier
 
     def run(text):
         X, y = load_svmlight_file(text)
         # It returns int64 indices (1.9), which scikit-learn's own linear models refuse.
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        return getattr(linear_model, estimator)(**params).fit(X, y)
+        return SGDClassifier(**params).fit(X, y)
 
     return run, _estimator_error
 
@@ -77,24 +77,29 @@ def _fit_vw(cached=False, options=()):
         from tempfile import TemporaryDirectory
 
         with TemporaryDirectory() as folder:
-            saved, predicted = f"{folder}/model", f"{folder}/predictions"
-            model.save(saved)
+            model.save(saved := f"{folder}/model")
             model.finish()
-            files = ["-i", saved, "-d", test_text, "-p", predicted]
-            Workspace(arg_list=["--quiet", "-t", *files]).finish()
-            return {"test_error": error_of(predicted, test_text)}
+            return {"test_error": vw_error(saved, test_text)}
 
     return run, tell
 
 
+def vw_error(saved, test_text):
+    """The test error of a model that vw has saved."""
+    from vowpalwabbit import Workspace
+
+    predicted = f"{saved}.predictions"
+    files = ["-i", str(saved), "-d", str(test_text), "-p", predicted]
+    Workspace(arg_list=["--quiet", "-t", *files]).finish()
+    return error_of(predicted, test_text)
+
+
 def error_of(predictions, test_text):
     """The share of predictions, one a line, whose sign is not the label's."""
-    wrong = n_rows = 0
     with open(predictions) as found, open(test_text) as lines:
-        for prediction, line in zip(found, lines, strict=True):
-            wrong += (float(prediction) >= 0) != (float(line.partition(" ")[0]) >= 0)
-            n_rows += 1
-    return wrong / n_rows
+        pairs = zip(found, lines, strict=True)
+        wrong = [(float(told) >= 0) != (float(line.partition(" ")[0]) >= 0) for told, line in pairs]
+    return sum(wrong) / len(wrong)
 
 
 def _load_svmlight(**params):
@@ -105,10 +110,10 @@ def _load_svmlight(**params):
     return lambda text: sparsemargin.load_svmlight(text, **params), _contents
 
 
-def _load_svmlight_file(**params):
+def _load_svmlight_file():
     from sklearn.datasets import load_svmlight_file
 
-    return lambda text: load_svmlight_file(text, **params), _contents
+    return load_svmlight_file, _contents
 
 
 def _contents(loaded, test_text):
@@ -130,14 +135,12 @@ def call(wanted):
     wanted = json.loads(wanted)
     run, tell = CALLS[wanted["call"]](**wanted["params"])
     run(wanted["few"])
-    before = getrusage(RUSAGE_SELF).ru_maxrss * UNIT
     start, cpu_start = perf_counter(), process_time()
     result = run(wanted["text"])
     facts = {
         "seconds": perf_counter() - start,
         "cpu_seconds": process_time() - cpu_start,
-        "peak_bytes": (peak := getrusage(RUSAGE_SELF).ru_maxrss * UNIT),
-        "added_bytes": peak - before,
+        "peak_bytes": getrusage(RUSAGE_SELF).ru_maxrss * UNIT,
     }
     print(json.dumps(facts | tell(result, wanted["test"])), flush=True)
 

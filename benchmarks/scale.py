@@ -1,22 +1,20 @@
 """Learning in shards, measured: speed on Dask's workers, bytes that travel, errors, memory.
 
-Each part is measured by itself, and what was measured is kept in scale.json whenever a part is
-done; parts that are not asked for stay as they were. `--tables` brings the tables of docs/scale.md
-up to date instead: its figures are kept beside this file, in scale.json, so that they can be made
-again without measuring; parts that were measured in a hurry, or not at all, stay as they were.
-Nothing is measured of an epoch of 10^9 rows over 100 machines: it is worked out from the costs of a
-nonzero and of a coordinate, which come from the parts `speed`, `touched` and `memory`; the rest is
-`ASSUMED`.
+What was measured is kept in scale.json whenever a part is done; parts that are not asked for stay
+as they were. `--tables` brings the tables of docs/scale.md up to date instead, from the figures
+kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9 rows over 100
+machines is worked out from what the parts `speed`, `touched` and `memory` have measured.
 
     python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results] [--tables]
 """
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil, log2, sqrt
 from pathlib import Path
 from statistics import median
@@ -36,6 +34,7 @@ from timing import (
     parser_of,
     replace_text,
     resident_peak,
+    show,
     timed,
     turns,
 )
@@ -57,19 +56,16 @@ Learner = dict[str, Any]
 
 FIGURES = FOLDER / "scale.json"
 PAGE = FOLDER.parent / "docs" / "scale.md"
-PLAIN: dict[str, Any] = {"fit_intercept": False}
 #: By the names that reports give them: what `fit_csr` and `fit_distributed` are told.
-FIRST_ORDER: dict[str, dict[str, Any]] = {
-    "p-norm, p=2": PLAIN | {"algo": "pnorm", "p": 2},
-    "p-norm, p=6": PLAIN | {"algo": "pnorm", "p": 6},
-    "ALMA, p=2": PLAIN | {"algo": "alma", "p": 2},
-    "ALMA, p=6": PLAIN | {"algo": "alma", "p": 6},
+FIRST_ORDER: dict[str, Learner] = {
+    f"{name}, p={p}": {"fit_intercept": False, "algo": algo, "p": p}
+    for name, algo in (("p-norm", "pnorm"), ("ALMA", "alma"))
+    for p in (2, 6)
 }
-SECOND_ORDER: dict[str, dict[str, Any]] = {
-    "Second-order": PLAIN | {"algo": "so", "max_updates": None}
+SECOND_ORDER: dict[str, Learner] = {
+    "Second-order": {"fit_intercept": False, "algo": "so", "max_updates": None}
 }
 SEED = 0
-
 N_RELEVANT, AMONG = 300, 1000
 NOISE = 0.05
 MEAN_NNZ = 50
@@ -201,17 +197,15 @@ def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **set
 
 def curve(
     problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
-) -> dict[str, list[float]]:
-    """After each epoch: ``errors``, the share of labels predicted wrongly, and ``corrections``,
-    those of the epoch."""
+) -> list[tuple[float, int]]:
+    """After each epoch the share of labels predicted wrongly, and the epoch's corrections."""
 
     def take(done: Round) -> tuple[float, int]:
         wrong = done.model().predict(problem.X_test) != problem.y_test
         return float(np.mean(wrong)), sum(done.corrections)
 
     shards = problem.shards(n_shards)
-    found = rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
-    return dict(zip(("errors", "corrections"), map(list, zip(*found, strict=True)), strict=True))
+    return rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
 
 
 def curves(
@@ -224,20 +218,14 @@ def curves(
     The shards are learned from in turn, on this machine: a model depends on them, not on where they
     are learned from.
     """
+    cases = [(n, mixing) for n in n_shards for mixing in ("uniform", "errors")
+             if mixing == "uniform" or n in by_errors]  # fmt: skip
     entries = []
-    for name, learner in learners.items():
-        for shards in n_shards:
-            for mixing in ("uniform", *(["errors"] if shards in by_errors else [])):
-                each = [curve(problem, shards, learner, mixing, n_epochs) for problem in problems]
-                entry: dict[str, Any] = {"learner": name, "shards": shards, "mixing": mixing}
-                for key in each[0]:
-                    means = np.mean([one[key] for one in each], axis=0)
-                    entry[key] = [round(float(value), 6) for value in means]
-                entries.append(entry)
-                errors = " ".join(f"{100 * error:.2f}" for error in entry["errors"])
-                print(
-                    f"{problems[0].name}, {name}, {shards} shards, {mixing}: {errors}", flush=True
-                )
+    for (name, learner), (shards, mixing) in product(learners.items(), cases):
+        each = [curve(problem, shards, learner, mixing, n_epochs) for problem in problems]
+        errors, corrections = np.round(np.mean(each, axis=0), 6).T.tolist()
+        entries.append({"learner": name, "shards": shards, "mixing": mixing,
+                        "errors": errors, "corrections": corrections})  # fmt: skip
     return entries
 
 
@@ -312,8 +300,7 @@ def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, flo
     with get_task_stream(client) as stream:
         rounds = rounds_of(shards, learner, _seconds, client=client)
     learned = _learned(stream.data, len(rounds))
-    pairs = zip(rounds[1:], learned[1:], strict=True)
-    return [told | {"learning": learning} for told, learning in pairs]
+    return [told | {"learning": s} for told, s in zip(rounds, learned, strict=True)][1:]
 
 
 def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
@@ -328,21 +315,17 @@ def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
     n_shards = len(spans) // n_rounds
     learned = []
     for first in range(0, len(spans), n_shards):
-        busy: dict[str, float] = {}
+        busy: Counter[str] = Counter()
         for start, stop, worker in spans[first : first + n_shards]:
-            busy[worker] = busy.get(worker, 0.0) + stop - start
+            busy[worker] += stop - start
         learned.append(max(busy.values()))
     return learned
 
 
-def in_memory(problem: Problem, learner: dict[str, Any]) -> list[dict[str, float]]:
+def in_memory(problem: Problem, learner: Learner) -> list[dict[str, float]]:
     """What an epoch of `fit_csr` takes, which holds all rows in one matrix: its checks, too."""
-    seconds, _ = timed(
-        lambda: sparsemargin.fit_csr(
-            problem.X, problem.y, max_iter=N_EPOCHS, random_state=SEED, **learner
-        )
-    )
-    return [{"seconds": seconds / N_EPOCHS, "mixing": 0.0}]
+    fit = partial(sparsemargin.fit_csr, problem.X, problem.y, max_iter=N_EPOCHS, random_state=SEED)
+    return [{"seconds": timed(partial(fit, **learner))[0] / N_EPOCHS, "mixing": 0.0}]
 
 
 def race(
@@ -366,14 +349,12 @@ def race(
     epochs: dict[str, list[dict[str, float]]] = {name: [] for name in contestants}
     for _, name in turns(list(contestants), n_rounds):
         epochs[name] += contestants[name]()
-    return {name: _summary(found) for name, found in epochs.items()}
-
-
-def _summary(epochs: list[dict[str, float]]) -> dict[str, float]:
-    """The fastest of the epochs, and the median of all."""
-    fastest = min(epochs, key=lambda epoch: epoch["seconds"])
-    told = fastest | {"median": median(epoch["seconds"] for epoch in epochs)}
-    return {name: round(seconds, 5) for name, seconds in told.items()}
+    found = {}
+    for name, of in epochs.items():
+        seconds = [epoch["seconds"] for epoch in of]
+        fastest = of[int(np.argmin(seconds))] | {"median": median(seconds)}
+        found[name] = {key: round(value, 5) for key, value in fastest.items()}
+    return found
 
 
 def of_speed(quick: bool) -> list[dict[str, Any]]:
@@ -536,99 +517,62 @@ def of_memory(quick: bool) -> dict[str, float]:
     }
 
 
-class Assumed(NamedTuple):
-    """What the estimate takes for granted; bytes a second of each machine's network interface and
-    of its disk, and interfaces of one machine that an update goes through one after the other: the
-    scheduler's and the client's."""
-
-    rows: int = 10**9
-    machines: int = 100
-    row_nnz: int = 50
-    network: float = 1.25e9
-    disk: float = 1e9
-    hops: int = 2
-
-    @property
-    def shard_rows(self) -> int:
-        return self.rows // self.machines
-
-    @property
-    def cache_bytes(self) -> int:
-        """Of a row cache: a value and a column for each nonzero; a pointer and a label a row."""
-        return self.shard_rows * (8 * self.row_nnz + 8)
+# Assumed: bytes a second of each machine's network interface and of its disk, and interfaces of one
+# machine that an update goes through one after the other, the scheduler's and the client's.
+ALL_ROWS, MACHINES, ROW = 10**9, 100, 50
+NETWORK, DISK, HOPS = 1.25e9, 1e9, 2
+SHARD_ROWS = ALL_ROWS // MACHINES
+#: Of a row cache: a value and a column for each nonzero; a pointer and a label a row.
+CACHE_BYTES = SHARD_ROWS * (8 * ROW + 8)
 
 
-ASSUMED = Assumed()
+def estimate(touched: dict[str, Any], speed: dict[str, Any], held: float) -> dict[str, Any]:
+    """Work out an epoch over all machines, from the touched coordinates of a learner, its entry of
+    `speed` on generated rows, and the bytes of memory a coordinate.
 
-
-class Costs(NamedTuple):
-    """What was measured of a learner: seconds of a shard's epoch for each nonzero, and for each
-    coordinate, whatever the rows; of the mixture for each coordinate of each update; bytes of
-    memory for each coordinate, of who learns and of who mixes; bytes of one that travels."""
-
-    nonzero: float
-    coordinate: float
-    mixed: float
-    held: float
-    value: int
-
-
-def costs(speed: dict[str, Any], held: float) -> Costs:
-    """Costs by an entry of `speed` on generated rows: with more shards the same nonzeros are
-    learned from, but more coordinates."""
-    two, many = (speed["contestants"][name] for name in (TWO, MANY_SHARDS))
-    learned, among_many = (each["seconds"] - each["mixing"] for each in (two, many))
-    n = speed["n_features"]
-    coordinate = max(0.0, (among_many - learned) / ((MANY - 2) * n))
-    nonzero = (learned - 2 * n * coordinate) / speed["n_entries"]
-    # Wherever the two updates come from, the same process mixes them.
-    mixing = min(speed["contestants"][name]["mixing"] for name in (TWO, ONE_WORKER, TWO_WORKERS))
-    value = value_bytes(FIRST_ORDER[speed["learner"]])
-    return Costs(nonzero, coordinate, mixing / (2 * n), held, value)
-
-
-def update_bytes(touched: dict[str, Any], rows: int, value: int) -> float:
-    """What a shard of so many rows sends: places and values, or whole vectors where these are
-    shorter; the law goes on as it was between the last two sizes told one by one."""
-    last_rows, last = touched["last"]
-    coordinates = last * (rows / last_rows) ** touched["tail"]
-    return 2 * min((PLACE + value) * coordinates, value * touched["n_features"])
-
-
-def estimate(cost: Costs, touched: dict[str, Any], assumed: Assumed = ASSUMED) -> dict[str, float]:
-    """Work out an epoch over all machines: seconds, bytes, and the ``best`` number of machines.
-
-    ``learning`` and ``coordinates`` are each machine's seconds with its rows and with whole
-    vectors; ``update`` the bytes that each sends; ``up``, ``mixing`` and ``down`` the seconds until
-    the client has all updates, has mixed them, and the machines have the mixture; ``worker`` and
-    ``client`` bytes of memory, of the worker with its row cache.
+    Costs are seconds of a shard's epoch for each ``nonzero`` and ``coordinate``: with more shards
+    the same nonzeros are learned from, but more coordinates; of the mixture for each coordinate of
+    each update. ``update`` are bytes that a shard sends: places and values, or whole vectors where
+    these are shorter; the law goes on as it was between the last two sizes told one by one.
+    ``best`` is the number of machines of the shortest epoch.
     """
-    n, machines = touched["n_features"], assumed.machines
-    update = update_bytes(touched, assumed.shard_rows, cost.value)
-    learning = cost.nonzero * assumed.shard_rows * assumed.row_nnz
-    sending, mixed = assumed.hops * update / assumed.network, cost.mixed * n
+    of, n_of = speed["contestants"], speed["n_features"]
+    learned, among_many = (of[name]["seconds"] - of[name]["mixing"] for name in (TWO, MANY_SHARDS))
+    coordinate = max(0.0, (among_many - learned) / ((MANY - 2) * n_of))
+    nonzero = (learned - 2 * n_of * coordinate) / speed["n_entries"]
+    # Wherever the two updates come from, the same process mixes them.
+    mixed = min(of[name]["mixing"] for name in (TWO, ONE_WORKER, TWO_WORKERS)) / (2 * n_of)
+
+    n, value = touched["n_features"], value_bytes(FIRST_ORDER[speed["learner"]])
+    rows, coordinates = touched["last"]
+    coordinates *= (SHARD_ROWS / rows) ** touched["tail"]
+    update = 2 * min((PLACE + value) * coordinates, value * n)
+    learning, sending = nonzero * SHARD_ROWS * ROW, HOPS * update / NETWORK
     # Machines that have the mixture pass it on, so that twice as many have it each time.
-    ways = assumed.hops + ceil(log2(machines))
+    ways = HOPS + ceil(log2(MACHINES))
     seconds = {
-        "learning": learning, "coordinates": cost.coordinate * n, "up": machines * sending,
-        "mixing": machines * mixed, "down": ways * cost.value * n / assumed.network,
+        "learning": learning, "coordinates": coordinate * n, "up": MACHINES * sending,
+        "mixing": MACHINES * mixed * n, "down": ways * value * n / NETWORK,
     }  # fmt: skip
-    return seconds | {
-        "seconds": sum(seconds.values()), "update": update,
-        "worker": cost.held * n + assumed.cache_bytes, "client": cost.held * n + machines * update,
-        "best": round(sqrt(learning * machines / (sending + mixed))),
+    total, alone, reading = (
+        sum(seconds.values()),
+        MACHINES * learning,
+        MACHINES * CACHE_BYTES / DISK,
+    )
+    return touched | seconds | {
+        "nonzero": nonzero, "coordinate": coordinate, "mixed": mixed, "held": held, "value": value,
+        "seconds": total, "update": update, "worker": held * n + CACHE_BYTES,
+        "client": held * n + MACHINES * update, "alone": alone, "reading": reading,
+        "times": max(alone, reading) / total,
+        "best": round(sqrt(learning * MACHINES / (sending + mixed * n))),
     }  # fmt: skip
 
 
-def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[str, float]]]:
+def _estimates(parts: Parts) -> list[dict[str, Any]]:
     """One for each learner and number of features whose touched coordinates were measured."""
-    by_learner = {
-        entry["learner"]: costs(entry, parts["memory"][entry["learner"]])
-        for entry in parts["speed"]
-        if entry["data"] == "generated"
-    }
+    speeds = {each["learner"]: each for each in parts["speed"] if each["data"] == "generated"}
     return [
-        (touched, by_learner[touched["learner"]], estimate(by_learner[touched["learner"]], touched))
+        estimate(touched, speeds[touched["learner"]], parts["memory"][touched["learner"]])
         for touched in parts["touched"]
     ]
 
@@ -636,25 +580,20 @@ def estimates(parts: dict[str, Any]) -> list[tuple[dict[str, Any], Costs, dict[s
 def _speed(parts: Parts) -> str:
     rows = []
     for entry in parts["speed"]:
-        of = entry["contestants"]
-        two = of[TWO_WORKERS]
-        rows.append(
-            entry | {f"s{i}": of[name]["seconds"] for i, name in enumerate(_TOLD)}
-            | {"ratio": of[ONE_WORKER]["seconds"] / two["seconds"], "two": two}
-            | {"rest": two["seconds"] - two["learning"] - two["mixing"]}
-        )  # fmt: skip
-    headers = ("`fit_csr`", "one shard, in this process", "two shards", "two shards, one worker",
-               "two workers")  # fmt: skip
+        one, two = (entry["contestants"][name] for name in (ONE_WORKER, TWO_WORKERS))
+        rest = two["seconds"] - two["learning"] - two["mixing"]
+        rows.append(entry | {"ratio": one["seconds"] / two["seconds"], "two": two, "rest": rest})
+    headers = {
+        FIT_CSR: "`fit_csr`", ONE: "one shard, in this process", TWO: "two shards",
+        ONE_WORKER: "two shards, one worker", TWO_WORKERS: "two workers",
+    }  # fmt: skip
     return markdown([
         ("seconds of an epoch", "{data}, {learner}"),
-        *((header, f"{{s{i}:.3f}}") for i, header in enumerate(headers)),
+        *((header, f"{{contestants[{name}][seconds]:.3f}}") for name, header in headers.items()),
         ("speed-up", "{ratio:.2f} x"),
         ("on two: learning + mixing + the rest",
          "{two[learning]:.3f} + {two[mixing]:.3f} + {rest:.3f}"),
     ])(rows)  # fmt: skip
-
-
-_TOLD = (FIT_CSR, ONE, TWO, ONE_WORKER, TWO_WORKERS)
 
 
 def _traffic(parts: Parts) -> str:
@@ -704,44 +643,27 @@ def _touched(parts: Parts) -> str:
     for entry in entries:
         told = zip(entry["coordinates"], entry["whole"], strict=True)
         cells = ["whole" if whole else f"{found:,}" for found, whole in told]
-        rows.append(
-            [cell("{learner}, {n_features:,} features", entry), *cells,
-             *[""] * (len(sizes) - len(cells)),
-             cell("{exponent:.2f} ± {standard_error:.2f}", entry), cell("{tail:.2f}", entry)]
-        )  # fmt: skip
+        cells += [""] * (len(sizes) - len(cells))
+        law = "{exponent:.2f} ± {standard_error:.2f}", "{tail:.2f}"
+        rows.append([cell(_WHO, entry), *cells, *(cell(each, entry) for each in law)])
     headers = ["touched by a shard of so many rows", *(f"{n:,}" for n in sizes),
                "to the power of", "between the last two"]  # fmt: skip
     return markdown_table(headers, rows)
 
 
 def _assumed(parts: Parts) -> str:
-    cache = ASSUMED.cache_bytes
-    rows = [
-        ["rows, machines, shards", f"{ASSUMED.rows:,} over {ASSUMED.machines}, a shard each"],
-        ["nonzeros a row", f"{ASSUMED.row_nnz}, float32, as in the generated rows"],
-        ["a machine's row cache", f"{cache / 1e9:.2f} GB: in memory after epoch 1"],
-        ["disk", f"{ASSUMED.disk / 1e9:g} GB/s: epoch 1 waits {cache / ASSUMED.disk:.1f} s for it "
-                 "at most"],
-        ["network", f"{8 * ASSUMED.network / 1e9:g} Gbit/s at every machine"],
-        ["an update's way", f"through the scheduler: {ASSUMED.hops} interfaces, one after the "
-                            "other, that all updates share"],
-        ["the mixture's way", "through the scheduler, then from machine to machine, to twice as "
-                              "many each time"],
-    ]  # fmt: skip
-    return markdown_table(["assumed", ""], rows)
-
-
-def _estimates(parts: Parts) -> list[dict[str, Any]]:
-    """All that is worked out, with what all rows on one machine would take."""
-    entries = []
-    for touched, cost, found in estimates(parts):
-        alone = ASSUMED.rows * ASSUMED.row_nnz * cost.nonzero
-        reading = ASSUMED.machines * ASSUMED.cache_bytes / ASSUMED.disk
-        times = max(alone, reading) / found["seconds"]
-        gigabytes = {f"{who}_gb": found[who] / 1e9 for who in ("worker", "client")}
-        entries.append(touched | cost._asdict() | found | gigabytes
-                       | {"alone": alone, "reading": reading, "times": times})  # fmt: skip
-    return entries
+    rows = {
+        "rows, machines, shards": f"{ALL_ROWS:,} over {MACHINES}, a shard each",
+        "nonzeros a row": f"{ROW}, float32, as in the generated rows",
+        "a machine's row cache": f"{CACHE_BYTES / 1e9:.2f} GB: in memory after epoch 1",
+        "disk": f"{DISK / 1e9:g} GB/s: epoch 1 waits {CACHE_BYTES / DISK:.1f} s for it at most",
+        "network": f"{8 * NETWORK / 1e9:g} Gbit/s at every machine",
+        "an update's way": f"through the scheduler: {HOPS} interfaces, one after the other, that "
+                           "all updates share",
+        "the mixture's way": "through the scheduler, then from machine to machine, to twice as "
+                             "many each time",
+    }  # fmt: skip
+    return markdown_table(["assumed", ""], rows.items())
 
 
 _WHO = "{learner}, {n_features:,} features"
@@ -755,7 +677,7 @@ _ESTIMATE = [
     ("seconds of an epoch", _WHO), ("learning", "{learning:.1f}"),
     ("whole vectors", "{coordinates:.2f}"), ("MB up, each", "{update:.0D}"), ("up", "{up:.1f}"),
     ("mixing", "{mixing:.1f}"), ("down", "{down:.1f}"), ("in all", "**{seconds:.1f}**"),
-    ("GB, worker", "{worker_gb:.1f}"), ("GB, client", "{client_gb:.1f}"),
+    ("GB, worker", "{worker:.1G}"), ("GB, client", "{client:.1G}"),
     ("machines for the shortest epoch", "{best:,}"),
 ]  # fmt: skip
 _ONE_MACHINE = [
@@ -810,18 +732,13 @@ def draw_pictures(folder: Path) -> None:
 
 def _draw(figures: dict[str, Any]) -> Figure:
     """Draw test error over epochs: a row for each kind of rows, a panel for each learner."""
-    names = [name for name in DRAWN if name in figures]
-    learners = list(dict.fromkeys(
-        curve["learner"] for name in names for curve in figures[name]["curves"]
-        if curve["learner"] != "Second-order"
-    ))  # fmt: skip
-    figure = Figure(figsize=(3.1 * len(learners), 2.9 * len(names)), layout="constrained")
-    panels = figure.subplots(len(names), len(learners), squeeze=False)
-    for name, row in zip(names, panels, strict=True):
-        for learner, axes in zip(learners, row, strict=True):
+    figure = Figure(figsize=(3.1 * len(FIRST_ORDER), 2.9 * len(DRAWN)), layout="constrained")
+    panels = figure.subplots(len(DRAWN), len(FIRST_ORDER), squeeze=False)
+    for (name, told), row in zip(DRAWN.items(), panels, strict=True):
+        for learner, axes in zip(FIRST_ORDER, row, strict=True):
             _draw_panel(axes, figures[name]["curves"], learner)
             axes.set_title(learner)
-        row[0].set_ylabel(f"{DRAWN[name]}\ntest error (%)")
+        row[0].set_ylabel(f"{told}\ntest error (%)")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
@@ -840,35 +757,27 @@ def _draw_panel(axes: Any, curves: list[dict[str, Any]], learner: str) -> None:
     axes.set_xlabel("epochs")
 
 
-PARTS: dict[str, tuple[str, Callable[[bool], Any]]] = {
-    "rcv1": ("Test error against epochs and shards, RCV1", of_rcv1),
-    "generated": ("Test error against epochs and shards, 10^8 nonzeros", of_generated),
-    "touched": ("Coordinates that an epoch touches", of_touched),
-    "memory": ("Memory of a coordinate", of_memory),
-    "traffic": ("Bytes that travel", of_traffic),
-    "speed": ("Seconds of an epoch", of_speed),
-}
+PARTS: dict[str, Callable[[bool], Any]] = {
+    "rcv1": of_rcv1, "generated": of_generated, "touched": of_touched, "memory": of_memory,
+    "traffic": of_traffic, "speed": of_speed,
+}  # fmt: skip
 
 
 def write(path: Path, parts: dict[str, Any]) -> None:
     """Write the figures of the parts, a line each where there are several."""
     told = ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items())
-    text = f'{{"machine": {json.dumps(machine())},\n"parts": {{\n{told}\n}}}}\n'
-    replace_text(path, text)
+    replace_text(path, f'{{"machine": {json.dumps(machine())},\n"parts": {{\n{told}\n}}}}\n')
 
 
-def _lines(part: dict[str, Any]) -> str:
-    """A part, its entries in lines of their own."""
-    figures = part["figures"]
-    if isinstance(figures, list):
-        entries = ",\n".join(map(json.dumps, figures))
-        return f'{{"quick": {json.dumps(part["quick"])}, "figures": [\n{entries}\n]}}'
-    if "curves" in figures:
-        rest = json.dumps({key: value for key, value in figures.items() if key != "curves"})
-        curves = ",\n".join(map(json.dumps, figures["curves"]))
-        told = f'{rest[:-1]}, "curves": [\n{curves}\n]}}'
-        return f'{{"quick": {json.dumps(part["quick"])}, "figures": {told}}}'
-    return json.dumps(part)
+def _lines(value: Any) -> str:
+    """JSON, the entries of a list in lines of their own."""
+    if isinstance(value, dict):
+        told = (f"{json.dumps(key)}: {_lines(each)}" for key, each in value.items())
+        return f"{{{', '.join(told)}}}"
+    if isinstance(value, list) and isinstance(value[0], dict):
+        entries = ",\n".join(map(json.dumps, value))
+        return f"[\n{entries}\n]"
+    return json.dumps(value)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -879,16 +788,16 @@ def read(path: Path) -> dict[str, Any]:
 def bring_up_to_date(figures: Path) -> None:
     """Keep what was measured in full, and make the tables of the page."""
     new = {name: part for name, part in read(figures).items() if not part["quick"]}
-    parts = read(FIGURES) | new
-    write(FIGURES, {name: parts[name] for name in PARTS if name in parts})
-    fill_page(PAGE, render(figures_of(parts)))
+    if new:
+        parts = read(FIGURES) | new
+        write(FIGURES, {name: parts[name] for name in PARTS if name in parts})
+    fill_page(PAGE, render(figures_of(read(FIGURES))))
 
 
 def main() -> None:
     """Measure the parts asked for, or make the tables."""
     parser = parser_of(__doc__, "results")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
-                        help=f"measure these again, of {', '.join(PARTS)}")  # fmt: skip
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute")
     parser.add_argument("--tables", action="store_true", help="make the tables of docs/scale.md")
     options = parser.parse_args()
@@ -896,17 +805,12 @@ def main() -> None:
     if options.tables:
         bring_up_to_date(path)
         return
-    parts = read(path)
     print(describe_machine())
+    parts = read(path)
     for name in options.only:
-        title, measure = PARTS[name]
-        print(f"\n{title}", flush=True)
-        seconds, figures = timed(partial(measure, options.quick))
-        told = render({name: figures})
-        print(*(table for each, table in told.items() if TABLES[each][0]), sep="\n\n")
-        print(f"{name}: {seconds:.0f} s", flush=True)
-        parts[name] = {"quick": options.quick, "figures": figures}
+        parts[name] = {"quick": options.quick, "figures": PARTS[name](options.quick)}
         write(path, {each: parts[each] for each in PARTS if each in parts})
+        show(name, parts[name])
     print(f"\nwritten: {path}")
 
 

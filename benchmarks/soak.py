@@ -24,14 +24,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
 from floor import compiled, pointers
 from scipy.sparse import csr_matrix
-from tables import show
-from timing import FOLDER, apart, describe_machine, parser_of, write_json
+from timing import FOLDER, apart, describe_machine, parser_of, show, write_json
 
 from sparsemargin import ALMAClassifier, PNormPerceptron, fit_svmlight
 from sparsemargin.datasets import make_zipf_text
@@ -47,11 +45,8 @@ UNIT = 1 / 64
 
 
 class Stream:
-    """Rows of Zipf text.
-
-    `n_nonzeros`: The stream ends with the chunk in which so many are reached. `rows`: The
-    chunks; no row is empty.
-    """
+    """Rows of Zipf text, none empty, in chunks that come again and again; it ends with the chunk in
+    which so many nonzeros are reached."""
 
     def __init__(self, n_nonzeros: int, dtype: str = "float64"):
         X, self._y = make_zipf_text(
@@ -61,12 +56,13 @@ class Stream:
         self.rows = [X[first : first + CHUNK_ROWS] for first in range(0, X.shape[0], CHUNK_ROWS)]
         self._n_nonzeros = n_nonzeros
 
-    def _numbers(self) -> Iterator[tuple[int, int]]:
-        """Which chunk comes when, and the nonzeros that have been by then."""
+    def chunks(self) -> Iterator[tuple[int, np.ndarray, int]]:
+        """Which of the chunks is next, its labels in {-1, 1}, and the nonzeros with it counted."""
         done, turn = 0, 0
         while done < self._n_nonzeros:
-            done += self.rows[turn % N_CHUNKS].nnz
-            yield turn, done
+            number = turn % N_CHUNKS
+            done += self.rows[number].nnz
+            yield number, self._labels(turn), done
             turn += 1
 
     def _labels(self, turn: int) -> np.ndarray:
@@ -74,21 +70,14 @@ class Stream:
         y = self._y[first : first + CHUNK_ROWS]
         return np.where(np.random.default_rng(turn).random(CHUNK_ROWS) < NOISE, -y, y)
 
-    def chunks(self) -> Iterator[tuple[int, np.ndarray, int]]:
-        """Which of the chunks is next, its labels in {-1, 1}, and the nonzeros with it counted."""
-        for turn, done in self._numbers():
-            yield turn % N_CHUNKS, self._labels(turn), done
-
     def texts(self) -> Iterator[tuple[bytearray, int]]:
         """The same as svmlight text, valid until the next is asked for."""
         texts = [_text(X) for X in self.rows]
         signs = [_starts_of_lines(text) for text in texts]
-        for turn, done in self._numbers():
-            text, starts = texts[turn % N_CHUNKS], signs[turn % N_CHUNKS]
-            np.frombuffer(text, dtype=np.uint8)[starts] = np.where(
-                self._labels(turn) > 0, ord("+"), ord("-")
-            )
-            yield text, done
+        for number, y, done in self.chunks():
+            signed = np.frombuffer(texts[number], dtype=np.uint8)
+            signed[signs[number]] = np.where(y > 0, ord("+"), ord("-"))
+            yield texts[number], done
 
 
 def _text(X: csr_matrix) -> bytearray:
@@ -103,8 +92,7 @@ def _starts_of_lines(text: bytearray) -> np.ndarray:
 
 
 def resident(process: int) -> int:
-    """Return the bytes that a process has in memory; 0 where the system doesn't tell, or it has
-    ended."""
+    """Return the bytes that a process has in memory; 0 where it has ended."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, IndexError):
@@ -114,16 +102,13 @@ def resident(process: int) -> int:
 
 def summary(samples: list[tuple[int, int]]) -> dict[str, int]:
     """Of pairs of what was done and the bytes held by then, the largest of the second and of the
-    last tenth of the work, and of all.
-
-    In the first tenth the weights, and buffers of their final size, come to be.
+    last tenth of the work: in the first the weights, and buffers of their final size, come to be.
     """
     samples = [(done, held) for done, held in samples if held]
     tenth = samples[-1][0] / 10
     return {
         "early_bytes": max(held for done, held in samples if tenth <= done <= 2 * tenth),
         "late_bytes": max(held for done, held in samples if done >= 9 * tenth),
-        "peak_bytes": max(held for _, held in samples),
     }
 
 
@@ -149,9 +134,8 @@ class Reference:
     """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`.
 
     It makes its own decisions: as long as it has made as many corrections as the estimator after
-    every batch, they are the same ones.
-
-    `alpha`: Of ALMA; None: the Perceptron. `watched`: The coordinates whose average is kept.
+    every batch, they are the same ones. `alpha` None: the Perceptron. `watched` are the coordinates
+    whose average is kept.
     """
 
     def __init__(self, n_features: int, p: int, alpha: float | None):
@@ -204,11 +188,10 @@ def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -
     return PNormPerceptron(p=p, normalize=normalize, **AVERAGE)
 
 
-def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
+def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
     """Run apart: feed the stream to two estimators and to the reference.
 
-    What was learned is kept in the file, an .npz; returned are ``sizes``, ``memory``,
-    ``cpu_seconds`` of the first estimator, and ``drift``.
+    Returned are ``sizes``, ``memory``, ``drift``, and what was ``learned``.
     """
     settings = dict(SOAKS[name])
     stream, random = Stream(n_nonzeros, settings.pop("dtype", "float64")), np.random.default_rng(0)
@@ -217,12 +200,10 @@ def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
     reference = Reference(N_FEATURES, p, settings.get("alpha"))
     raw = not settings.get("normalize", True)
     norms = [np.ones(X.shape[0], np.longdouble) if raw else norms_of(X, p) for X in stream.rows]
-    samples, seconds, parted_at, n_rows, done = [], 0.0, None, 0, 0
+    samples, parted_at, n_rows, done = [], None, 0, 0
     for number, y, done in stream.chunks():
         X = stream.rows[number]
-        start = process_time()
         whole.partial_fit(X, y, classes=[-1, 1])
-        seconds += process_time() - start
         # Cut at up to twenty rows drawn at random.
         cuts = np.unique(random.integers(1, len(y), size=random.integers(1, 20)))
         for first, last in zip([0, *cuts], [*cuts, len(y)], strict=True):
@@ -232,27 +213,20 @@ def soak(name: str, n_nonzeros: int, path: str) -> dict[str, Any]:
         if parted_at is None and whole.n_corrections_ != reference.model.corrections:
             parted_at = n_rows
         samples.append((done, resident(os.getpid())))
-    np.savez(path, **learned(whole))
-    return {
-        "sizes": {"rows": n_rows, "nonzeros": done, "corrections": int(whole.n_corrections_)},
-        "memory": summary(samples),
-        "cpu_seconds": seconds,
-        "drift": {"parted_at": parted_at, **_drift(whole, cut, reference, p, n_rows)},
-    }
-
-
-def _drift(whole: Any, cut: Any, reference: Reference, p: int, n_rows: int) -> dict[str, Any]:
     theta = np.abs(whole.theta_[0].astype(np.longdouble))
     exact = (theta**p).sum() ** (1 / np.longdouble(p))
     coef, kept = whole.coef_[0], whole.theta_norm_[0]
     gap = np.abs(coef[reference.watched] - reference.average)
     return {
-        "norm": float(abs(kept - exact) / exact),
-        "norm_of_reference": float(abs(kept - reference.theta_norm) / reference.theta_norm),
-        "average": float(gap.max() / np.abs(coef).max()),
-        "same_bits": same_bits(learned(whole), learned(cut)),
-        "trials_right": whole._space.trials == reference.model.trials == n_rows,
-    }
+        "sizes": {"rows": n_rows, "nonzeros": done, "corrections": int(whole.n_corrections_)},
+        "memory": summary(samples), "learned": learned(whole),
+        "drift": {
+            "parted_at": parted_at, "norm": float(abs(kept - exact) / exact),
+            "average": float(gap.max() / np.abs(coef).max()),
+            "same_bits": same_bits(learned(whole), learned(cut)),
+            "trials_right": whole._space.trials == reference.model.trials == n_rows,
+        },
+    }  # fmt: skip
 
 
 def learned(estimator: Any) -> dict[str, np.ndarray]:
@@ -278,27 +252,26 @@ def learn_text(path: str) -> None:
     np.savez(path, **learned(model))
 
 
-def soak_text(n_nonzeros: int, path: Path) -> dict[str, Any]:
+def soak_text(n_nonzeros: int) -> dict[str, Any]:
     """Write the stream into a pipe, and watch the process at its other end, as in `soak`."""
     texts = Stream(n_nonzeros).texts()
     text, done = next(texts)  # all texts are made by then
-    code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import soak; "
-    code += f"soak.learn_text({str(path)!r})"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
-    assert child.stdin is not None
     samples, n_bytes = [], 0
-    while text:
-        child.stdin.write(text)
-        n_bytes += len(text)
-        samples.append((done, resident(child.pid)))
-        text, done = next(texts, (None, done))
-    child.stdin.close()
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
-        raise SystemExit("The soak from text failed")
-    seconds = usage.ru_utime + usage.ru_stime
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/learned.npz"
+        code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import soak; "
+        code += f"soak.learn_text({path!r})"
+        with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
+            while text:
+                child.stdin.write(text)
+                n_bytes += len(text)
+                samples.append((done, resident(child.pid)))
+                text, done = next(texts, (None, done))
+        if child.returncode:
+            raise SystemExit("The soak from text failed")
+        found = dict(np.load(path))
     sizes = {"nonzeros": done, "text_bytes": n_bytes}
-    return {"sizes": sizes, "memory": summary(samples), "cpu_seconds": seconds}
+    return {"sizes": sizes, "memory": summary(samples), "learned": found}
 
 
 TWIN = "ALMA, p=2"
@@ -310,31 +283,19 @@ LEAST_NONZEROS = 20_000_000
 #: Relative errors; float32 averages are float32 numbers, added up in float32.
 TOLERANCE = 1e-10
 TOLERANCE_FLOAT32 = 1e-3
-COLUMNS = [
-    ("", "{name}"), ("nonzeros", "{sizes[nonzeros]:,d}"),
-    ("corrections", lambda each: f"{n:,}" if (n := each["sizes"].get("corrections")) else None),
-    ("CPU ns per nonzero",
-     lambda each: f"{each['cpu_seconds'] / each['sizes']['nonzeros'] * 1e9:.2f}"),
-    ("MB, second tenth", "{memory[early_bytes]:.1M}"), ("last tenth", "{memory[late_bytes]:.1M}"),
-    ("peak", "{memory[peak_bytes]:.1M}"),
-    *((of, lambda each, of=of: f"{each['drift'][of]:.1e}" if of in each["drift"] else None)
-      for of in ("norm", "average")),
-    ("same bits", lambda each: "yes" if each["drift"]["same_bits"] else "no"),
-]  # fmt: skip
 
 
 def soak_all(n_nonzeros: int) -> dict[str, dict[str, Any]]:
     """Run every soak, one after the other."""
     results = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for each in SOAKS:
-            results[each] = apart(soak, each, n_nonzeros, str(folder / f"{each}.npz"))
-            show(each, COLUMNS, [{"name": each} | results[each]])
-        results[f"{TWIN}, text"] = from_text = soak_text(n_nonzeros, folder / "text.npz")
-        same = same_bits(np.load(folder / f"{TWIN}.npz"), np.load(folder / "text.npz"))
-        from_text["drift"] = {"same_bits": same}
-    show("All", COLUMNS, [{"name": name} | each for name, each in results.items()])
+    for name in SOAKS:
+        results[name] = apart(soak, name, n_nonzeros)
+    results[f"{TWIN}, text"] = from_text = soak_text(n_nonzeros)
+    same = same_bits(results[TWIN]["learned"], from_text["learned"])
+    from_text["drift"] = {"same_bits": same}
+    for result in results.values():
+        del result["learned"]
+    show("soaks", [{"soak": name} | each for name, each in results.items()])
     return results
 
 

@@ -30,6 +30,7 @@ Columns = Sequence[tuple[str, Cell]]
 #: Units that a format may end with, each as a factor and a divisor.
 _UNITS = {
     "%": (100, 1), "m": (1e3, 1), "u": (1e6, 1), "n": (1e9, 1), "M": (1, 2**20), "D": (1, 1e6),
+    "G": (1, 1e9),
 }  # fmt: skip
 
 
@@ -39,7 +40,8 @@ class _Missing(Exception):
 
 class _Cells(Formatter):
     """`str.format` whose formats may end with a unit: ``.1%`` is 100 times the number, ``.1m``,
-    ``.1u`` and ``.1n`` are thousandths and so on, ``.1M`` is in 2**20 and ``.1D`` in 10**6."""
+    ``.1u`` and ``.1n`` are thousandths and so on, ``.1M`` is in 2**20, ``.1D`` in 10**6
+    and ``.1G`` in 10**9."""
 
     def get_field(self, name: str, args: Any, kwargs: Any) -> Any:
         try:
@@ -65,23 +67,6 @@ def cell(template: Cell, entry: Any, missing: str = "") -> str:
         return _Cells().vformat(template, (), entry)
     except _Missing:
         return missing
-
-
-def text_table(columns: Columns, entries: Iterable[Any]) -> str:
-    """Lay entries out under their headers, the first column to the left, others to the right."""
-    lines = [[header for header, _ in columns]]
-    lines += [[cell(template, each, "-") for _, template in columns] for each in entries]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in lines
-    )
-
-
-def show(title: str, columns: Columns, entries: Iterable[Any]) -> None:
-    """Print a title, and a table under it."""
-    print(f"\n{title}\n\n{text_table(columns, entries)}", flush=True)
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -187,72 +172,70 @@ class Table(NamedTuple):
     render: Callable[[Iterable[Any]], str]
 
 
-def _select_text(report: Any) -> list[Entry]:
-    found = {(each["shape"], each["rows"], each["contestant"]): each for each in report["races"]}
-    keys = "shape", "rows", "n_samples", "n_features", "contestant", "baseline", "test_error"
+def at(entry: Any, path: str) -> Any:
+    """What lies at the end of a path of keys; None where there is nothing."""
+    for key in path.split("/"):
+        entry = (entry or {}).get(key)
+    return entry
+
+
+def _picked(entries: Iterable[Entry], *keys: str, **paths: str) -> list[Entry]:
+    """Some values of each entry, and others by their paths."""
     return [
-        {key: entry[key] for key in keys}
-        | {"times": 1 / entry["times_baseline"]["min"], "of_sorted": entry["times_sorted"]["min"]}
-        | {"baseline_error": found[shape, rows, entry["baseline"]]["test_error"]}
-        for (shape, rows, name), entry in found.items()
-        if shape in SHAPES and name in (*OURS, ONE_CALL)
+        {key: entry[key] for key in keys} | {name: at(entry, path) for name, path in paths.items()}
+        for entry in entries
     ]
 
 
-def _select_epoch(report: Any) -> list[Entry]:
-    found = {
-        (entry["shape"], entry["contestant"]): entry
-        for entry in report["epoch"]
-        if entry["dtype"] == "float64"
-    }
+def _speeds(entries: list[Entry], names: Sequence[str]) -> list[Entry]:
+    """Speeds and errors of some contestants beside those of their baselines."""
+    errors = {(e["shape"], e["rows"], e["contestant"]): e["test_error"] for e in entries}
+    keys = "shape", "rows", "n_samples", "n_features", "contestant", "baseline", "test_error"
     return [
-        {
-            "contestant": name, "baseline": found[shape, name]["baseline"], "shape": shape,
-            "times": 1 / found[shape, name]["times_baseline"]["min"],
-            "test_error": found[shape, name]["test_error"],
-            "baseline_error": found[shape, found[shape, name]["baseline"]]["test_error"],
-        }
-        for name in (*OURS, "C loop, shuffled")
-        for shape in SHAPES
-        if (shape, name) in found
-    ]  # fmt: skip
+        {key: e[key] for key in keys}
+        | {"times": 1 / e["times_baseline"]["min"], "of_sorted": e["times_sorted"]["min"]}
+        | {"baseline_error": errors[e["shape"], e["rows"], e["baseline"]]}
+        for name in names
+        for e in entries
+        if e["contestant"] == name and e["shape"] in SHAPES
+    ]
+
+
+def _select_text(report: Any) -> list[Entry]:
+    return _speeds(report["races"], (*OURS, ONE_CALL))
+
+
+def _select_epoch(report: Any) -> list[Entry]:
+    float64 = [entry for entry in report["epoch"] if entry["dtype"] == "float64"]
+    return _speeds(float64, (*OURS, "C loop, shuffled"))
 
 
 def _select_one_row(report: Any) -> list[Entry]:
-    ours, theirs = "Perceptron, average", "sklearn SGD perceptron, average"
     found = {(entry["n_features"], entry["learner"]): entry for entry in report["one_row"]}
     return [
         {
-            "call": call, "n_features": n_features, "us": found[n_features, ours][call]["median"],
-            "sklearn_us": found[n_features, theirs][call]["median"],
+            "call": call, "n_features": n,
+            "us": found[n, "Perceptron, average"][call]["median"],
+            "sklearn_us": found[n, "sklearn SGD perceptron, average"][call]["median"],
         }
         for call in ("partial_fit", "decision_function")
-        for n_features in dict.fromkeys(n for n, _ in found)
+        for n in dict.fromkeys(n for n, _ in found)
     ]  # fmt: skip
 
 
 def _select_floor(report: Any) -> list[Entry]:
+    paths = {"floor_ns": "floor_ns/further", "first": "ratio/first", "further": "ratio/further"}
     return [
-        {
-            "shape": entry["shape"], "dtype": entry["dtype"],
-            "order": "shuffled" if entry["shuffled"] else "in order",
-            "floor_ns": entry["floor_ns"]["further"], "first": entry["ratio"]["first"],
-            "further": entry["ratio"]["further"],
-        }
-        for entry in report["epochs"]
-    ]  # fmt: skip
+        entry | {"order": "shuffled" if entry.pop("shuffled") else "in order"}
+        for entry in _picked(report["epochs"], "shape", "dtype", "shuffled", **paths)
+    ]
 
 
 def _select_labels(report: Any) -> list[Entry]:
     race = report["race"] or {"fits": [], "predictions": []}
-    predictions = {(entry["contestant"], entry["n_jobs"]): entry for entry in race["predictions"]}
-    keys = "times_ovr", "of_floor", "hamming_error", "micro_f1"
-    return [
-        {"contestant": entry["contestant"], "n_jobs": entry["n_jobs"], "ns": entry["ns"]["min"]}
-        | {key: entry[key] for key in keys}
-        | {"predict_times": predictions[entry["contestant"], entry["n_jobs"]]["times_ovr"]}
-        for entry in race["fits"]
-    ]
+    keys = "contestant", "n_jobs", "times_ovr", "of_floor", "hamming_error", "micro_f1"
+    pairs = zip(_picked(race["fits"], *keys, ns="ns/min"), race["predictions"], strict=True)
+    return [fit | {"predict_times": prediction["times_ovr"]} for fit, prediction in pairs]
 
 
 def _growth(what: str, curve: str, sizes: Sequence[float], fitted: Entry) -> Entry:
@@ -263,7 +246,7 @@ def _select_growth(report: Any) -> list[Entry]:
     return [
         _growth(name, curve["name"], curve["sizes"], curve["exponent"])
         for name in GROWTHS
-        for curve in report.get(name, {"curves": []})["curves"]
+        for curve in at(report, f"{name}/curves") or ()
     ]
 
 
@@ -286,37 +269,27 @@ def _select_kernel_growth(report: Any) -> list[Entry]:
 
 
 def _select_files(report: Any) -> list[Entry]:
-    entries = [
-        {
-            "what": entry["contestant"], "seconds": entry["seconds"]["min"],
-            "megabytes_per_second": entry["megabytes_per_second"],
-            "times_vw": entry["times"].get("x vw", {}).get("min"),
-            "times_sklearn": entry["times"].get("x sklearn", {}).get("min"),
-            "test_error": entry["test_error"], "peak_bytes": entry["peak_bytes"],
-        }
-        for measurement, names in FILES.items()
-        for entry in report.get(measurement, [])
-        if entry["contestant"] in names
-    ]  # fmt: skip
-    return entries + [
-        {
-            "what": "a further epoch from the row cache", "seconds": entry["further"]["min"],
-            "megabytes_per_second": entry["megabytes_per_second"]["further"],
-            "times_vw": entry["times"].get("further"), "times_sklearn": None, "test_error": None,
-            "peak_bytes": entry["peak_bytes"],
-        }
-        for entry in report.get("cache", [])
-        if entry["contestant"] == "Perceptron, rows in order"
-    ]  # fmt: skip
+    told = [each for of, names in FILES.items() for each in report.get(of, [])
+            if each["contestant"] in names]  # fmt: skip
+    cached = [
+        each | {"contestant": "a further epoch from the row cache", "test_error": None}
+        for each in report.get("cache", [])
+        if each["contestant"] == "Perceptron, rows in order"
+    ]
+    keys, speed = ("test_error", "peak_bytes"), "megabytes_per_second"
+    return _picked(
+        told, *keys, what="contestant", seconds="seconds/min", megabytes_per_second=speed,
+        times_vw="times/x vw/min", times_sklearn="times/x sklearn/min",
+    ) + _picked(
+        cached, *keys, what="contestant", seconds="further/min",
+        megabytes_per_second=f"{speed}/further", times_vw="times/further", times_sklearn="none",
+    )  # fmt: skip
 
 
 def _select_kernels(report: Any) -> list[Entry]:
     keys = "contestant", "n_jobs", "fit", "predict", "error", "support", "peak_bytes"
-    return [
-        {key: entry[key] for key in keys}
-        | {f"{step}_times": entry["ratios"][step] for step in ("fit", "predict")}
-        for entry in [*report["growth"][-1], *report["three epochs"]]
-    ]
+    paths = {"fit_times": "ratios/fit", "predict_times": "ratios/predict"}
+    return _picked([*report["growth"][-1], *report["three epochs"]], *keys, **paths)
 
 
 def _but_of(peer: str, template: str) -> Cell:
@@ -390,7 +363,7 @@ TABLES = {
     ),
     "topics": Table(
         "labels", "The topics of the RCV1 sample",
-        lambda report: (report["rcv1"] or {"models": []})["models"],
+        lambda report: at(report, "rcv1/models") or [],
         markdown([
             ("", "{contestant}"), ("micro F1 %", "{micro_f1:.1%}"),
             ("macro F1 %", "{macro_f1:.1%}"), ("fit, s", "{fit_seconds:.2f}"),
@@ -404,7 +377,7 @@ TABLES = {
     ),
     "threads": Table(
         "growth", "Two threads against one",
-        lambda report: report.get("threads", {"speed_ups": []})["speed_ups"],
+        lambda report: at(report, "threads/speed_ups") or [],
         pivot(
             [("two threads", "{name}")], "n_labels",
             [("{n_labels:,.0f} labels", "{times:.2f} x")],
@@ -436,15 +409,10 @@ TABLES = {
 def select(parts: dict[str, Any]) -> dict[str, Entry]:
     """Return the figures of all tables that the measured parts suffice for: ``machine`` and
     ``entries`` of each."""
-    reports = {
-        name: parts[table.part]["report"]
-        for name, table in TABLES.items()
-        if "report" in parts.get(table.part, {})
-    }
     return {
         name: {"machine": report["machine"], "entries": entries}
-        for name, report in reports.items()
-        if (entries := TABLES[name].select(report))
+        for name, table in TABLES.items()
+        if (report := at(parts, f"{table.part}/report")) and (entries := table.select(report))
     }
 
 

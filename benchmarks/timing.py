@@ -4,12 +4,13 @@ import gc
 import inspect
 import json
 import os
+import pickle
 import platform
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
+import tempfile
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -36,29 +37,22 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     return perf_counter() - start, result
 
 
-@contextmanager
-def garbage_collection_off() -> Iterator[None]:
-    """Keep the collector out of the timed stretch, and restore it afterwards."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def turns(contestants: Sequence, n_rounds: int) -> Iterator[tuple[int, Any]]:
     """Every contestant once in each round, behind the round's number; the collector is off.
 
     Taking turns, they all meet a slow spell of the machine; and since the order differs from
     round to round, nobody always finds the caches as the same neighbour left them.
     """
-    with garbage_collection_off():
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
         for number in range(n_rounds):
             for contestant in Random(number).sample(contestants, len(contestants)):
                 yield number, contestant
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def race(
@@ -68,18 +62,9 @@ def race(
 ) -> tuple[dict[Any, list[float]], dict[Any, list]]:
     """Time one call of every contestant in each round.
 
-    Parameters
-    ----------
-    prepare : mapping of contestants to functions
-        Such a function gets the number of the round and returns the call to be timed.
-    n_rounds : int
-    tell : callable, optional
-        Gets a contestant and what its call returned; untimed.
-
-    Returns
-    -------
-    seconds, told : dict of lists
-        By contestant, in the order of `prepare`, round by round.
+    `prepare[contestant](round)` returns the call to be timed; `tell`, untimed, gets a contestant
+    and what its call returned. Returned are seconds and what was told, by contestant, in the order
+    of `prepare`, round by round.
     """
     seconds, told = {name: [] for name in prepare}, {name: [] for name in prepare}
     for number, name in turns(list(prepare), n_rounds):
@@ -100,18 +85,18 @@ def ratios(own: dict[str, float], other: dict[str, float] | None) -> dict[str, f
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of one of these files in a new process; return what it returns.
-
-    Arguments and results travel as JSON, tuples as lists.
-    """
+    """Call a function of one of these files in a new process; return what it returns."""
     module = Path(inspect.getfile(function)).stem
-    code = (
-        f"import json, sys; sys.path.insert(0, {str(FOLDER)!r}); import {module}; "
-        f"print(json.dumps({module}.{function.__name__}(*json.loads(sys.argv[1]))))"
-    )
-    command = [sys.executable, "-c", code, json.dumps(arguments, default=str)]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(printed.splitlines()[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = f"{folder}/given", f"{folder}/made"
+        Path(given).write_bytes(pickle.dumps(arguments))
+        code = (
+            f"import pickle, sys; sys.path.insert(0, {str(FOLDER)!r}); import {module}; "
+            f"made = {module}.{function.__name__}(*pickle.load(open({given!r}, 'rb'))); "
+            f"pickle.dump(made, open({made!r}, 'wb'))"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return pickle.loads(Path(made).read_bytes())
 
 
 def resident_peak() -> int:
@@ -133,6 +118,19 @@ def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, f
     seconds, _ = timed(call)
     peak = resident_peak()
     return {"seconds": seconds, "added_bytes": peak - before, "peak_bytes": peak}
+
+
+def fitted(model: Any, X: Any, y: Any, n_rows: int = 50, n_features: int = 100) -> dict[str, float]:
+    """Run apart: fit, having warmed up on a corner of the rows; told is what `added_by` tells."""
+    corner = X[:n_rows, :n_features], y[:n_rows]
+    return added_by(lambda: model.fit(*corner), lambda: model.fit(X, y))
+
+
+def bytes_of(X: Any) -> int:
+    """What rows take, CSR or dense."""
+    return sum(
+        getattr(X, part).nbytes for part in ("data", "indices", "indptr") if hasattr(X, part)
+    )
 
 
 def machine() -> dict[str, Any]:
@@ -178,9 +176,61 @@ def write_json(path: Path, report: dict[str, Any]) -> None:
     print(f"\nwritten: {path}")
 
 
+def show(name: str, report: Any) -> None:
+    """Print a report: its lists of entries as tables, under what they are called."""
+    if isinstance(report, dict):
+        alone = {key: told for key, told in report.items() if not isinstance(told, dict | list)}
+        if alone:
+            print(f"\n{name}: {', '.join(f'{key}: {_told(key, alone[key])}' for key in alone)}")
+        for key, told in report.items():
+            if key not in alone:
+                show(name if key == name else f"{name}, {key}", told)
+    elif report and isinstance(report[0], list):
+        for each in report:
+            show(name, each)
+    elif report and isinstance(report[0], dict):
+        print(f"\n{name}\n\n{text_table(report)}", flush=True)
+
+
+def text_table(entries: Sequence[dict[str, Any]]) -> str:
+    """Lay entries out, strings to the left and numbers to the right; dicts within them have a
+    column for each key, lists none. Above the table stands what is the same in all entries."""
+    rows = [dict(_flat(entry)) for entry in entries]
+    columns, common = [], []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        cells = [_told(name, value) for value in values]
+        if len(rows) > 1 and len(set(cells)) == 1:
+            common += [f"{name}: {cells[0]}"] if values[0] is not None else []
+            continue
+        width = max(map(len, (name, *cells)))
+        lay = str.ljust if any(isinstance(value, str) for value in values) else str.rjust
+        columns.append([lay(cell, width) for cell in (name, "-" * width, *cells)])
+    lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+    return "\n".join([", ".join(common), "", *lines] if common else lines)
+
+
+def _flat(entry: dict[str, Any], lead: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{lead}{key} ")
+        elif not isinstance(value, list):
+            yield f"{lead}{key}", value
+
+
+def _told(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if name.endswith("bytes"):
+        return f"{value / 1e6:,.1f} MB"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
 def parser_of(document: str | None, out: str) -> ArgumentParser:
-    """A command line with `--out`, told of by the first line of a docstring."""
-    parser = ArgumentParser(description=(document or "").partition("\n")[0])
+    """A command line with `--out`, told of by a docstring."""
+    parser = ArgumentParser(description=document, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
     return parser
 
@@ -192,14 +242,9 @@ def run(
 ) -> None:
     """Run a benchmark of several measurements, on one thread where they don't ask for more.
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-        `--only`, `--quick` and `--rounds` are added.
-    measurements : mapping of str to callable
-        Each gets the options, prints its tables, and returns what it adds to the report.
-    rounds : (int, int)
-        As they are by default, and in a quick run.
+    Each measurement gets the options, and returns what it adds to the report, which is printed.
+    To the command line `--only`, `--quick` and `--rounds` are added; `rounds` are those by default,
+    and in a quick run.
     """
     parser.add_argument("--only", nargs="+", choices=measurements, default=list(measurements))
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
@@ -211,12 +256,14 @@ def run(
         options.rounds = rounds[options.quick]
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    print(describe_machine(), flush=True)
+    print(f"{parser.description}\n{describe_machine()}", flush=True)
     report = {"rounds": options.rounds}
     with threadpool_limits(1):
         try:
             for name in options.only:
-                report |= measurements[name](options)
+                found = measurements[name](options)
+                show(name, found)
+                report |= found
         except FileNotFoundError as error:
             cannot_run(error)
     write_json(options.out, report)

@@ -48,7 +48,8 @@ UNCLEAR = re.compile(
     "Buffer dtype|Buffer has wrong|zero-size array|cannot reshape|not subscriptable|broadcast|"
     "unsupported operand|has no len|out of bounds|Out of bounds|object is not iterable|setting an"
 )
-MOST_WARNINGS = 5
+# Some uses make five calls, and scipy warns once or twice at each.
+MOST_WARNINGS = 10
 
 
 class CorruptedArrays:

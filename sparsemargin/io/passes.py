@@ -47,10 +47,12 @@ class Passes:
         identity = self.corpus.identity()
         self.cache = find_cache(path, identity)
         if self.cache is None:
-            reading, blocks = self.corpus.reading, self.corpus.scan(self.table, self.max_index)
-            yield from write_cache(
-                path, identity, reading.dtype, reading.multilabel, blocks, self.table
-            )
+            reading = self.corpus.reading
+            # A scan that an error's traceback kept would wait for its threads when that goes.
+            with closing(self.corpus.scan(self.table, self.max_index)) as blocks:
+                yield from write_cache(
+                    path, identity, reading.dtype, reading.multilabel, blocks, self.table
+                )
             self.cache = find_cache(path, identity)
             if self.cache is None:
                 raise ValueError(f"{path} was replaced by another run. Pass another cache path.")

@@ -63,7 +63,7 @@ def check_sparse(X: Any, name: str = "X") -> None:
 
 def _check_arrays(X: Any) -> None:
     """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
-    integers = {"csr": ("indices", "indptr"), "coo": ("coords",), "dia": ("offsets",)}
+    integers = {"csr": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
     integers["csc"] = integers["bsr"] = integers["csr"]
     for name in integers.get(X.format, ()):
         array = np.asarray(getattr(X, name))
@@ -72,7 +72,7 @@ def _check_arrays(X: Any) -> None:
     if X.format in ("csr", "csc", "bsr"):
         copy(X).check_format(full_check=True)
     elif X.format == "coo":
-        coo_array((X.data, X.coords), shape=X.shape)
+        coo_array((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format == "dia":
         dia_array((X.data, X.offsets), shape=X.shape)
     elif X.format == "lil":

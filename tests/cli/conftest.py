@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from problems.command_line import three_classes, two_classes
+from problems.command_line import run, three_classes, two_classes
 from sparsemargin.io import sources
 
 
@@ -13,13 +13,16 @@ def originals(tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
     two_classes(folder)
     three_classes(folder)
+    for n in "", "3":
+        file, model = folder / f"train{n}.svm", folder / f"a{n}.model"
+        run("train", file, "-o", model, "-q", "--algo", "pnorm", "--p", 3)
     return folder
 
 
 @pytest.fixture(autouse=True)
 def folder(originals, tmp_path, monkeypatch):
-    """The working directory, with train.svm and test.svm, which are of two classes, and train3.svm
-    and test3.svm, of three. A text of some KB is many blocks."""
+    """The working directory: train.svm, test.svm and a.model, which are of two classes, and
+    train3.svm, test3.svm and a3.model, of three. A text of some KB is many blocks."""
     shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)

@@ -30,9 +30,12 @@ nan = np.nan
     (load_leukemia, "train", TUMOURS[[0, 2]], [-1, 1]),
     (load_leukemia, "test", TUMOURS[[1]], [1]),
     (load_leukemia, "all", TUMOURS, [-1, 1, 1]),
+    (load_colon, None, [[1.5, 20], [3, 4000], [5, 6]], [1, -1, 1]),
+    (load_breast_er, None, [[10, -2, 3], [40, 50, 60], [-7, 8, 9]], [1, -1, 1]),
 ])  # fmt: skip
 def test_subsets(home, load, subset, rows, target):
-    X, y = load(subset, return_X_y=True, data_home=home)
+    subsets = {} if subset is None else {"subset": subset}
+    X, y = load(**subsets, return_X_y=True, data_home=home)
     assert_array_equal(X, rows)
     assert_array_equal(y, target)
 
@@ -51,17 +54,10 @@ def test_mnist(home, subset, rows, digits, dtype):
     assert X.has_canonical_format
 
 
-def test_colon(home):
-    X, y = load_colon(return_X_y=True, data_home=home)
-    assert_array_equal(X, [[1.5, 20], [3, 4000], [5, 6]])
-    assert_array_equal(y, [1, -1, 1])
-
-
-@pytest.mark.parametrize(("missing", "filled"), [
-    ("nan", [nan, nan, nan]), ("zero", [0, 0, 0]), ("mean", [0.3125, 0.75, 0.625]),
+@pytest.mark.parametrize(("missing", "one", "two", "three"), [
+    ("nan", nan, nan, nan), ("zero", 0, 0, 0), ("mean", 0.3125, 0.75, 0.625),
 ])  # fmt: skip
-def test_lymphoma_missing_values(home, missing, filled):
-    one, two, three = filled
+def test_lymphoma_missing_values(home, missing, one, two, three):
     expected = [[0.5, two, -1.25], [one, 1, 0], [0.25, 0.5, three], [-1, 2, 0.75], [1.5, -0.5, 3]]
     assert_array_equal(load_lymphoma(missing=missing, data_home=home).data, expected)
 
@@ -80,26 +76,14 @@ def test_lymphoma_labels(home, labels, target, names):
     assert lymphoma.target_names.tolist() == names
 
 
-# -- the two sources of the breast tumours -------------------------------------------------------
-
-
 def gruvberger_lines():
     values = np.random.RandomState(0).randint(-99, 99, size=(58, 3389)) / 8
-    labels = np.arange(58) % 3 == 0
-    return [
-        ",".join([*map(str, row), str(int(label))])
-        for row, label in zip(values, labels, strict=True)
-    ]
-
-
-def test_breast_tumours_of_west(home):
-    breast = load_breast_er(data_home=home)
-    assert breast.source == "west2001"
-    assert_array_equal(breast.data, [[10, -2, 3], [40, 50, 60], [-7, 8, 9]])
-    assert_array_equal(breast.target, [1, -1, 1])
+    labels = np.where(np.arange(58) % 3 == 0, "1", "0")
+    return [",".join(map(str, row)) for row in np.c_[values, labels]]
 
 
 def test_breast_tumours_of_gruvberger_go_first_wherever_they_are(home, monkeypatch, tmp_path):
+    assert load_breast_er(data_home=home).source == "west2001"
     lines = gruvberger_lines()
     (tmp_path / "named").mkdir()
     (tmp_path / "named" / GRUVBERGER).write_text("\n".join(lines) + "\n")
@@ -115,21 +99,15 @@ def test_breast_tumours_of_gruvberger_go_first_wherever_they_are(home, monkeypat
 def test_no_other_source_stands_in_for_one_asked_for_by_name(home):
     with pytest.raises(FileNotFoundError, match=f"^{GRUVBERGER} is neither in .*west2001'$"):
         load_breast_er("gruvberger2001", data_home=home)
-    (home / WEST).unlink()
-    (home / GRUVBERGER).write_text("\n".join(gruvberger_lines()))
+    (home / WEST).rename(home / GRUVBERGER)
     with pytest.raises(FileNotFoundError, match=f"^{WEST} not found"):
         load_breast_er("west2001", data_home=home)
 
 
 @pytest.mark.parametrize(("spoil", "complaint"), [
-    (lambda lines: lines[:-1], "holds 57 rows instead of 58"),
     (lambda lines: [], "holds 0 rows instead of 58"),
     (lambda lines: ["gene," * 3389 + "class", *lines], "holds 59 rows instead of 58"),
-    (lambda lines: ["gene," * 3389 + "1", *lines[1:]], "could not convert string to float: 'gene'"),
-    (lambda lines: [lines[0] + ",1", *lines[1:]], "line 1: expected 3390 columns, found 3391"),
     (lambda lines: [*lines, ""], "line 59: expected 3390 columns, found 0"),
-    (lambda lines: [lines[0][:-1] + "2", *lines[1:]], "expected classes '0' and '1', found '2'"),
-    (lambda lines: ["nan" + lines[0][lines[0].index(",") :], *lines[1:]], "not finite"),
 ])  # fmt: skip
 def test_a_table_of_another_layout_is_refused(home, spoil, complaint):
     (home / GRUVBERGER).write_text("".join(f"{line}\n" for line in spoil(gruvberger_lines())))

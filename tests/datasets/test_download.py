@@ -20,74 +20,58 @@ from problems.synthetic_files import (
 )
 from sparsemargin.datasets.__main__ import main
 
-pooch = pytest.importorskip("pooch")
+pytest.importorskip("pooch")
 
 WBC_FILE = "breast-cancer-wisconsin.data"
 PACKED = {
     served_name(name): content if served_name(name) == name else gzip.compress(content, 1)
     for name, content in PACKABLE.items()
 }
-SERVED = CONTENTS | PACKED
-WRONG = CONTENTS[WBC_FILE].replace(b",8,", b",9,")
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the small files, each as `faults` has it, and keeps count of what is asked for."""
+    """Serves the small files, one of which there may be a fault in, and keeps what is asked for."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked = []
-        self.faults = {}
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.asked, self.faulty, self.fault = [], None, None
         self.test_over = threading.Event()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.strip("/")
         self.server.asked.append(name)
-        self.server.faults.get(name, Handler.give)(self, SERVED[name])
-
-    def give(self, content, announced=None):
+        fault = self.server.fault if name == self.server.faulty else None
+        if fault == "know nothing":
+            return self.send_error(404)
+        content = sent = fault if isinstance(fault, bytes) else (CONTENTS | PACKED)[name]
+        if fault in ("break off", "interrupt"):
+            sent = content[: len(content) // 2]
         self.send_response(200)
-        self.send_header("Content-Length", str(announced or len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def break_off(self, content):
-        self.give(content[: len(content) // 2], announced=len(content))
-
-    def give_other(self, content):
-        self.give(WRONG)
-
-    def give_encoded(self, content):
-        """As servers do that take the packing for a matter of the transfer."""
-        self.send_response(200)
-        self.send_header("Content-Encoding", "gzip")
+        if fault == "encode":
+            # As servers do that take the packing for a matter of the transfer.
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
-
-    def know_nothing(self, content):
-        self.send_error(404)
-
-    def interrupt(self, content):
-        self.give(content[: len(content) // 2], announced=len(content))
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        self.server.test_over.wait(timeout=30)
+        self.wfile.write(sent)
+        if fault == "interrupt":
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            self.server.test_over.wait(timeout=30)
+        return None
 
     def log_message(self, *args):
         pass
 
 
 @pytest.fixture
-def server():
+def server(register):
+    """Serves what is registered."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
+        register(CONTENTS | PACKABLE, server.url)
         yield server
         server.test_over.set()
         server.shutdown()
@@ -100,12 +84,6 @@ def folder(monkeypatch, tmp_path):
     hide_copies(monkeypatch, tmp_path)
     monkeypatch.setenv("NO_PROXY", "*")
     return tmp_path / "folder"
-
-
-@pytest.fixture
-def files(server, register):
-    """The registry whose files the server has."""
-    register(server=server.url)
 
 
 def left_in(folder):
@@ -121,15 +99,12 @@ def run(capsys, *arguments):
 
 def refused(capsys, *arguments):
     """The only complaint about a download that fails."""
-    code, out, complaints = run(capsys, *arguments)
-    assert code == 1
-    assert "fetched" not in out
-    (complaint,) = complaints
+    code, out, (complaint,) = run(capsys, *arguments)
+    assert (code, "fetched" in out) == (1, False)
     return complaint
 
 
-@pytest.mark.usefixtures("files")
-def test_files_arrive_and_load(folder, capsys):
+def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys, monkeypatch):
     code, out, complaints = run(capsys, "sonar", "wbc", "--to", folder)
     assert (code, complaints) == (0, [])
     for name, content in CONTENTS.items():
@@ -140,175 +115,112 @@ def test_files_arrive_and_load(folder, capsys):
     assert f"Folder: {folder}" in out
     assert left_in(folder) == sorted(CONTENTS)
     assert load_sonar("all", data_home=folder).data.shape == (5, 60)
-
-
-@pytest.mark.usefixtures("files")
-def test_without_a_folder_files_go_where_the_loaders_look(folder, capsys):
     assert run(capsys, "wbc")[0] == 0
     assert load_wbc().data.shape == (3, 9)
-
-
-def test_what_is_there_is_not_fetched_again(files, folder, server, capsys, monkeypatch):
-    run(capsys, "sonar", "--to", folder)
     server.asked.clear()
     monkeypatch.setitem(sys.modules, "pooch", None)
     code, out, _ = run(capsys, "sonar", "--to", folder)
-    assert code == 0
-    assert out.count("already there") == 2
-    assert server.asked == []
+    assert (code, out.count("already there"), server.asked) == (0, 2, [])
 
 
-@pytest.mark.parametrize("older", ["none", "right", "wrong"])
-def test_packed_files_arrive_packed_and_load(register, folder, server, capsys, older):
-    register(PACKABLE, server.url)
-    if older != "none":
+@pytest.mark.parametrize("older", [None, "right", "wrong", "unpacked on the way"])
+def test_packed_files_arrive_packed_and_load(server, folder, capsys, older):
+    if older in ("right", "wrong"):
         old = {name: text if older == "right" else text[::-1] for name, text in PACKABLE.items()}
         write_files(folder, old, old)
+    arriving = {} if older == "right" else dict(PACKED)
+    if older == "unpacked on the way":
+        server.faulty, server.fault = "zip.train.gz", "encode"
+        arriving["zip.train.gz"] = PACKABLE["zip.train"]
     code, _, complaints = run(capsys, "mnist", "usps", "letter", "--to", folder)
     assert (code, complaints) == (0, [])
-    if older == "right":
-        assert server.asked == []
-    else:
-        assert all((folder / name).read_bytes() == PACKED[name] for name in PACKED)
+    assert sorted(server.asked) == sorted(arriving)
+    assert all((folder / name).read_bytes() == content for name, content in arriving.items())
     assert load_mnist("all", data_home=folder).data.shape == (5, 784)
     assert load_usps("all", data_home=folder).data.shape == (5, 256)
     assert load_letter("all", data_home=folder).data.shape == (5002, 16)
 
 
-def test_packed_files_may_be_unpacked_on_the_way(register, folder, server, capsys):
-    register(PACKABLE, server.url)
-    server.faults = {"zip.train.gz": Handler.give_encoded}
-    assert run(capsys, "usps", "--to", folder)[0] == 0
-    assert (folder / "zip.train.gz").read_bytes() == PACKABLE["zip.train"]
-    assert load_usps(data_home=folder).data.shape == (3, 256)
-
-
-@pytest.mark.parametrize(("content", "complaint"), [
-    (b"\x1f\x8b and nonsense", "it cannot be unpacked"),
-    (gzip.compress(b"1 2 3", mtime=0), "the sha256 of its numbers is"),
-])  # fmt: skip
-def test_packed_files_that_hold_something_else_are_refused(
-    register, folder, server, capsys, monkeypatch, content, complaint
-):
-    register(PACKABLE, server.url)
-    monkeypatch.setitem(SERVED, "zip.train.gz", content)
-    told = refused(capsys, "usps", "--to", folder)
-    assert told.startswith(f"error: zip.train not fetched from {server.url}/zip.train.gz")
-    assert complaint in told
-    assert left_in(folder) == []
-
-
 @pytest.mark.parametrize("older", [None, b"an older copy"])
-@pytest.mark.parametrize("fault", ["break_off", "give_other", "know_nothing"])
-def test_failures_leave_what_was_there(files, folder, server, capsys, fault, older):
-    server.faults = {WBC_FILE: getattr(Handler, fault)}
+@pytest.mark.parametrize(("data", "file", "fault", "words"), [
+    ("wbc", WBC_FILE, "break off", ""), ("wbc", WBC_FILE, "know nothing", "404"),
+    ("wbc", WBC_FILE, CONTENTS[WBC_FILE].replace(b",8,", b",9,"), ""),
+    ("usps", "zip.train.gz", b"\x1f\x8b and nonsense", "it cannot be unpacked"),
+    ("usps", "zip.train.gz", gzip.compress(b"1 2 3"), "the sha256 of its numbers is"),
+])  # fmt: skip
+def test_failures_leave_what_was_there(server, folder, capsys, data, file, fault, words, older):
+    server.faulty, server.fault = file, fault
     if older is not None:
         folder.mkdir()
-        (folder / WBC_FILE).write_bytes(older)
-    complaint = refused(capsys, "wbc", "--to", folder)
-    assert complaint.startswith(f"error: {WBC_FILE} not fetched from {server.url}/{WBC_FILE}: ")
-    assert server.asked == [WBC_FILE]
-    assert left_in(folder) == ([] if older is None else [WBC_FILE])
-    if older is not None:
-        assert (folder / WBC_FILE).read_bytes() == older
+        (folder / file).write_bytes(older)
+    complaint = refused(capsys, data, "--to", folder)
+    name = file.removesuffix(".gz")
+    assert complaint.startswith(f"error: {name} not fetched from {server.url}/{file}: ")
+    assert words in complaint
+    assert server.asked == [file]
+    assert left_in(folder) == ([] if older is None else [file])
+    assert older is None or (folder / file).read_bytes() == older
 
 
-def test_files_before_a_failure_stay(files, folder, server, capsys):
-    server.faults = {"sonar.rocks": Handler.break_off}
+def test_files_before_a_failure_stay_and_an_interrupt_leaves_nothing(server, folder, capsys):
+    server.faulty, server.fault = "sonar.rocks", "break off"
     assert run(capsys, "sonar", "wbc", "--to", folder)[0] == 1
+    assert left_in(folder) == ["sonar.mines"]
+    server.fault = "interrupt"
+    code, _, complaints = run(capsys, "sonar", "--to", folder)
+    assert (code, complaints) == (130, ["interrupted"])
     assert left_in(folder) == ["sonar.mines"]
 
 
-def test_an_interrupt_leaves_nothing(files, folder, server, capsys):
-    server.faults = {WBC_FILE: Handler.interrupt}
-    code, _, complaints = run(capsys, "wbc", "--to", folder)
-    assert (code, complaints) == (130, ["interrupted"])
-    assert server.asked == [WBC_FILE]
-    assert left_in(folder) == []
-
-
-def test_without_network(folder, register, capsys):
+def test_without_network_without_pooch_and_without_a_folder(register, folder, capsys, monkeypatch):
     with Server() as closed:
         register(server=closed.url)
     complaint = refused(capsys, "wbc", "--to", folder)
     assert complaint.startswith(f"error: {WBC_FILE} not fetched from {closed.url}/{WBC_FILE}: ")
     assert "refused" in complaint
     assert left_in(folder) == []
-
-
-def test_without_pooch(files, folder, server, capsys, monkeypatch):
+    (folder.parent / "a file").write_text("")
+    assert "a file" in refused(capsys, "wbc", "--to", folder.parent / "a file")
     monkeypatch.setitem(sys.modules, "pooch", None)
     told = refused(capsys, "wbc", "--to", folder)
     assert told == "error: downloads need pooch: pip install 'sparsemargin[download]'"
-    assert server.asked == []
 
 
-@pytest.mark.usefixtures("files")
-def test_a_folder_that_cannot_be_one(folder, capsys):
-    folder.write_text("a file")
-    assert str(folder) in refused(capsys, "wbc", "--to", folder)
-
-
-@pytest.mark.parametrize("older", [None, b"another file"])
-def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(
-    register, folder, capsys, monkeypatch, older
-):
+def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(register, folder, capsys):
     register(BY_HAND)
-    monkeypatch.setitem(sys.modules, "pooch", None)
     write_files(folder, ["rcv1_subsets_topics.svm.bz2"])
-    if older is not None:
-        (folder / "rcv1_topics.txt").write_bytes(older)
-    assert refused(capsys, "rcv1", "--to", folder) == (
-        "error: no address serves rcv1_topics.txt, get it by hand: rcv1_topics.txt was taken from "
-        "A source; A recipe"
-    )
-    assert older is None or (folder / "rcv1_topics.txt").read_bytes() == older
-
-
-def test_copies_of_files_that_no_address_serves_are_checked(register, folder, capsys):
-    register(BY_HAND)
+    told = refused(capsys, "rcv1", "--to", folder)
+    assert told.startswith("error: no address serves rcv1_topics.txt, get it by hand")
+    assert told.endswith("rcv1_topics.txt was taken from A source; A recipe")
+    (folder / "rcv1_topics.txt").write_text("another file")
+    assert refused(capsys, "rcv1", "--to", folder) == told
+    assert (folder / "rcv1_topics.txt").read_text() == "another file"
     write_files(folder, BY_HAND)
     code, out, complaints = run(capsys, "rcv1", "lymphoma", "--to", folder)
-    assert (code, complaints) == (0, [])
-    assert out.count("already there") == 4
+    assert (code, out.count("already there"), complaints) == (0, 4, [])
 
 
-def use_terminal(monkeypatch):
-    """Put a terminal in the place of the error stream and return what it is sent."""
-    stream = StringIO()
-    stream.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", stream)
-    return stream
-
-
-@pytest.mark.parametrize(("fault", "line"), [("give", ""), ("break_off", "error: ")])
-def test_progress_leaves_a_clear_line(files, folder, server, monkeypatch, fault, line):
+@pytest.mark.parametrize(("fault", "line"), [(None, ""), ("break off", "error: ")])
+def test_progress_leaves_a_clear_line(server, folder, monkeypatch, fault, line):
     pytest.importorskip("tqdm")
-    server.faults = {WBC_FILE: getattr(Handler, fault)}
-    shown = use_terminal(monkeypatch)
+    server.faulty, server.fault = WBC_FILE, fault
+    shown = StringIO()
+    shown.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", shown)
     main(["download", "wbc", "--to", str(folder)])
     before, cleared, after = shown.getvalue().rsplit("\r", 2)
     assert f"\r{WBC_FILE}: " in before
     assert cleared.isspace()
-    assert after.startswith(line)
-    assert bool(after) == bool(line)
+    assert after[:7] == line
 
 
-@pytest.mark.parametrize(("arguments", "known"), [
-    ([], "download"), (["upload", "wbc"], "download"),
-    (["download"], "{sonar,wbc,"), (["download", "iris"], "{sonar,wbc,"),
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (["upload", "wbc"], 2, "download"), (["download", "iris"], 2, "{sonar,wbc,"),
+    (["download", "--help"], 0, "  sonar  92,269 bytes, CC BY 4.0\n"),
+    (["download", "--help"], 0, "  colon  347,103 bytes, by hand, none stated"),
 ])  # fmt: skip
-def test_unknown_names_are_refused_with_those_that_exist(arguments, known, capsys):
+def test_help_and_refusals_name_what_there_is(arguments, code, words, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
-    assert caught.value.code == 2
-    assert known in capsys.readouterr().err
-
-
-def test_help_lists_names_sizes_and_licences(capsys):
-    with pytest.raises(SystemExit):
-        main(["download", "--help"])
-    text = capsys.readouterr().out
-    assert "  sonar  92,269 bytes, CC BY 4.0\n" in text
-    assert "  wbc  19,889 bytes, CC BY 4.0\n" in text
-    assert "  colon  347,103 bytes, by hand, none stated" in text
+    assert caught.value.code == code
+    assert words in "".join(capsys.readouterr())

@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import issparse
 
-import sparsemargin
 from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.synthetic_files import (
     ALL_FILES,
@@ -23,38 +22,31 @@ from problems.synthetic_files import (
     hide_copies,
     write_files,
 )
-from sparsemargin.datasets import (
-    load_breast_er,
-    load_colon,
-    load_leukemia,
-    load_lymphoma,
-    load_rcv1,
-)
+from sparsemargin import datasets
 from sparsemargin.datasets.files import cache_folder
 
 LOADERS = {
     "sonar": load_sonar, "wbc": load_wbc, "mnist": load_mnist, "usps": load_usps,
-    "letter": load_letter, "breast_er": load_breast_er, "colon": load_colon,
-    "leukemia": load_leukemia, "lymphoma": load_lymphoma,
-    "rcv1": partial(load_rcv1, source="sample"),
+    "letter": load_letter, "breast_er": datasets.load_breast_er, "colon": datasets.load_colon,
+    "leukemia": datasets.load_leukemia, "lymphoma": datasets.load_lymphoma,
+    "rcv1": partial(datasets.load_rcv1, source="sample"),
 }  # fmt: skip
 WBC_FILE = "breast-cancer-wisconsin.data"
-each_loader = pytest.mark.parametrize("name", LOADERS)
+WBC = ALL_FILES[WBC_FILE]
 
 
 def dense(X):
     return X.toarray() if issparse(X) else X
 
 
-# -- what comes back -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "second"), [
-    ("sonar", "mine"), ("wbc", "malignant"), ("mnist", "1"), ("usps", "1"), ("letter", "B"),
-    ("breast_er", "ER+"), ("colon", "tumour"), ("leukemia", "AML"), ("lymphoma", "cancerous"),
-    ("rcv1", "C15"),
+@pytest.mark.parametrize(("name", "second", "n_names", "at", "word"), [
+    ("sonar", "mine", 0, None, None), ("wbc", "malignant", 9, 5, "Bare Nuclei"),
+    ("mnist", "1", 0, None, None), ("usps", "1", 0, None, None), ("letter", "B", 16, None, None),
+    ("breast_er", "ER+", 0, None, None), ("colon", "tumour", 2, 1, "X2"),
+    ("leukemia", "AML", 2, 0, "A_at"), ("lymphoma", "cancerous", 3, 2, "GENE3X"),
+    ("rcv1", "C15", 0, None, None),
 ])  # fmt: skip
-def test_bunch(home, name, second):
+def test_bunch(home, name, second, n_names, at, word):
     bunch = LOADERS[name](data_home=home)
     X, y = LOADERS[name](return_X_y=True, data_home=home)
     assert_array_equal(dense(bunch.data), dense(X))
@@ -67,20 +59,9 @@ def test_bunch(home, name, second):
     assert bunch.get("image_shape") == {"mnist": (28, 28), "usps": (16, 16)}.get(name)
     for part in f"The {name} data", "A publisher", "A licence", f"The {name} paper":
         assert bunch.DESCR.count(part) == 1
-
-
-@pytest.mark.parametrize(("name", "n", "at", "word"), [
-    ("wbc", 9, 5, "Bare Nuclei"), ("letter", 16, None, None), ("colon", 2, 1, "X2"),
-    ("leukemia", 2, 0, "A_at"), ("lymphoma", 3, 2, "GENE3X"),
-    *((name, 0, None, None) for name in ("sonar", "usps", "mnist")),
-])  # fmt: skip
-def test_names_of_the_features(home, name, n, at, word):
-    names = LOADERS[name](data_home=home).get("feature_names", [])
-    assert len(names) == len(set(names)) == n
+    names = bunch.get("feature_names", [])
+    assert len(names) == len(set(names)) == n_names
     assert at is None or names[at] == word
-
-
-# -- where files are looked for ------------------------------------------------------------------
 
 
 def test_folders_are_searched_in_order(nowhere, monkeypatch):
@@ -96,10 +77,12 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
             load_wbc(data_home=first if folder == first else None)
 
 
-def test_files_of_a_set_may_lie_apart(nowhere, monkeypatch):
-    monkeypatch.setenv("SPARSEMARGIN_DATA", str(write_files(nowhere / "named", ["sonar.rocks"])))
-    home = write_files(nowhere / "home", ["sonar.mines"])
-    assert load_sonar("all", data_home=home).data.shape == (5, 60)
+def test_files_of_a_set_may_lie_apart_and_a_tilde_is_the_users_folder(nowhere, monkeypatch):
+    write_files(nowhere / "named", ["sonar.rocks"])
+    write_files(nowhere / "home", ["sonar.mines"])
+    monkeypatch.setenv("HOME", str(nowhere))
+    monkeypatch.setenv("SPARSEMARGIN_DATA", "~/named")
+    assert load_sonar("all", data_home="~/home").data.shape == (5, 60)
 
 
 def test_a_subset_needs_its_own_files_alone(nowhere):
@@ -109,19 +92,9 @@ def test_a_subset_needs_its_own_files_alone(nowhere):
     assert load_usps("test", data_home=tests).data.shape == (2, 256)
     with pytest.raises(FileNotFoundError, match=f"^{images}.gz, {labels}.gz not found"):
         load_mnist("all", data_home=tests)
-    with pytest.raises(FileNotFoundError, match=r"^zip.train.gz not found"):
-        load_usps("train", data_home=tests)
 
 
-def test_a_tilde_is_the_users_folder(nowhere, monkeypatch):
-    write_files(nowhere / "home")
-    monkeypatch.setenv("HOME", str(nowhere))
-    load_sonar(data_home="~/home")
-    monkeypatch.setenv("SPARSEMARGIN_DATA", "~/home")
-    load_sonar()
-
-
-@each_loader
+@pytest.mark.parametrize("name", LOADERS)
 def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypatch):
     with pytest.raises(FileNotFoundError, match="SPARSEMARGIN_DATA: not set\n"):
         LOADERS[name]()
@@ -149,86 +122,53 @@ def test_cache_is_the_one_pooch_uses(monkeypatch, tmp_path):
     assert cache_folder() == Path(pooch.os_cache("sparsemargin"))
 
 
-# -- copies in other forms, and files that are not what they should be -----------------------------
-
-
-@pytest.mark.parametrize("level", [0, 9])
-@pytest.mark.parametrize("name", ["mnist", "usps", "letter"])
-def test_copies_may_be_packed_in_any_way(nowhere, name, level):
-    plain = LOADERS[name](data_home=write_files(nowhere / "plain", PACKABLE))
-    packed = {f"{file}.gz": gzip.compress(text, level) for file, text in PACKABLE.items()}
-    found = LOADERS[name](data_home=write_files(nowhere / "packed", packed, packed))
-    assert_array_equal(dense(found.data), dense(plain.data))
-    assert_array_equal(found.target, plain.target)
-
-
-@pytest.mark.parametrize("notation", [
-    "{:.6f}".format, "{:+.4f}".format, "{:.4e}".format,
-    lambda value: "-0" if value == 0 else repr(value),
-])  # fmt: skip
-def test_usps_numbers_may_be_written_in_any_way(home, notation):
+def test_usps_numbers_may_be_written_in_any_way(home):
     rows = [line.split() for line in PACKABLE["zip.train"].decode().splitlines()]
-    lines = ["\t".join(notation(float(cell)) for cell in row) for row in rows]
-    (home / "zip.train").write_text("\r\n".join(lines))
-    X, y = load_usps(return_X_y=True, data_home=home)
-    assert_array_equal(X, GREYS[:3])
-    assert_array_equal(y, [6, 0, 9])
+    for notation in "{:.6f}".format, "{:+.4e}".format, lambda value: repr(value or -0.0):
+        lines = ["\t".join(notation(float(cell)) for cell in row) for row in rows]
+        (home / "zip.train").write_text("\r\n".join(lines))
+        X, y = load_usps(return_X_y=True, data_home=home)
+        assert_array_equal(X, GREYS[:3])
+        assert_array_equal(y, [6, 0, 9])
 
 
-# Those that a loader reads unless told otherwise, and whether the copy is packed.
-READ = [
-    (name, file, packed) for name, files in DATA_SETS.items() for file in files
-    if not file.startswith(("t10k", "zip.test"))
-    for packed in ([False, True] if file in PACKABLE else [False])
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("spoil", [
-    lambda text: text[: len(text) // 2], lambda text: text[::-1], lambda text: b"",
-])  # fmt: skip
-@pytest.mark.parametrize(("name", "file", "packed"), READ)
-def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, file, packed, spoil):
-    text = spoil(ALL_FILES[file])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, packed):
+    file = DATA_SETS[name][0]
+    text = ALL_FILES[file][::-1]
+    packed = packed and file in PACKABLE
     path = home / (f"{file}.gz" if packed else file)
     (home / file).unlink()
     path.write_bytes(gzip.compress(text) if packed else text)
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is not the registered") as told:
-        LOADERS[name](data_home=home)
+    remedy = f"python -m sparsemargin.datasets download {name} --to '{home}'"
     if file in BY_HAND:
-        assert str(told.value).endswith(f"{file} was taken from A source; A recipe")
-    else:
-        command = f"python -m sparsemargin.datasets download {name} --to '{home}'"
-        assert str(told.value).endswith(command)
-
-
-@pytest.mark.parametrize(("file", "spoil", "complaint"), [
-    (WBC_FILE, lambda text: text[:-1], "it has 112 bytes instead of 113"),
-    (WBC_FILE, lambda text: text.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
-    (WBC_FILE, lambda text: text.replace(b"\n", b"\r\n"), "it has 117 bytes"),
-    ("train-images-idx3-ubyte", lambda text: text[:-1] + b"\7", "its sha256 is"),
-    ("zip.train", lambda text: text.replace(b"0.5000", b"0.5001"), "the sha256 of its numbers is"),
-    ("zip.train", lambda text: b"digit " + text, "does not hold numbers alone .*'digit'"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_copy_is_told(home, file, spoil, complaint):
-    (name,) = [name for name, files in DATA_SETS.items() if file in files]
-    (home / file).write_bytes(spoil(ALL_FILES[file]))
-    with pytest.raises(ValueError, match=f"is not the registered file: .*{complaint}"):
+        remedy = f"{file} was taken from A source; A recipe"
+    words = f"^{re.escape(str(path))} is not the registered(.|\n)*{re.escape(remedy)}$"
+    with pytest.raises(ValueError, match=words):
         LOADERS[name](data_home=home)
-
-
-@pytest.mark.parametrize("spoil", [
-    lambda packed: packed[:-9], lambda packed: packed[:40], lambda packed: packed[:2],
-    lambda packed: packed[:60] + packed[60:80][::-1] + packed[80:],
-    lambda packed: packed[:-8] + b"\0\0\0\0" + packed[-4:],
-])  # fmt: skip
-def test_damaged_packing_is_refused(nowhere, spoil):
-    packed = {"zip.train.gz": spoil(gzip.compress(PACKABLE["zip.train"]))}
-    folder = write_files(nowhere / "home", packed, packed)
-    with pytest.raises(ValueError, match=r"is not the registered file: it cannot be unpacked \("):
-        load_usps(data_home=folder)
 
 
 COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
+GZ = gzip.compress(PACKABLE["zip.train"])
+
+
+@pytest.mark.parametrize(("file", "content", "complaint"), [
+    (WBC_FILE, WBC[:-1], "it has 112 bytes instead of 113"),
+    (WBC_FILE, b"", "it has 0 bytes"),
+    (WBC_FILE, WBC.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
+    (WBC_FILE, WBC.replace(b"\n", b"\r\n"), "it has 117 bytes"),
+    ("zip.train", PACKABLE["zip.train"].replace(b"0.5000", b"0.5001"), "the sha256 of its numbers"),
+    ("zip.train", b"digit 1", "does not hold numbers alone .*'digit'"),
+    *(("zip.train.gz", packed, r"it cannot be unpacked \(") for packed in (
+        GZ[:-9], GZ[:40], GZ[:2], GZ[:60] + GZ[60:80][::-1] + GZ[80:], GZ[:-8] + bytes(4) + GZ[-4:],
+    )),
+])  # fmt: skip
+def test_what_is_wrong_with_a_copy_is_told(home, file, content, complaint):
+    (home / "zip.train").unlink()
+    (home / file).write_bytes(content)
+    with pytest.raises(ValueError, match=f"is not the registered file: .*{complaint}"):
+        (load_wbc if file == WBC_FILE else load_usps)(data_home=home)
 
 
 @pytest.mark.parametrize(("name", "file", "old", "new", "complaint"), [
@@ -238,8 +178,6 @@ COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
     ("colon", COLON, "1,t", "1,T", "expected classes 'n' and 't', found 'T'"),
     ("colon", COLON, "1,t,1.5,20\n", "", "holds 2 rows instead of 3"),
     ("leukemia", LEUKEMIA, "2,test", "2,text", "expected classes 'test' and 'train', found 'text'"),
-    ("breast_er", "breast_er_west2001.csv.gz", "3,1\n", "3,?\n",
-     r"expected classes '0' and '1', found '\?'"),
     ("lymphoma", "lymphoma_labels.csv", "2,TCL,", "2,", "line 4: expected 5 columns, found 4"),
     ("lymphoma", "lymphoma_labels.csv", "2,TCL,nonACL,0,0\n", "", "holds 4 rows instead of 5"),
     ("rcv1", "rcv1_subsets_topics.svm.bz2", " 1:0.6", " 9:0.5",
@@ -263,9 +201,6 @@ def test_malformed_files_are_refused(
     assert str(caught.value).startswith(str(home / file))
 
 
-# -- arguments -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "argument", "value"), [
     *((name, "return_X_y", 1) for name in LOADERS),
     *((name, "data_home", "no/such/folder") for name in LOADERS),
@@ -276,10 +211,9 @@ def test_malformed_files_are_refused(
     ("mnist", "dtype", np.uint8), ("mnist", "dtype", "grey"),
     ("breast_er", "source", "west"), ("lymphoma", "labels", "malignant_67"),
     ("lymphoma", "missing", 0), ("lymphoma", "missing", "median"),
-    *(("rcv1", "topic", topic) for topic in ("C99", "c15", ["C15", "C99"], 4, [], [4, 59])),
+    *(("rcv1", "topic", topic) for topic in ("C99", ["C15", "C99"], 4, [])),
     ("rcv1", "source", "sklearn"), ("rcv1", "order", True), ("rcv1", "n_train", 0),
-    ("rcv1", "n_train", 2.0), ("rcv1", "n_test", -1), ("rcv1", "dtype", np.int64),
-    ("rcv1", "random_state", None), ("rcv1", "random_state", -1),
+    ("rcv1", "n_test", -1), ("rcv1", "dtype", np.int64), ("rcv1", "random_state", None),
 ])  # fmt: skip
 def test_bad_arguments_are_named(home, name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
@@ -291,4 +225,4 @@ def test_loaders_that_have_moved_are_answered_with_their_place():
     with pytest.warns(FutureWarning, match=told), pytest.raises(ImportError):
         from sparsemargin.datasets import load_sonar  # noqa: F401
     with pytest.warns(FutureWarning, match=told), pytest.raises(AttributeError, match=told):
-        _ = sparsemargin.datasets.load_sonar
+        _ = datasets.load_sonar

@@ -8,7 +8,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import hstack
 
 import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
@@ -28,9 +28,6 @@ def how(path):
     return {"algo": "alma", "random_state": 0, "checkpoint": path}
 
 
-# ------------------------------------------------------------------------------------ what goes on
-
-
 @pytest.mark.parametrize(("name", "n_shards"), [
     *((name, n_shards) for name in MIXED for n_shards in (1, 3)),
     ("pnorm 6", "files"), ("so", "files"),
@@ -45,21 +42,15 @@ def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
     assert_same(sparsemargin.load_model(path), whole)
 
 
-def test_a_finished_fit_is_resumed_by_doing_nothing(how):
+def test_a_finished_fit_is_resumed_by_doing_nothing_and_one_with_a_generator_goes_on(path):
     shards = cut(*make_data(), 2)
-    model = fit_distributed(shards, **how)
-    rounds = []
-    assert_same(fit_distributed(shards, resume=True, on_round=rounds.append, **how), model)
-    assert rounds == []
-
-
-def test_a_fit_with_a_generator_goes_on(path):
-    shards = cut(*make_data(), 2)
-    how = {"algo": "alma", "checkpoint": path}
+    how, rounds = {"algo": "alma", "checkpoint": path}, []
     whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
+    resumed = {"random_state": np.random.RandomState(4), "resume": True, **how}
+    assert_same(fit_distributed(shards, on_round=rounds.append, **resumed), whole)
+    assert rounds == []
     fit_distributed(shards, random_state=np.random.RandomState(3), max_iter=2, **how)
-    again = np.random.RandomState(4)
-    assert_same(fit_distributed(shards, random_state=again, resume=True, **how), whole)
+    assert_same(fit_distributed(shards, **resumed), whole)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
@@ -74,22 +65,17 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
     np.testing.assert_array_equal(resumed.coef_, expected.coef_)
 
 
-# ---------------------------------------------------------------------------- what does not go on
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda X, y: (cut(X, y, 2), {"p": 4}), "was learned with p=2.0, not 4"),
-        (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "is of ALMAClassifier"),
-        (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other mixing"),
-        (lambda X, y: (cut(X, y, 3), {}), "other shards"),
-        (lambda X, y: (cut(2 * X, y, 2), {}), "other shards"),
-        (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other shards"),
-        (lambda X, y: (cut(X, y + 1, 2), {}), "other classes"),
-        (lambda X, y: (cut(X, y > 0, 2), {}), "other classes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda X, y: (cut(X, y, 2), {"p": 4}), "was learned with p=2.0, not 4"),
+    (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "is of ALMAClassifier"),
+    (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other mixing"),
+    (lambda X, y: (cut(X, y, 3), {}), "other shards"),
+    (lambda X, y: (cut(2 * X, y, 2), {}), "other shards"),
+    (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other shards"),
+    (lambda X, y: (cut(X, y + 1, 2), {}), "other classes"),
+    (lambda X, y: (cut(X, y > 0, 2), {}), "other classes"),
+    (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other features"),
+])  # fmt: skip
 @pytest.mark.parametrize("form", ["pairs", "files"])
 def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
     X, y = make_data(n_classes=3)
@@ -103,23 +89,11 @@ def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
         fit_distributed(given(shards), resume=True, **{**how, **options})
 
 
-def test_other_columns_do_not_go_on(how):
-    X, y = make_data()
-    fit_distributed([(X, y)], max_iter=1, **how)
-    wider = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], 50))
-    with pytest.raises(ValueError, match="other features"):
-        fit_distributed([(wider, y)], resume=True, **how)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ({"positive": "1"}, {"positive": "2"}, "other positive"),
-        ({}, {"classes": [0, 1, 2, 3]}, "other classes"),
-        ({}, {"n_features": 50}, "other features"),
-        ({"zero_based": True}, {"zero_based": False}, "other features"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "words"), [
+    ({"positive": "1"}, {"positive": "2"}, "other positive"),
+    ({}, {"classes": [0, 1, 2, 3]}, "other classes"), ({}, {"n_features": 50}, "other features"),
+    ({"zero_based": True}, {"zero_based": False}, "other features"),
+])  # fmt: skip
 def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, how, tmp_path):
     path = write(tmp_path / "a.svm", *make_data(n_classes=3))
     fit_distributed([path], max_iter=1, **how, **before)
@@ -161,22 +135,17 @@ def test_a_plain_model_is_no_checkpoint(path):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)
 
 
-# ------------------------------------------------------------------------------- where it is kept
-
-
 def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
-    X, y = make_data()
-    path = write(tmp_path / "a.svm", X, y)
-    text = (tmp_path / "a.svm").read_bytes()
-    rounds = []
-    for checkpoint, words in (
-        (tmp_path / "none" / "a.model", "there is no folder"), (tmp_path, "is a directory")
-    ):  # fmt: skip
-        with pytest.raises(OSError, match=words):
-            fit_distributed([(X, y)], checkpoint=checkpoint, on_round=rounds.append)
-    for named in path, str(tmp_path / "*.svm"):
-        with pytest.raises(ValueError, match="replace a file that is learned from"):
-            fit_distributed([named], checkpoint=tmp_path / "." / "a.svm", on_round=rounds.append)
+    path = write(tmp_path / "a.svm", *make_data())
+    text, rounds = (tmp_path / "a.svm").read_bytes(), []
+    for shards, checkpoint, kind, words in (
+        ([make_data()], tmp_path / "none" / "a.model", OSError, "there is no folder"),
+        ([make_data()], tmp_path, OSError, "is a directory"),
+        ([path], tmp_path / "." / "a.svm", ValueError, "replace a file that is learned from"),
+        ([str(tmp_path / "*.svm")], path, ValueError, "replace a file that is learned from"),
+    ):
+        with pytest.raises(kind, match=words):
+            fit_distributed(shards, checkpoint=checkpoint, on_round=rounds.append)
     assert rounds == []
     assert (tmp_path / "a.svm").read_bytes() == text
 
@@ -203,27 +172,20 @@ def test_a_mixture_that_has_no_room_is_set_aside(how, path, tmp_path, monkeypatc
     assert_same(fit_distributed(shards, resume=True, **how), whole)
 
 
-# --------------------------------------------------------------------------------- what breaks off
-
-
-def test_the_model_of_a_round_is_the_mixture_by_then():
-    X, y = make_data()
-    how, models = {"algo": "pnorm", "p": 3, "random_state": 0}, []
-    fit_distributed(cut(X, y, 3), on_round=lambda each: models.append(each.model()), **how)
-    for epochs, model in enumerate(models, 1):
-        assert_same(model, fit_distributed(cut(X, y, 3), max_iter=epochs, **how))
-
-
-def test_an_interrupted_fit_keeps_the_last_mixture(how):
-    shards = cut(*make_data(), 2)
+def test_an_interrupted_fit_keeps_the_last_mixture_as_each_round_has_it(how):
+    shards, models = cut(*make_data(), 3), []
 
     def interrupt(done):
+        models.append(done.model())
         if done.epoch == 2:
             raise KeyboardInterrupt
 
     with pytest.warns(Interruption, match="after epoch 2"):
         model = fit_distributed(shards, max_iter=9, on_round=interrupt, **how)
-    assert_same(model, fit_distributed(shards, **{**how, "checkpoint": None}, max_iter=2))
+    how["checkpoint"] = None
+    for epochs, of_round in enumerate(models, 1):
+        assert_same(of_round, fit_distributed(shards, max_iter=epochs, **how))
+    assert_same(model, models[1])
 
 
 def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypatch):

@@ -62,9 +62,6 @@ def paths(tmp_path_factory):
     return write_each(tmp_path_factory.mktemp("shards"), cut(*make_data(240), 3))
 
 
-# ----------------------------------------------------------------------------- what is learned from
-
-
 @pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "joint", "ho", "so"])
 def test_the_workers_come_to_the_same_model(name, client):
     shards = cut(*make_data(n_classes=3), 3)
@@ -79,19 +76,13 @@ def test_files_are_read_where_the_workers_are(client, paths, tmp_path):
     assert len(list(caches.iterdir())) == 3
 
 
-@pytest.mark.parametrize("lazy_labels", [True, False])
-def test_dask_arrays_are_cut_at_their_blocks(lazy_labels, near):
+def test_dask_arrays_are_cut_at_their_blocks(near):
     X, y = make_data()
     blocks = da.from_array(X.toarray(), chunks=(100, -1)).map_blocks(csr_matrix)
-    labels = da.from_array(y, chunks=100) if lazy_labels else y
     expected = fit_distributed([(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)], **HOW)
-    assert_same(fit_distributed(blocks, labels, client=near, **HOW), expected)
-    assert_same(fit_distributed(blocks, labels, **HOW), expected)
-
-
-def test_labels_beside_blocks_may_have_any_form():
-    X, y = make_data()
-    blocks = da.from_array(X.toarray(), chunks=(100, -1))
+    for labels in da.from_array(y, chunks=100), y:
+        assert_same(fit_distributed(blocks, labels, client=near, **HOW), expected)
+        assert_same(fit_distributed(blocks, labels, **HOW), expected)
     indicator = np.stack([y == 0, y == 1], axis=1).astype(int)
     expected = fit_distributed(blocks, indicator, **HOW)
     for labels in csr_matrix(indicator), [[label] for label in y]:
@@ -126,22 +117,21 @@ def test_shards_are_told_of_at_once(kind, near, paths, monkeypatch):
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
     told = []
 
-    def noted(tell):
+    def note(name):
+        tell = getattr(near, name)
+
         def call(function, *arguments, **how):
             futures = tell(function, *arguments, **how)
             if function is _backends.open_shard:
                 told.append(futures)
             return futures
 
-        return call
+        monkeypatch.setattr(near, name, call)
 
-    monkeypatch.setattr(near, "map", noted(near.map))
-    monkeypatch.setattr(near, "submit", noted(near.submit))
+    note("map")
+    note("submit")
     fit_distributed(*given, client=near, max_iter=1, **HOW)
     assert [len(futures) for futures in told] == [2]
-
-
-# ---------------------------------------------------------------------------------- what is refused
 
 
 def of_blocks(X, labels, chunks=(100, -1)):
@@ -170,34 +160,26 @@ def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
         fit_distributed([(X[20:], y[20:]), (X, y)], client=client, algo="alma")
 
 
-def test_workers_need_the_same_version(client, monkeypatch):
-    monkeypatch.setattr(_fit, "__version__", "0.0.7")
-    with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
-        fit_distributed(cut(*make_data(), 2), client=client)
-
-
-def test_workers_need_the_library(near, monkeypatch):
+def test_workers_need_the_same_version_of_the_library(near, monkeypatch):
     def fail(X, y):
         raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")
 
+    with monkeypatch.context() as patch:
+        patch.setattr(_fit, "__version__", "0.0.7")
+        with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
+            fit_distributed(cut(*make_data(), 2), client=near)
     monkeypatch.setattr(MatrixShard, "of", fail)
     with pytest.raises(ConnectionError, match=r"A worker has no sparsemargin: pip install"):
         fit_distributed(cut(*make_data(), 2), client=near)
 
 
 @pytest.mark.parametrize("address", ["localhost", "", "http://127.0.0.1:8786", "tcp://host"])
-def test_what_is_no_address_is_told_of(address):
+def test_what_is_no_address_is_told_of_and_that_dask_is_needed(address, monkeypatch):
     with pytest.raises(ValueError, match=r"no address of a Dask scheduler. Write tcp://HOST:PORT"):
         fit_distributed(cut(*make_data(), 2), client=address)
-
-
-def test_dask_is_needed_for_workers_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(ImportError, match=r"sparsemargin\[distributed\]"):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
-
-
-# ------------------------------------------------------------------------------------- faults
 
 
 @pytest.mark.parametrize("name", some(["pnorm 6"], ["pnorm 6", "so"]))
@@ -266,23 +248,16 @@ def test_a_client_that_is_closed_is_told_of():
             fit_distributed(shards, client=client)
 
 
-def test_a_scheduler_without_workers_is_told_of(monkeypatch):
+def test_a_scheduler_without_workers_or_not_there_is_told_of(monkeypatch):
+    monkeypatch.setattr(_backends, "PATIENCE", 0.1)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"),
     ):
-        monkeypatch.setattr(_backends, "PATIENCE", 0.1)
-        with pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"):
-            fit_distributed(cut(*make_data(), 2), client=client)
-
-
-def test_a_scheduler_that_is_not_there_is_told_of(monkeypatch):
-    monkeypatch.setattr(_backends, "PATIENCE", 0.1)
+        fit_distributed(cut(*make_data(), 2), client=client)
     with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
-
-
-# ------------------------------------------------------------------------------ the command line
 
 
 @pytest.fixture
@@ -291,17 +266,13 @@ def command(client, paths, tmp_path):
 
 
 def test_training_from_the_shell(command, paths, tmp_path):
-    command += ["--algo", "alma"]
     for options, max_iter in (["--epochs", "2"], 2), (["--resume"], 5):
-        run(*command, *options)
+        run(*command, "--algo", "alma", *options)
         expected = fit_distributed(paths, max_iter=max_iter, **HOW)
         assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
-    told = run(*command, "--resume").stderr
+    told = run(*command, "--algo", "alma", "--resume").stderr
     assert "has made its 5 epochs" in told
     assert "Pass more --epochs" in told
-
-
-def test_a_fit_that_has_settled_is_not_resumed(command):
     command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
@@ -310,12 +281,10 @@ def test_a_fit_that_has_settled_is_not_resumed(command):
 
 
 def test_ctrl_c_upon_a_resumed_fit_is_no_end(command, monkeypatch):
-    command += ["--algo", "alma"]
-    run(*command, "--epochs", "1")
-
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    run(*command, "--epochs", "1")
     monkeypatch.setattr(_rounds.Rounds, "_make_round", interrupt)
     assert "nothing is left" not in run(*command, "--resume", code=130).stderr
 

@@ -92,7 +92,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_other_formats_that_do_not_go_together_are_refused(X, make):
-    with pytest.raises(ValueError, match=r"^X is corrupted: "):
+    # "setting an array element": numpy's words where columns and rows are made one array.
+    with pytest.raises(ValueError, match=r"^X is corrupted: (?!setting)"):
         fit_csr(make(X), Y, "pnorm")
 
 

@@ -8,10 +8,9 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import cross_val_score
 
-from depth import pairwise
 from problems.kernels import make_rows, products, with_a_kernel
 from problems.models import HYPOTHESES
-from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
+from sparsemargin import HigherOrderPerceptron, PNormPerceptron
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -23,9 +22,6 @@ def assert_refused(model, X, y, *words):
     for word in words:
         assert word in str(refusal.value)
     assert not hasattr(model, "classes_")
-
-
-# -- parameters -----------------------------------------------------------------------------------
 
 
 @with_a_kernel
@@ -45,31 +41,23 @@ def test_parameters_of_kernels_out_of_range(estimator, name, values):
         assert_refused(estimator(**{"kernel": "poly", name: value}), *make_rows(), name)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "kernel", "p"),
-    pairwise(
-        [PNormPerceptron, ALMAClassifier, HigherOrderPerceptron],
-        ["poly", "rbf", "polyrbf", "precomputed", products],
-        [2.5, "log"],
-    ),
-)
-def test_kernels_are_for_p_2(estimator, kernel, p):
+def test_kernels_are_for_p_2():
     X, y = make_rows()
-    assert_refused(estimator(kernel=kernel, p=p), X @ X.T, y, f"p={p!r}", "kernel")
+    for estimator in PNormPerceptron, HigherOrderPerceptron:
+        for kernel, p in ("poly", 2.5), ("rbf", "log"), ("precomputed", 2.5), (products, 3.0):
+            assert_refused(estimator(kernel=kernel, p=p), X @ X.T, y, f"p={p!r}", "kernel")
 
 
 @with_a_kernel
-@pytest.mark.parametrize("gamma", ["scale", "auto"])
-def test_gamma_of_a_stream_must_be_a_number(estimator, gamma):
+def test_gamma_of_a_stream_must_be_a_number(estimator):
     X, y = make_rows()
-    model = estimator(kernel="rbf", gamma=gamma)
-    if gamma == "scale":
-        with pytest.raises(ValueError, match="gamma"):
-            model.partial_fit(X, y, classes=[0, 1])
-        assert not hasattr(model, "classes_")
-        assert model.fit(X, y).partial_fit(X, y).gamma_ == pytest.approx(1 / (5 * X.var()))
-    else:
-        assert model.partial_fit(X, y, classes=[0, 1]).gamma_ == 1 / 5
+    model = estimator(kernel="rbf", gamma="scale")
+    with pytest.raises(ValueError, match="gamma"):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert not hasattr(model, "classes_")
+    assert model.fit(X, y).partial_fit(X, y).gamma_ == pytest.approx(1 / (5 * X.var()))
+    model = estimator(kernel="rbf", gamma="auto").partial_fit(X, y, classes=[0, 1])
+    assert model.gamma_ == 1 / 5
 
 
 def test_gamma_is_scikit_learns_whatever_the_rows():
@@ -79,9 +67,6 @@ def test_gamma_is_scikit_learns_whatever_the_rows():
         model = PNormPerceptron(kernel="poly", gamma="scale").fit(rows, y)
         assert model.gamma_ == pytest.approx(1 / (5 * X.var()), rel=1e-6)
     assert PNormPerceptron(kernel="rbf").fit(np.ones((4, 2)), [0, 1, 0, 1]).gamma_ == 1.0
-
-
-# -- precomputed ----------------------------------------------------------------------------------
 
 
 def gram(X):
@@ -114,16 +99,6 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
 
 
 @with_a_kernel
-def test_a_precomputed_matrix_may_be_symmetric_up_to_rounding(estimator):
-    X, y = make_rows()
-    K = gram(X)
-    # In more epochs over labels of chance, what differs by rounding goes its own way.
-    params = {"kernel": "precomputed", "max_iter": 1, "random_state": 0}
-    model = estimator(**params).fit(K * (1 + 1e-15 * np.tri(40)), y)
-    assert_array_equal(model.predict(K[:5]), estimator(**params).fit(K, y).predict(K[:5]))
-
-
-@with_a_kernel
 def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
     X, y = make_rows(90)
     X = np.round(16 * X) / 16  # so that products are exact, in whatever order they are added up
@@ -134,18 +109,19 @@ def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimat
 
 
 @with_a_kernel
-def test_a_precomputed_matrix_to_predict_has_a_column_for_each_row_learned_from(estimator):
+def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row(estimator):
     X, y = make_rows()
-    model = estimator(kernel="precomputed").fit(gram(X), y)
+    K = gram(X)
+    # In more epochs over labels of chance, what differs by rounding goes its own way.
+    params = {"kernel": "precomputed", "max_iter": 1, "random_state": 0}
+    model = estimator(**params).fit(K * (1 + 1e-15 * np.tri(40)), y)
+    assert_array_equal(model.predict(K[:5]), estimator(**params).fit(K, y).predict(K[:5]))
     assert model.n_features_in_ == 40
     for columns in 39, 41, 1:
         with pytest.raises(ValueError, match="40"):
             model.predict(np.zeros((3, columns)))
     with pytest.raises(ValueError, match="NaN"):
         model.predict(np.full((3, 40), np.nan))
-
-
-# -- callables ------------------------------------------------------------------------------------
 
 
 def spoiled_products(change, n_calls=0):
@@ -168,10 +144,8 @@ SPOILERS = {
     "NaN": lambda K: K + np.nan,
     "infinity": lambda K: K * np.inf,
     "complex": lambda K: K + 1j,
-    "words": lambda K: K.astype(str),
     "objects": lambda K: K.astype(object),
     "sparse": sp.csr_matrix,
-    "dates": lambda K: K.astype("datetime64[s]"),
     "negative": lambda K: -K,
     "distances": lambda K: np.abs(K[:, :1] - K[:1]),
     "lopsided": lambda K: K + np.arange(K.shape[1]),
@@ -179,24 +153,26 @@ SPOILERS = {
 
 
 @with_a_kernel
-@pytest.mark.parametrize("spoiler", SPOILERS)
-def test_callables_that_are_no_kernel(estimator, spoiler):
+def test_callables_that_are_no_kernel(estimator):
     X, y = make_rows()
-    word = {"lopsided": "symmetric"}.get(spoiler, "kernel")
-    assert_refused(estimator(kernel=spoiled_products(SPOILERS[spoiler])), X, y, word)
+    for name, spoiler in SPOILERS.items():
+        word = {"lopsided": "symmetric"}.get(name, "kernel")
+        assert_refused(estimator(kernel=spoiled_products(spoiler)), X, y, word)
+    # A product of sparse rows is one itself.
+    assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")
 
 
 @with_a_kernel
-@pytest.mark.parametrize("spoiler", ["flat", "NaN", "complex"])
-def test_callables_that_go_wrong_later(estimator, spoiler):
+def test_callables_that_go_wrong_later(estimator):
     X, y = make_rows(600)
     model = estimator(kernel=products).fit(X, y)
     before = model.decision_function(X)
-    model.kernel = spoiled_products(SPOILERS[spoiler], n_calls=1)
-    with pytest.raises(ValueError, match="kernel"):
-        model.fit(X, y)
-    model.kernel = products
-    assert_array_equal(model.decision_function(X), before)
+    for spoiler in "flat", "NaN", "complex":
+        model.kernel = spoiled_products(SPOILERS[spoiler], n_calls=1)
+        with pytest.raises(ValueError, match="kernel"):
+            model.fit(X, y)
+        model.kernel = products
+        assert_array_equal(model.decision_function(X), before)
 
 
 @with_a_kernel
@@ -233,9 +209,6 @@ def test_what_a_callable_does_to_its_rows_does_not_reach_the_pool():
         assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-12)
 
 
-# -- rows -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "polyrbf"])
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_repeated_columns_of_rows_to_predict_are_summed(kernel, hypothesis):
@@ -251,8 +224,7 @@ def test_repeated_columns_of_rows_to_predict_are_summed(kernel, hypothesis):
     assert not repeated.has_canonical_format
 
 
-@pytest.mark.parametrize("scale", [1e-155, 1e-170, 1e-300])
-@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize(("scale", "normalize"), [(1e-155, True), (1e-170, False), (1e-300, True)])
 def test_rows_too_short_for_a_double_are_refused(scale, normalize):
     X, y = make_rows()
     model = PNormPerceptron(kernel="poly", degree=1, gamma=1.0, normalize=normalize)
@@ -263,17 +235,10 @@ def test_rows_too_short_for_a_double_are_refused(scale, normalize):
 
 
 @with_a_kernel
-@pytest.mark.parametrize("index_type", [np.int32, np.int64])
-def test_kernels_of_scikit_learn_take_sparse_rows(estimator, index_type):
+def test_kernels_of_scikit_learn_take_sparse_rows(estimator):
     X, y = make_rows()
     sparse = sp.csr_matrix(X)
-    sparse.indices, sparse.indptr = (a.astype(index_type) for a in (sparse.indices, sparse.indptr))
+    sparse.indices, sparse.indptr = sparse.indices.astype("i8"), sparse.indptr.astype("i8")
     model = estimator(kernel=laplacian_kernel, shuffle=False)
     of_array, of_csr = (clone(model).fit(rows, y) for rows in (X, sparse))
     assert_allclose(of_csr.decision_function(sparse), of_array.decision_function(X), rtol=1e-9)
-
-
-@with_a_kernel
-def test_a_callable_that_returns_sparse_products_is_told_what_to_return(estimator):
-    X, y = make_rows()
-    assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")

@@ -41,10 +41,3 @@ def test_both_bounds_follow_from_the_multipliers(p, delta, normalize):
     assert found.lower == pytest.approx(reached, rel=1e-12)
     assert found.upper == pytest.approx(np.linalg.norm(theta, p), rel=1e-12)
     assert 0 <= found.upper - found.lower <= 1e-8 * found.upper
-
-
-@pytest.mark.parametrize("X", [[[1.0], [-1.0]], [[1.0, 1.0], [-1.0, 2.0], [0.0, -1.0]]])
-@pytest.mark.parametrize("p", POWERS)
-def test_data_without_a_margin_are_refused(X, p):
-    with pytest.raises(ValueError, match="separable"):
-        largest_margin(X, np.ones(len(X)), p, normalize=False)

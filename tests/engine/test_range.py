@@ -2,6 +2,7 @@
 comes out right or is refused; nothing is silently wrong."""
 
 import tracemalloc
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from sparsemargin import ALMAClassifier, MarginPerceptron, PNormPerceptron
 
 AS_PRINTED = {"shuffle": False, "fit_intercept": False}
 VECTORS = ["last", "average"]
-both = pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
 
 
 def noisy_rows(seed, m, n, n_nonzero, noise):
@@ -31,99 +31,52 @@ def noisy_rows(seed, m, n, n_nonzero, noise):
     return rows, y
 
 
-@pytest.fixture
-def X():
-    rng = np.random.RandomState(0)
-    return sp.csr_matrix(rng.uniform(-0.5, 0.5, (30, 8)) * (rng.uniform(size=(30, 8)) < 0.5))
+PERCEPTRON, HALF_ALMA = (PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(0.5))
+THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
 
 
-@pytest.fixture
-def y():
-    return np.random.RandomState(1).choice([-1, 1], 30)
-
-
-# -- many corrections -----------------------------------------------------------------------------
-
-
+# Heavy steps take theta out of the window its powers allow; it is rescaled on the way.
 @pytest.mark.parametrize(
-    ("estimator", "rule", "p", "n_epochs"),
-    [(ALMAClassifier(alpha=0.5), ALMA(alpha=0.5), p, 1) for p in some([21.5], [10.0, 21.5])]
-    + [(PNormPerceptron(), Perceptron(), p, 3) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])],
+    ("subject", "p", "n_epochs", "shape", "heavy"),
+    [(HALF_ALMA, p, 1, THOUSANDS, 0) for p in some([21.5], [10.0, 21.5])]
+    + [(PERCEPTRON, p, 3, THOUSANDS, 0) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])]
+    + [(of, p, 1, FEW, 0.2) for of in (PERCEPTRON, HALF_ALMA) for p in (21.5, 64)],
 )
-def test_thousands_of_corrections(estimator, rule, p, n_epochs):
-    rows, y = noisy_rows(1, 3000, 150, 15, 0.15)
-    run = run_reference(rows, y, rule, p, n_epochs=n_epochs)
-    assert run.n_corrections >= 2000
+def test_thousands_of_corrections_and_steps_of_a_thousand(subject, p, n_epochs, shape, heavy):
+    (estimator, rule), (rows, y) = subject, noisy_rows(*shape)
+    weights = np.where(np.random.RandomState(3).uniform(size=len(y)) < heavy, 1000.0, 1.0)
+    run = run_reference(rows, y, rule, p, n_epochs=n_epochs, sample_weight=weights)
+    assert run.n_corrections >= len(y) / 2
     assert run.smallest_gap > 1e-9
-    for hypothesis in VECTORS:
-        for normalized in (False, True):
-            model = clone(estimator).set_params(
-                p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=n_epochs,
-                **AS_PRINTED,
-            ).fit(sp.csr_matrix(rows), y)  # fmt: skip
-            assert model.n_corrections_ == run.n_corrections
-            expected = getattr(run, hypothesis)(normalized)
-            assert np.abs(model.coef_[0] - expected).max() <= 1e-10 * np.abs(expected).max()
+    for hypothesis, normalized in product(VECTORS, (False, True)):
+        model = clone(estimator).set_params(
+            p=p, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=n_epochs,
+            **AS_PRINTED,
+        ).fit(sp.csr_matrix(rows), y, sample_weight=weights)  # fmt: skip
+        assert model.n_corrections_ == run.n_corrections
+        expected = getattr(run, hypothesis)(normalized)
+        assert np.abs(model.coef_[0] - expected).max() <= 1e-10 * np.abs(expected).max()
 
 
 N_CORRECTIONS = 10**6
 
 
-def flipping_chunk(rng, m=100_000, n=100, n_nonzero=5, period=300):
-    """Return rows whose target changes its sign every few hundred rows, so nothing is ever learned.
-
-    Column j of a row falls in the j-th block of columns, which keeps them distinct and sorted.
-    """
-    block = n // n_nonzero
-    columns = rng.randint(block, size=(m, n_nonzero)) + block * np.arange(n_nonzero)
-    values = rng.uniform(-1, 1, (m, n_nonzero))
-    X = sp.csr_matrix((values.ravel(), columns.ravel(), n_nonzero * np.arange(m + 1)), (m, n))
-    target = rng.choice([-1, 1], n)
-    flips = np.where(np.arange(m) // period % 2, -1, 1)
-    return X, np.where(flips * (X @ target) > 0, 1, -1)
-
-
-@both
+@pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
 def test_the_running_norm_stays_exact_over_a_million_corrections(estimator):
-    model = estimator(p=21.5, max_iter=1)
-    rng = np.random.RandomState(2)
-    chunks = [flipping_chunk(rng) for _ in range(3)]
-    n_corrections, n_chunks = 0, 0
+    model, n_corrections = estimator(p=21.5, max_iter=1), 0
+    # Labels that nothing is learned of.
+    chunks = [noisy_rows(seed, 20_000, 100, 5, 0.5) for seed in range(3)]
+    chunks = cycle([(sp.csr_matrix(rows), y) for rows, y in chunks])
     with np.errstate(over="raise", invalid="raise"):
         while n_corrections < N_CORRECTIONS:
-            model.partial_fit(*chunks[n_chunks % len(chunks)], classes=[-1, 1])
-            assert model.n_corrections_ >= n_corrections + 10_000
-            n_corrections, n_chunks = model.n_corrections_, n_chunks + 1
+            model.partial_fit(*next(chunks), classes=[-1, 1])
+            assert model.n_corrections_ >= n_corrections + 5_000
+            n_corrections = model.n_corrections_
             exact = p_norm(model.theta_[0].astype(np.longdouble), 21.5)
             assert exact > 0
             assert abs(model.theta_norm_[0] - exact) <= 1e-10 * exact
     assert np.isfinite(model.coef_).all()
     assert model.coef_.any()
-
-
-@pytest.mark.parametrize(
-    ("estimator", "p", "hypothesis", "extra", "n_classes"),
-    pairwise(
-        [PNormPerceptron, ALMAClassifier],
-        [2.0, 6.0, 21.5, "log"],
-        VECTORS,
-        [{"fit_intercept": False}, {"normalize_hypotheses": True}, {"soft_margin": 0.5}],
-        [2, 3],
-    ),
-)
-def test_partial_fit_over_a_split_is_one_epoch_to_the_bit(
-    estimator, p, hypothesis, extra, n_classes
-):
-    rows, y = noisy_rows(3, 1500, 40, 6, 0.2)
-    y = np.where(rows[:, 0] > 0, 2, y) if n_classes == 3 else y
-    X, classes = sp.csr_matrix(rows), np.unique(y)
-    how = {"max_iter": 1, "shuffle": False, "intercept_scaling": 1.0, "p": p}
-    whole = estimator(**how, hypothesis=hypothesis, **extra).fit(X, y)
-    parts = clone(whole)
-    for part in np.split(np.arange(1500), [1, 2, 64, 700, 1499]):
-        parts.partial_fit(X[part], y[part], classes=classes)
-    for name in ("n_corrections_", "coef_", "intercept_"):
-        assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
 @pytest.mark.parametrize(
@@ -147,9 +100,6 @@ def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
     model.fit(sp.csr_matrix(rows), y)
     assert model.n_corrections_ > 1000
     assert model._space.per_label("passes")[0] <= 10
-
-
-# -- rows of any scale ----------------------------------------------------------------------------
 
 
 def fit_or_refuse(estimator, rows, y):
@@ -201,32 +151,27 @@ def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hyp
     reason="numpy.longdouble has no wider range than float64 here",
 )
 @pytest.mark.parametrize(
-    ("estimator", "rule", "p"),
+    ("estimator", "rule", "powers"),
     [
-        (PNormPerceptron, Perceptron(), 2.0),
-        (PNormPerceptron, Perceptron(), 10.0),
-        (PNormPerceptron, Perceptron(normalize=False), 2.0),
-        (PNormPerceptron, Perceptron(normalize=False), 10.0),
-        (ALMAClassifier, ALMA(), 2.0),
-        (ALMAClassifier, ALMA(), 10.0),
-        (ALMAClassifier, ALMA(normalize=False), 2.0),
-        (ALMAClassifier, ALMA(normalize="running"), 2.0),
-        (ALMAClassifier, ALMA(normalize="max"), 2.0),
+        (PNormPerceptron, Perceptron(), [2.0, 10.0]),
+        (PNormPerceptron, Perceptron(normalize=False), [2.0, 10.0]),
+        (ALMAClassifier, ALMA(), [2.0, 10.0]),
+        *((ALMAClassifier, ALMA(normalize=how), [2.0]) for how in (False, "running", "max")),
     ],
 )
-def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rule, p):
+def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rule, powers):
     # Sizes of 1e-300 and 1e300 in turns of three, the small ones first.
     rows, y = noisy_rows(7, 300, 12, 5, 0.1)
     rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
-    run = run_reference(rows, y, rule, p)
-    assert run.smallest_gap > 1e-9
-    for hypothesis in VECTORS:
+    for p, hypothesis in product(powers, VECTORS):
         params = {"p": p, "normalize": rule.normalize, "hypothesis": hypothesis, "max_iter": 1}
         fitted = fit_or_refuse(estimator(**params, **AS_PRINTED), rows, y)
+        assert (fitted is None) == (rule.normalize is not True)
         if fitted is None:
-            assert rule.normalize is not True
-            return
+            continue
         assert np.isfinite(fitted.coef_).all()
+        run = run_reference(rows, y, rule, p)
+        assert run.smallest_gap > 1e-9
         w = getattr(run, hypothesis)()
         scores = augment(rows) @ w
         # Weights 1e-300 of the largest vanish from float64: rows that meet no others are left out.
@@ -234,29 +179,6 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
         assert visible.mean() > 0.3
         predicted = fitted.predict(sp.csr_matrix(rows))
         assert_array_equal(predicted[visible], np.where(scores >= 0, 1, -1)[visible])
-
-
-# -- steps and weights far apart ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("p", [21.5, 64])
-@pytest.mark.parametrize(
-    ("estimator", "rule"),
-    [(PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(alpha=0.5))],
-)
-def test_steps_of_a_thousand_agree_with_the_reference(estimator, rule, p):
-    """Such steps take theta out of the window its powers allow; it is rescaled on the way."""
-    rng = np.random.RandomState(3)
-    rows, y = rng.normal(size=(40, 8)), rng.choice([-1, 1], 40)
-    weights = np.where(rng.uniform(size=40) < 0.2, 1000.0, 1.0)
-    run = run_reference(rows, y, rule, p, sample_weight=weights)
-    for hypothesis in VECTORS:
-        model = clone(estimator).set_params(p=p, hypothesis=hypothesis, max_iter=1, **AS_PRINTED)
-        model.fit(sp.csr_matrix(rows), y, sample_weight=weights)
-        assert model.n_corrections_ == run.n_corrections
-        expected = np.asarray(getattr(run, hypothesis)(), dtype=float)
-        error = 1e-10 * abs(expected).max()
-        np.testing.assert_allclose(model.coef_[0], expected, rtol=0, atol=error)
 
 
 @pytest.mark.filterwarnings("ignore:Stopped after")
@@ -281,23 +203,35 @@ def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, se
     np.testing.assert_allclose(votes, (run.votes(points) / run.n_trials).astype(float), atol=1e-14)
 
 
-def test_what_is_left_of_two_rows_that_cancel():
-    X = sp.csr_matrix([[1.0, 0.01], [1.0, -0.01]])
-    model = PNormPerceptron(p=64, max_iter=1, shuffle=False, hypothesis="last").fit(X, [1, 0])
-    np.testing.assert_allclose(model.coef_, [[0, 0.02]], rtol=1e-12)
+@pytest.mark.parametrize(("p", "small"), [(2, 1e-6), (2.5, 1e-12), (64, 0.01)])
+def test_what_is_left_of_two_rows_that_cancel(p, small):
+    X = sp.csr_matrix([[1.0, small], [1.0, -small]])
+    model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
+    np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
+    np.testing.assert_allclose(model.theta_norm_, 2 * small, rtol=1e-11)
 
 
-# -- outputs --------------------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:Stopped after")
+def test_a_dual_vector_outgrows_the_range_of_its_powers():
+    y = np.where(np.arange(100_000) % 2, 1, -1)
+    model = MarginPerceptron(margin=1e9, p=64, max_iter=1, fit_intercept=False).fit(y[:, None], y)
+    for told in (model.theta_, model.theta_norm_, model.coef_):
+        np.testing.assert_allclose(np.ravel(told), [100_000], rtol=1e-12)
 
 
-def test_random_outputs_grow_with_the_rows(X, y):
+RNG = np.random.RandomState(0)
+X = sp.csr_matrix(RNG.uniform(-0.5, 0.5, (30, 8)) * (RNG.uniform(size=(30, 8)) < 0.5))
+y = RNG.choice([-1, 1], 30)
+
+
+def test_random_outputs_grow_with_the_rows():
     model = PNormPerceptron(hypothesis="random", random_state=0, fit_intercept=False).fit(X, y)
     outputs = model.decision_function(X)
     assert_array_equal(model.decision_function(X * 2.0**900), outputs * 2.0**900)
 
 
 @pytest.mark.parametrize("hypothesis", VECTORS)
-def test_an_output_beyond_a_double_is_refused(X, y, hypothesis):
+def test_an_output_beyond_a_double_is_refused(hypothesis):
     params = {"normalize": False, "hypothesis": hypothesis, "fit_intercept": False}
     huge = PNormPerceptron(**params).fit(X * 1e130, y)
     mixed = sp.vstack([X[:2], X[2:] * 1e200]).tocsr()
@@ -307,7 +241,7 @@ def test_an_output_beyond_a_double_is_refused(X, y, hypothesis):
             ask(mixed)
 
 
-def test_weights_beyond_float32_are_refused(X, y):
+def test_weights_beyond_float32_are_refused():
     model = PNormPerceptron(normalize=False, shuffle=False, max_iter=3)
     model.fit((X * 1e38).astype(np.float32), y)
     with pytest.raises(ValueError, match="exceed float32"):
@@ -315,7 +249,7 @@ def test_weights_beyond_float32_are_refused(X, y):
 
 
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
-def test_features_that_do_not_occur_take_no_memory_of_a_replay(X, y, hypothesis):
+def test_features_that_do_not_occur_take_no_memory_of_a_replay(hypothesis):
     n_features = 2**22
     wide = sp.csr_matrix((X.data, X.indices * 2**18, X.indptr), (len(y), n_features))
     params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}

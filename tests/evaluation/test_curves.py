@@ -26,16 +26,14 @@ def test_exponents_are_those_of_power_laws():
 
 def test_certificates_are_those_of_fits_so_long():
     X, y, *_ = make_alma_target(150, 1, random_state=0)
-    curve = certificate_over_passes(ALMAClassifier(p=4, random_state=0), X, y, n_passes=3)
+    model = ALMAClassifier(p=4, random_state=0)
+    curve = certificate_over_passes(model, X, y, n_passes=3)
+    model.set_params(hypothesis="last", keep_history=True)
     for n, margin, bound in zip(curve.passes, curve.margins, curve.upper_bounds, strict=True):
-        model = ALMAClassifier(
-            p=4, hypothesis="last", max_iter=n, keep_history=True, random_state=0
-        ).fit(X, y)
+        model.set_params(max_iter=n).fit(X, y)
         assert (margin, bound) == (model.margin_, model.margin_upper_bound_)
     assert curve.classes is None
-
-
-def test_certificates_of_many_classes_have_a_column_each():
+    # Those of many classes have a column each.
     random = np.random.RandomState(0)
     X, y = random.standard_normal((60, 20)), np.repeat(["a", "b", "c"], 20)
     curve = certificate_over_passes(MaxMarginClassifier(soft_margin=1.0), X, y, n_passes=4)

@@ -4,22 +4,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
 from depth import pairwise
+from problems.csr import scrambled
 from references.first_order import p_norm
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
 
-PEERS = [
-    LinearSVC(intercept_scaling=2.5),
-    LinearSVC(fit_intercept=False),
-    SGDClassifier(random_state=0),
-    LogisticRegression(),
-    RidgeClassifier(),
-]
+PEERS = [LinearSVC(intercept_scaling=2.5), LinearSVC(fit_intercept=False), RidgeClassifier()]
 
 
 def make_problem(n_classes=2, m=60, n=12, seed=0):
@@ -50,15 +45,14 @@ def dense_margins(coef, intercept, X, codes, *, p=2.0, rho=None, normalize=True)
 
 
 def assert_margins_are_dense(model, X, y, *, p=2.0, rho=None, rows=None, rtol=1e-12):
-    codes = np.searchsorted(model.classes_, y)
+    codes, rows = np.searchsorted(model.classes_, y), X if rows is None else rows
     for normalize in (True, False):
+        found = margins(model, rows, y, normalize=normalize)
+        assert found.dtype == np.float64
         expected = dense_margins(
             model.coef_, model.intercept_, X, codes, p=p, rho=rho, normalize=normalize
         )
-        found = margins(model, X if rows is None else rows, y, normalize=normalize)
-        assert found.dtype == np.float64
         assert_allclose(found, expected, rtol=rtol, atol=rtol)
-    return margins(model, X, y)
 
 
 FORMS = [np.asarray, sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_matrix]
@@ -77,47 +71,39 @@ def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis, form
         p=p, hypothesis=hypothesis, fit_intercept=rho is not None, intercept_scaling=rho or 1.0
     ).fit(X, y)
     rtol = 1e-12 if dtype is np.float64 else 1e-6
-    found = assert_margins_are_dense(model, X, y, p=p, rho=rho, rows=form(X), rtol=rtol)
-    assert np.abs(found).max() <= n_classes - 1
+    assert_margins_are_dense(model, X, y, p=p, rho=rho, rows=form(X), rtol=rtol)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("peer", PEERS, ids=str)
 def test_peers_are_measured_in_the_same_way(peer, n_classes):
     X, y = make_problem(n_classes)
-    model = peer.fit(X, y)
     rho = getattr(peer, "intercept_scaling", 1.0) if peer.fit_intercept else None
-    assert_margins_are_dense(model, X, y, rho=rho)
+    assert_margins_are_dense(peer.fit(X, y), X, y, rho=rho)
 
 
 def test_repeated_columns_count_as_their_sum():
-    X = sp.csr_matrix((np.array([2.0, 1.0, -2.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
-    y = np.array([1, 0])
-    model = PNormPerceptron(hypothesis="last", fit_intercept=False).fit(X, y)
-    assert_margins_are_dense(model, np.array([[3.0, 0.0], [0.0, -2.0]]), y, rows=X)
+    X, y = make_problem()
+    model = PNormPerceptron().fit(X, y)
+    assert_margins_are_dense(
+        model, X, y, rho=model.intercept_scaling_, rows=scrambled(sp.csr_matrix(X))
+    )
 
 
-@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
-def test_sparse_rows_are_never_made_dense_nor_need_weights_be(kind, monkeypatch):
+def test_sparse_rows_are_never_made_dense_nor_need_weights_be(monkeypatch):
     X, y = make_problem(3)
     model = PNormPerceptron(p=4).fit(X, y)
-    expected, rows = margins(model, X, y), kind(X)
-
-    def refuse(*args, **kwargs):
-        raise AssertionError("a sparse matrix was made dense")
-
-    for name in ("toarray", "todense"):
-        monkeypatch.setattr(kind, name, refuse)
-    assert_array_equal(margins(model, rows, y), expected)
-    monkeypatch.undo()
+    expected, rows = margins(model, X, y), sp.csr_array(X)
+    with monkeypatch.context() as patched:
+        for name in "toarray", "todense":
+            patched.setattr(sp.csr_array, name, None)
+        assert_array_equal(margins(model, rows, y), expected)
     assert sp.issparse(model.sparsify().coef_)
     assert_array_equal(margins(model, X, y), expected)
 
 
 def test_margins_agree_with_the_certified_one():
-    rng = np.random.RandomState(1)
-    X = rng.standard_normal((30, 60))
-    y = rng.randint(2, size=30)
+    X, y = np.random.RandomState(1).standard_normal((30, 60)), np.arange(30) % 2
     options = {"fit_intercept": True, "hypothesis": "last", "max_iter": None}
     model = ALMAClassifier(p=5, alpha=0.5, **options).fit(X, y)
     assert_allclose(margins(model, X, y).min(), model.margin_, rtol=1e-12)
@@ -130,12 +116,10 @@ def test_a_vote_is_measured_by_its_shares(n_classes):
     X, y = make_problem(n_classes)
     model = PNormPerceptron(p=4, hypothesis="vote").fit(X, y)
     shares, codes = model.decision_function(X), np.searchsorted(model.classes_, y)
-    if n_classes == 2:
-        expected = shares * np.where(codes == 1, 1, -1)
-    else:
-        expected = [
-            row[code] - np.delete(row, code).max() for row, code in zip(shares, codes, strict=True)
-        ]
+    expected = [
+        row[code] - np.delete(row, code).max() if n_classes == 3 else row * (2 * code - 1)
+        for row, code in zip(shares, codes, strict=True)
+    ]
     for normalize in (True, False):
         assert_array_equal(margins(model, X, y, normalize=normalize), expected)
 
@@ -150,29 +134,28 @@ def test_what_is_zero_has_margin_zero():
         assert_array_equal(margins(model, nothing, labels), np.zeros(3))
 
 
-@pytest.mark.parametrize("size", [2.0**-400, 2.0**400])
-def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(size):
+@pytest.mark.parametrize(("p", "size"), [(20.0, 2.0**-40), (20.0, 2.0**40), (2.0, 2.0**400)])
+def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(p, size):
     X, y = make_problem()
-    params = {"shuffle": False, "hypothesis": "last", "fit_intercept": False}
-    model = PNormPerceptron(p=20, **params).fit(X, y)
-    assert_allclose(margins(model, X * size, y), margins(model, X, y), rtol=1e-12)
-    one, other = (PNormPerceptron(normalize=False, **params).fit(rows, y) for rows in (X, X * size))
+    one, other = (
+        PNormPerceptron(p=p, normalize=False, shuffle=False, fit_intercept=False).fit(rows, y)
+        for rows in (X, X * size)
+    )
+    assert_allclose(margins(one, X * size, y), margins(one, X, y), rtol=1e-12)
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("model", "labels", "message"),
     [
-        (PNormPerceptron(), ["ant", "dog"],
-         r"y\[1\] = 'dog' is not among the model's classes \['ant', 'cow'\]"),
+        (PNormPerceptron(), ["ant", "dog"], r"y\[1\] = 'dog' is not among .* \['ant', 'cow'\]"),
         (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
         (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
-        (PNormPerceptron(hypothesis="random"), ["ant", "cow"],
-         r"another weight vector.*hypothesis='last'"),
+        (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
         (SVC(), ["ant", "cow"], "SVC has no weight vector"),
         (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
     ],
-)  # fmt: skip
+)
 def test_unusable_labels_and_models_are_refused(model, labels, message):
     X, y = make_problem()
     with pytest.raises(ValueError, match=message):
@@ -180,15 +163,11 @@ def test_unusable_labels_and_models_are_refused(model, labels, message):
 
 
 def test_one_vector_for_each_pair_of_classes_is_one_for_two_classes():
+    X, y = make_problem()
+    assert_margins_are_dense(SVC(kernel="linear").fit(X, y), X, y, rho=1.0)
     X, y = make_problem(3)
     with pytest.raises(ValueError, match="SVC has no weight vector"):
         margins(SVC(kernel="linear").fit(X, y), X, y)
-    two = y != "bee"
-    model = SVC(kernel="linear").fit(X[two], y[two])
-    assert_margins_are_dense(model, X[two], y[two], rho=1.0)
-
-
-# -- distribution ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
@@ -197,11 +176,6 @@ def test_the_distribution_counts_margins_at_most_the_threshold(grid):
     thresholds, share = margin_distribution(drawn, grid)
     assert_array_equal(thresholds, np.unique(drawn) if grid is None else grid)
     assert_array_equal(share, [(drawn <= s).mean() for s in thresholds])
-
-
-@pytest.mark.parametrize(
-    ("values", "message"), [([], "shape"), ([[0.5]], "shape"), ([0.1, np.nan], "NaN")]
-)
-def test_unusable_margins_are_refused(values, message):
-    with pytest.raises(ValueError, match=message):
-        margin_distribution(values)
+    for values in [], [[0.5]], [0.1, np.nan]:
+        with pytest.raises(ValueError, match=r"shape|NaN"):
+            margin_distribution(values, grid)

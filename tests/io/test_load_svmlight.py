@@ -1,11 +1,8 @@
 """Files to CSR: as scikit-learn reads them and beyond; errors name their place."""
 
-import bz2
 import gzip
 import io
 import random
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -16,18 +13,13 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from depth import some
 from problems.command_line import process
-from problems.published_files import data_folder
 from problems.sources import standard_input
 from problems.svmlight_checks import try_to_scan
 from problems.svmlight_texts import plain_options, random_text
-from references.svmlight import mixed
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources, svmlight
 from sparsemargin.io.svmlight import load_svmlight
 from sparsemargin.models.labels import LabelTable
-
-MOST_SECONDS = 60
-RCV1 = "rcv1_subsets_topics.svm.bz2"
 
 
 def write(folder, content, name="text.svm"):
@@ -37,36 +29,31 @@ def write(folder, content, name="text.svm"):
 
 def assert_same(loaded, expected):
     """All that is returned is what scikit-learn returns, to the bit."""
-    (X, y, *queries), (X_expected, y_expected, *queries_expected) = loaded, expected
-    assert X.shape == X_expected.shape
-    assert X.dtype == X_expected.dtype
+    (X, *labels), (X_expected, *labels_expected) = loaded, expected
+    assert (X.shape, X.dtype) == (X_expected.shape, X_expected.dtype)
     for name in "data", "indices", "indptr":
         assert_array_equal(getattr(X, name), getattr(X_expected, name))
     assert_array_equal(np.signbit(X.data), np.signbit(X_expected.data))
     assert X.has_canonical_format
     fits = X.shape[1] <= 2**31 - 1
     assert X.indices.dtype == X.indptr.dtype == (np.int32 if fits else np.int64)
-    assert type(y) is type(y_expected)
-    if isinstance(y, list):
-        assert y == y_expected
-    else:
-        assert y.dtype == np.float64
-        assert_array_equal(y, y_expected)
-    for ids, ids_expected in zip(queries, queries_expected, strict=True):
-        assert_array_equal(ids, ids_expected)
+    for ours, theirs in zip(labels, labels_expected, strict=True):
+        assert type(ours) is type(theirs)
+        if isinstance(ours, list):
+            assert ours == theirs
+        else:
+            assert ours.dtype == theirs.dtype
+            assert_array_equal(ours, theirs)
 
 
 def as_sklearn(content, **how):
     return load_svmlight_file(io.BytesIO(content), **how)
 
 
-# -- what scikit-learn reads -----------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore:.* has labels but no features")
 def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
     n_equal = 0
-    for seed in range(some(800, 8000)):
+    for seed in range(some(1200, 20_000)):
         source = random.Random(seed)
         options = plain_options(source)
         text = random_text(source, options)
@@ -77,15 +64,14 @@ def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
             expected = as_sklearn(text, **how)
         except (ValueError, OverflowError):
             continue
-        # The scanner is stricter.
-        if not expected[0].shape[0] or try_to_scan(text, replace(options, base=0, least=0))[0]:
-            continue
-        monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
-        path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
-        loaded = load_svmlight(path, n_jobs=source.randint(1, 3), **how)
-        assert_same(loaded, expected)
-        n_equal += 1
-    assert n_equal > 250
+        if refusal := try_to_scan(text, replace(options, base=0, least=0))[0]:
+            assert refusal[0] in {"not_finite", "nul", "overlong"}
+        elif expected[0].shape[0]:
+            monkeypatch.setattr(sources, "BLOCK_BYTES", source.randint(1, 200))
+            path = write(tmp_path, source.choice([bytes, gzip.compress])(text))
+            assert_same(load_svmlight(path, n_jobs=source.randint(1, 3), **how), expected)
+            n_equal += 1
+    assert n_equal > 300
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +88,18 @@ def corpus(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "block_bytes"),
-    [(None, 1 << 12), (1, 1 << 12), (2, 1 << 12), (3, 1 << 12), (-1, 1 << 17), (1, 1 << 20)],
-)
-def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block_bytes):
-    path, _, expected = corpus
+    ("n_jobs", "block_bytes", "pack"),
+    [
+        (None, 1 << 12, bytes), (1, 1 << 12, gzip.compress), (2, 1 << 12, bytes),
+        (3, 1 << 12, gzip.compress), (-1, 1 << 17, bytes), (1, 1 << 20, bytes),
+    ],
+)  # fmt: skip
+def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block_bytes, pack):
+    path, text, expected = corpus
     monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
     assert_same(load_svmlight(path, n_jobs=n_jobs), expected)
+    with standard_input(pack(text)):
+        assert_same(load_svmlight(["-"], n_jobs=n_jobs), expected)
 
 
 PEAKS = """
@@ -136,17 +127,6 @@ def test_the_result_is_all_that_needs_memory(corpus, tmp_path, n_jobs):
     assert needed < size + (12 << 20)
 
 
-def test_the_published_corpus_is_read_as_scikit_learn_does(tmp_path):
-    content = bz2.decompress((data_folder(RCV1) / RCV1).read_bytes())
-    X, y = as_sklearn(content, multilabel=True)
-    path = write(tmp_path, content)
-    for dtype in np.float64, np.float32:
-        assert_same(load_svmlight(path, multilabel=True, dtype=dtype), (X.astype(dtype), y))
-
-
-# -- several files, pipes --------------------------------------------------------------------------
-
-
 def test_several_files_are_one_data_set(tmp_path):
     parts = [b"1 2:3\n-1 1:4", b"", b"# nothing\n", b"1 7:0.5 # last\n2 0:1\n", b"1 3:1"]
     for i, part in enumerate(parts):
@@ -154,17 +134,15 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same(load_svmlight(tmp_path / "part-*.svm"), as_sklearn(b"\n".join(parts)))
     paths = [tmp_path / "part-4.svm", tmp_path / "part-0.svm"]
     assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
-
-
-@pytest.mark.parametrize(("pack", "n_jobs"), [(bytes, 1), (bytes, 2), (gzip.compress, 2)])
-def test_standard_input_is_read(corpus, pack, n_jobs):
-    with standard_input(pack(corpus[1])):
-        assert_same(load_svmlight(["-"], n_jobs=n_jobs), corpus[2])
+    # Labels alone are a matrix of nothing.
+    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
+        loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
+    assert_same(loaded, as_sklearn(b"1\n-1\n"))
 
 
 def test_errors_in_standard_input_name_the_line(corpus):
     content = corpus[1] + b"1 2:3\n1 2:three\n"
-    n_lines = content.count(b"\n")
+    n_lines = len(content.splitlines())
     place = f"^<standard input>, line {n_lines}, column 3: '2:three'"
     with standard_input(content), pytest.raises(ValueError, match=place):
         load_svmlight("-")
@@ -172,20 +150,6 @@ def test_errors_in_standard_input_name_the_line(corpus):
     told = "^index 3 is beyond n_features=3, since indices count from 0"
     with standard_input(b"1 3:1\n1 0:1\n"), pytest.raises(ValueError, match=told):
         load_svmlight("-", n_features=3)
-
-
-def test_ctrl_c_leaves_a_silent_pipe():
-    code = "import sparsemargin.io.svmlight as s; print('ready', flush=True); s.load_svmlight('-')"
-    with process(start=("-c", code), stdin=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"ready\n"
-        child.stdin.write(b"1 2:3\n" * 300_000)
-        child.send_signal(signal.SIGINT)
-        # The pipe stays open until the process has ended.
-        assert child.wait(MOST_SECONDS) != 0
-        assert b"KeyboardInterrupt" in child.stderr.read()
-
-
-# -- what scikit-learn does not read ---------------------------------------------------------------
 
 
 def test_words_are_labels(tmp_path, monkeypatch):
@@ -200,40 +164,28 @@ def test_words_are_labels(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "columns", "n_features", "index_type"),
+    ("text", "columns", "index_type"),
     [
-        (b"1 2147483647:1\n", [2**31 - 2], 2**31 - 1, np.int32),
-        (b"1 2147483648:1\n", [2**31 - 1], 2**31, np.int64),
-        (b"1 2147483646:1 0:1\n", [0, 2**31 - 2], 2**31 - 1, np.int32),
-        (b"1 2147483647:1 0:1\n", [0, 2**31 - 1], 2**31, np.int64),
-        (b"1 2147483648:1 0:1\n", [0, 2**31], 2**31 + 1, np.int64),
-        (b"1 1:1\n1 9223372036854775806:1\n", [0, 2**63 - 3], 2**63 - 2, np.int64),
-        (b"1 9223372036854775806:1\n1 0:1\n", [2**63 - 2, 0], 2**63 - 1, np.int64),
+        (b"1 2147483647:1\n", [2**31 - 2], np.int32),
+        (b"1 2147483648:1\n", [2**31 - 1], np.int64),
+        (b"1 2147483646:1 0:1\n", [0, 2**31 - 2], np.int32),
+        (b"1 2147483647:1 0:1\n", [0, 2**31 - 1], np.int64),
+        (b"1 2147483648:1 0:1\n", [0, 2**31], np.int64),
+        (b"1 1:1\n1 9223372036854775806:1\n", [0, 2**63 - 3], np.int64),
+        (b"1 9223372036854775806:1\n1 0:1\n", [2**63 - 2, 0], np.int64),
     ],
 )
-def test_indices_are_int64_only_where_needed(tmp_path, text, columns, n_features, index_type):
+def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type):
     X, _ = load_svmlight(write(tmp_path, text))
     assert X.indices.tolist() == columns
-    assert X.shape[1] == n_features
+    assert X.shape[1] == max(columns) + 1
     assert X.indices.dtype == X.indptr.dtype == index_type
-
-
-def test_indices_are_hashed(tmp_path):
-    indices = [0, 1, 77, 2**31, 2**63 - 1]
-    entries = " ".join(f"{index}:1" for index in indices)
-    X, _ = load_svmlight(write(tmp_path, f"1 {entries}\n".encode()), hash_bits=31)
-    assert X.shape == (1, 2**31)
-    assert X.indices.tolist() == sorted(mixed(index) >> 33 for index in indices)
-
-
-# -- what is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("text", "how", "words"), [
     (b"1 2:3\n\n1 3,5 2:1\n", {}, "line 3, column 3: '3,5' is not index:value"),
     (b"1 2:3\n 3:4\n", {}, "line 2, column 2: '3:4' is a feature, but the line has no label"),
     (b"1 2:3\n1,2 3:4\n", {}, "line 2, column 1: '1,2' is more than one label. Pass multilabel"),
-    (b"1,,2 3:4\n", {"multilabel": True}, "line 1, column 1: '1,,2' has an empty label"),
     (b"1 word:1\n", {}, "column 3: 'word:1' has an index that is not a whole number"),
     (b"1 -1:1\n", {}, "column 3: '-1:1' has a negative index"),
     (b"1 0:1\n", {"zero_based": False}, "column 3: '0:1' has index 0 .* Pass zero_based=True"),
@@ -242,18 +194,14 @@ def test_indices_are_hashed(tmp_path):
     (b"1 3:1\n1 0:1\n", {"n_features": 3}, "line 1, column 3: '3:1' has .* n_features=3"),
     (b"1 9223372036854775807:1\n", {}, "has an index above"),
     (b"1 1:" + b"9" * 5000, {}, r"column 3: '1:9{38}\.\.\.' is too long for a number"),
-    (b"1 1:x\n", {}, "column 3: '1:x' has a value that is not a number"),
-    (b"1 1:\xff\n", {}, r"column 3: '1:\\\\xff' has a value"),
+    (b"1 1:\xff\n", {}, r"column 3: '1:\\\\xff' has a value that is not a number"),
     (b"1 1:nan\n", {}, "column 3: '1:nan' is not finite. Impute"),
-    (b"1 1:1e400\n", {}, "column 3: '1:1e400' is not finite"),
-    (b"inf 1:1\n", {}, "column 1: 'inf' is not finite"),
     (b"1 1:1e39\n", {"dtype": np.float32}, "'1:1e39' is too large for float32. Pass dtype"),
     (b"1 1:1\x00\n", {}, "a NUL byte. Is it a binary or compressed file"),
     (b"1 qid:x 1:1\n", {"query_id": True}, "column 3: 'qid:x' is not a query's number"),
     (b"sepal,petal\n5.1,3.5\n", {}, "line 1, column 1: .* looks like comma-separated values; svm"),
     (b"5.1\t3.5\t1\n", {}, "line 1, column 5: '3.5' .* looks like a table; svmlight lines"),
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
-    (b"", {}, r"text\.svm has no rows"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(tmp_path, text, how, words):
@@ -269,36 +217,22 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
     lines = corpus[1].splitlines(True)
     for wrong in 400, 407, 1500:
         lines.insert(wrong, b"1 2:3 4:five\n")
-    path = write(tmp_path, pack(b"".join(lines)))
-    with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
-        load_svmlight([corpus[0], path], n_jobs=n_jobs)
-
-
-def test_wrong_text_comes_before_the_end_that_is_missing(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
-    packed = gzip.compress(b"1 2:x\n" + corpus[1][:1500])
-    with pytest.raises(ValueError, match="line 1, column 3: '2:x'"):
-        load_svmlight(write(tmp_path, packed[:-4]))
-
-
-def test_labels_alone_are_a_matrix_of_nothing_and_warned_of(tmp_path):
-    content = b"1\n-1\n"
-    path = write(tmp_path, content)
-    with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
-        loaded = load_svmlight(path)
-    assert_same(loaded, as_sklearn(content))
+    content = pack(b"".join(lines))
+    # Also where the end is missing.
+    for end in len(content), -4:
+        path = write(tmp_path, content[:end])
+        with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
+            load_svmlight([corpus[0], path], n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
         ({"dtype": int}, "dtype must be"),
-        ({"zero_based": "yes"}, "zero_based must be True, False or 'auto', got 'yes'"),
-        ({"zero_based": 1}, "zero_based must be"),
+        ({"zero_based": 1}, "zero_based must be True, False or 'auto', got 1"),
         ({"multilabel": "no"}, "multilabel must be True or False"),
         ({"query_id": None}, "query_id must be True or False"),
         ({"n_features": 0}, "n_features must be an integer from 1"),
-        ({"n_features": 2.0}, "n_features must be an integer from 1"),
         ({"hash_bits": 32}, "hash_bits must be an integer from 1 to 31"),
         ({"hash_bits": 3, "n_features": 8}, "n_features=8 and hash_bits=3 exclude each other"),
         ({"n_jobs": 0}, "n_jobs must be a whole number but 0"),
@@ -309,14 +243,10 @@ def test_wrong_arguments_are_named(tmp_path, how, words):
         load_svmlight(write(tmp_path, b"1 2:3\n"), **how)
 
 
-# -- files that change -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, n_jobs):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
-    path = write(tmp_path, b"1 2:3\n" * 2000)
-    take = LabelTable.take
+    path, take = write(tmp_path, b"1 2:3\n" * 2000), LabelTable.take
 
     def late(*args):
         path.write_bytes(b"1 2:4\n" * 2001)

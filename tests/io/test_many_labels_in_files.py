@@ -13,7 +13,6 @@ from problems.command_line import assert_averages, evaluated, run, write
 from problems.models import assert_same
 from problems.sources import standard_input
 from sparsemargin import (
-    ALMAClassifier,
     PNormPerceptron,
     fit_svmlight,
     load_model,
@@ -54,70 +53,57 @@ def write_rows(path, n_rows, seed=0):
     return write(path, X, Y.astype(int), multilabel=True)
 
 
-def loaded(path, model):
-    X, y = load_svmlight(path, multilabel=True, n_features=model.n_features_in_)
-    return X, y
-
-
-# -- learning -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("p", "hypothesis"), [(2.0, "average"), (4.0, "last")])
-def test_a_stream_learns_what_a_fit_does(text, p, hypothesis):
+def test_a_stream_learns_what_a_fit_does(text, tmp_path, p, hypothesis):
     X, y = load_svmlight(text, multilabel=True)
-    params = {"p": p, "hypothesis": hypothesis, "intercept_scaling": 1.0}
-    whole = PNormPerceptron(max_iter=1, shuffle=False, **params).fit(X, y)
-    model = fit_svmlight(text, "pnorm", multilabel=True, **params)
-    assert model.classes_.tolist() == whole.classes_.tolist() == list(range(N_LABELS))
-    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    params = {"p": p, "hypothesis": hypothesis, "intercept_scaling": 1.0, "shuffle": False}
+    for max_iter in 1, 3:
+        whole = PNormPerceptron(max_iter=max_iter, **params).fit(X, y)
+        settings = {**params, "max_iter": max_iter, "cache": tmp_path / "rows"}
+        # Further epochs come from the cache.
+        for _ in range(max_iter):
+            model = fit_svmlight(text, "pnorm", multilabel=True, **settings)
+            assert model.classes_.tolist() == whole.classes_.tolist() == list(range(N_LABELS))
+            np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert model.predict(X) == whole.predict(X)
     assert 0 < model.score(X, y) < 1
 
 
-def test_further_epochs_come_from_the_cache(text, tmp_path):
-    def fit(**settings):
-        settings |= {"algo": "alma", "multilabel": True, "random_state": 0, "max_iter": 3}
-        return fit_svmlight(text, cache=tmp_path / "rows", **settings)
-
-    assert_same(fit(), fit())
-    X, y = load_svmlight(text, multilabel=True)
-    ordered = {"shuffle": False, "intercept_scaling": 1.0}
-    whole = ALMAClassifier(max_iter=3, **ordered).fit(X, y)
-    np.testing.assert_array_equal(fit(**ordered).coef_, whole.coef_)
-
-
 def test_classes_may_be_told(text):
+    plain = fit_svmlight(text, "alma", multilabel=True)
     model = fit_svmlight(text, "alma", multilabel=True, classes=[*range(N_LABELS), 77])
     assert model.classes_[-1] == 77
-    plain = fit_svmlight(text, "alma", multilabel=True)
     np.testing.assert_array_equal(model.coef_[:-1], plain.coef_)
     with pytest.raises(ValueError, match="label 5"):
         fit_svmlight(text, "alma", multilabel=True, classes=range(N_LABELS - 1))
     # Of standard input, a label that comes late has to be told.
     with standard_input(text.read_bytes()), pytest.raises(ValueError, match="classes="):
         fit_svmlight("-", "alma", multilabel=True)
-    with standard_input(text.read_bytes()):
-        piped = fit_svmlight("-", "alma", multilabel=True, classes=range(N_LABELS))
-    np.testing.assert_array_equal(piped.coef_, plain.coef_)
 
 
-@pytest.mark.parametrize(
-    ("lines", "classes", "predicted"),
-    [
+def test_words_repeats_any_order_and_one_label(tmp_path):
+    path = tmp_path / "few.svm"
+    for lines, classes, predicted in [
         (
             "zinc,gold,zinc 1:1\n 2:1\ngold 3:1\nzinc 4:1 # a comment\n",
             ["gold", "zinc"], [("gold", "zinc"), (), ("gold",), ("zinc",)],
         ),
         (" 1:1\n7 2:1\n 3:1\n", [7], [(), (7.0,), ()]),
-    ],
-)  # fmt: skip
-def test_words_repeats_any_order_and_one_label(tmp_path, lines, classes, predicted):
-    path = tmp_path / "few.svm"
-    path.write_text(lines)
-    model = fit_svmlight(path, "pnorm", max_iter=20, multilabel=True, cache=tmp_path / "rows")
-    assert model.classes_.tolist() == classes
-    assert model.predict(sp.eye(len(predicted), format="csr")) == predicted
-    assert model.n_corrections_.shape == (len(classes),)
+    ]:  # fmt: skip
+        path.write_text(lines)
+        model = fit_svmlight(path, "pnorm", max_iter=20, multilabel=True, cache=tmp_path / "rows")
+        assert model.classes_.tolist() == classes
+        assert model.predict(sp.eye(len(predicted), format="csr")) == predicted
+        assert model.n_corrections_.shape == (len(classes),)
+    # A lone label is written out as a label.
+    save_model(model, tmp_path / "a.model")
+    told = read_summary(tmp_path / "a.model")
+    assert told["many_labels"]
+    assert told["n_corrections"] == model.n_corrections_.tolist()
+    lines = io.StringIO()
+    write_readable(lines, model)
+    weights = [line for line in lines.getvalue().splitlines() if not line.startswith("#")]
+    assert {line.split("\t")[0] for line in weights} == {"7.0"}
     path.write_text(" 1:1\n 2:1\n")
     with pytest.raises(ValueError, match="has no row with a label"):
         fit_svmlight(path, multilabel=True)
@@ -126,15 +112,15 @@ def test_words_repeats_any_order_and_one_label(tmp_path, lines, classes, predict
 def test_saved_models_go_on_with_many_labels(text, tmp_path):
     first = fit_svmlight(text, "alma", multilabel=True, classes=range(N_LABELS))
     save_model(first, tmp_path / "a.model")
-    again = load_model(tmp_path / "a.model")
     more = write_rows(tmp_path / "more.svm", 100, seed=3)
-    assert_same(fit_svmlight(more, init_model=first), fit_svmlight(more, init_model=again))
+    further = fit_svmlight(more, init_model=load_model(tmp_path / "a.model"))
+    assert_same(further, fit_svmlight(more, init_model=first))
     both = fit_svmlight([text, more], "alma", multilabel=True)
-    np.testing.assert_array_equal(fit_svmlight(more, init_model=again).coef_, both.coef_)
+    np.testing.assert_array_equal(further.coef_, both.coef_)
 
 
-def test_what_does_not_go_together_is_refused(text):
-    one, many = fit_svmlight(text, positive=1), fit_svmlight(text, multilabel=True)
+def test_what_does_not_go_together_is_refused(text, model):
+    one, many = fit_svmlight(text, positive=1), load_model(model)
     kernel = {"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}
     for settings, words in [
         ({"positive": 1, "multilabel": True}, "Leave one of the two out"),
@@ -145,21 +131,11 @@ def test_what_does_not_go_together_is_refused(text):
     ]:
         with pytest.raises(ValueError, match=words):
             fit_svmlight(text, **settings)
-
-
-def test_a_lone_label_is_written_out_as_a_label(tmp_path):
-    model = PNormPerceptron().fit(sp.eye(2, format="csr"), [["a"], []])
-    save_model(model, tmp_path / "a.model")
-    told = read_summary(tmp_path / "a.model")
-    assert told["many_labels"]
-    assert told["n_corrections"] == model.n_corrections_.tolist()
-    lines = io.StringIO()
-    write_readable(lines, model)
-    weights = [line for line in lines.getvalue().splitlines() if not line.startswith("#")]
-    assert {line.split("\t")[0] for line in weights} == {"a"}
-
-
-# -- the command line -----------------------------------------------------------------------------
+    assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr
+    save_model(one, model)
+    for command in "predict", "evaluate":
+        result = run(command, model, text, "--top-k", 2, code=1)
+        assert "threshold and top_k are for models of many labels" in result.stderr
 
 
 @pytest.fixture
@@ -178,12 +154,9 @@ def lines_of(labels):
 
 
 def test_predictions_are_labels_separated_by_commas(text, model):
-    fitted = fit_svmlight(text, "alma", multilabel=True, random_state=0)
-    assert_same(load_model(model), fitted)
+    fitted, (X, _) = load_model(model), load_svmlight(text, multilabel=True)
+    assert_same(fitted, fit_svmlight(text, "alma", multilabel=True, random_state=0))
     assert "many labels a row" in run("info", model).stdout
-    X, _ = loaded(text, fitted)
-    top = fitted.predict_labels(X, top_k=2)
-    assert predicted(model, text, "--top-k", 2) == lines_of(top)
     sure = fitted.predict_labels(X, top_k=2, threshold=0.01)
     assert predicted(model, text, "--top-k", 2, "--threshold", 0.01) == lines_of(sure)
     header, *rows = (line.split("\t") for line in predicted(model, text, "--scores"))
@@ -199,10 +172,9 @@ def test_predictions_are_labels_separated_by_commas(text, model):
 def test_figures_are_those_of_scikit_learn(text, model, chosen):
     options = [word for name, value in chosen.items() for word in (option_name(name), value)]
     fitted, figures = load_model(model), evaluated(model, text, *options)
-    X, y = loaded(text, fitted)
+    X, y = load_svmlight(text, multilabel=True)
     binarizer = MultiLabelBinarizer(classes=fitted.classes_.tolist()).fit([])
-    Y = binarizer.transform(y)
-    told = binarizer.transform(fitted.predict_labels(X, **chosen))
+    Y, told = map(binarizer.transform, (y, fitted.predict_labels(X, **chosen)))
     assert figures["rows"] == len(y)
     assert figures["subset_accuracy"] == pytest.approx(accuracy_score(Y, told))
     assert figures["mistakes"] == (told != Y).any(axis=1).sum()
@@ -213,51 +185,35 @@ def test_figures_are_those_of_scikit_learn(text, model, chosen):
     assert "Hamming loss" in report
 
 
-def in_parts(monkeypatch):
-    monkeypatch.setattr(predict, "_OUTPUTS_PER_PART", 3 * N_LABELS)
-
-
 def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, monkeypatch):
     X, y = load_svmlight(text, multilabel=True)
     single = write(tmp_path / "rows.svm", X, [max(labels, default=N_LABELS) for labels in y])
     run("train", single, "-o", tmp_path / "one.model", "-q")
-    both = (model, text), (tmp_path / "one.model", single)
-    wholes = [(predicted(*files, "--scores"), evaluated(*files)) for files in both]
-    n_blocks = len(list(Predictor(load_model(model), open_sources(text)).blocks()))
-    in_parts(monkeypatch)
-    assert [(predicted(*files, "--scores"), evaluated(*files)) for files in both] == wholes
+
+    def told():
+        both = (model, text), (tmp_path / "one.model", single)
+        return [(predicted(*files, "--scores"), evaluated(*files)) for files in both]
+
+    whole = told()
+    monkeypatch.setattr(predict, "_OUTPUTS_PER_PART", 3 * N_LABELS)
+    assert told() == whole
     blocks = list(Predictor(load_model(model), open_sources(text)).blocks())
-    assert n_blocks < len(blocks) == sum(-(-each.block.n_rows // 3) for each in blocks)
+    assert sum(each.block.n_rows for each in blocks) == 300
     assert all(len(each.outputs) == each.block.n_rows <= 3 for each in blocks)
+    # Rows are counted through all parts, where an output is beyond all floats.
+    text.write_text("# huge\n\n" + "a,b 1:1\n" * 7 + "b 1:1e308 2:1e308 3:1e308\n")
+    huge = PNormPerceptron(normalize=False).fit(sp.csr_matrix(9 * np.eye(3)), [["a"], ["b"], []])
+    with pytest.raises(ValueError, match="line 10: the output for this row exceeds"):
+        list(Predictor(huge, open_sources(text)).blocks())
 
 
-def test_an_output_beyond_all_floats_is_located(tmp_path, monkeypatch):
-    rows = tmp_path / "rows.svm"
-    rows.write_text("# huge\n\n" + "a,b 1:1\n" * 7 + "b 1:1e308 2:1e308 3:1e308\n")
-    model = PNormPerceptron(normalize=False).fit(sp.csr_matrix(9 * np.eye(3)), [["a"], ["b"], []])
-    in_parts(monkeypatch)
-    with pytest.raises(ValueError, match=r"rows.svm, line 10: the output for this row exceeds"):
-        list(Predictor(model, open_sources(rows)).blocks())
-
-
-def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text, tmp_path):
-    known, more = evaluated(model, text), tmp_path / "more.svm"
+def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text):
+    known = evaluated(model, text)
     # To whatever labels there are.
     stranger, n_labelled = re.subn(r"(?m)^(\S+)", r"\1,99", text.read_text())
-    more.write_text(stranger)
-    figures = evaluated(model, more)
+    text.write_text(stranger)
+    figures = evaluated(model, text)
     assert figures["unknown_labels"] == [{"label": "99", "rows": n_labelled}]
-    for name in ("hamming_loss", "micro_f1", "macro_precision", "classes"):
+    for name in "hamming_loss", "micro_f1", "macro_precision", "classes":
         assert figures[name] == known[name]
     assert figures["mistakes"] >= n_labelled
-    more.write_text("99,98 1:1\n")
-    assert "none of the labels" in run("evaluate", model, more, code=1).stderr
-
-
-def test_options_of_many_labels_are_for_models_of_many(text, model, tmp_path):
-    one = tmp_path / "one.model"
-    run("train", text, "-o", one, "-q", "--positive", "1")
-    for command in ("predict", "evaluate"):
-        result = run(command, one, text, "--top-k", 2, code=1)
-        assert "threshold and top_k are for models of many labels" in result.stderr
-    assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr

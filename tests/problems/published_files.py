@@ -24,7 +24,3 @@ def registry():
     """The library's own."""
     text = resources.files("sparsemargin.datasets").joinpath("registry.toml").read_text("utf-8")
     return tomllib.loads(text)
-
-
-def registered_files():
-    return registry()["file"]

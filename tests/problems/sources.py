@@ -41,8 +41,8 @@ def text_of(source):
         assert len(block.buffer) >= block.stop + PADDING
         pieces.append(bytes(block.buffer[: block.stop]))
         free.append(block.buffer)
-    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
     assert all(pieces)
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
     return b"".join(pieces)
 
 

@@ -1,6 +1,7 @@
 """Random svmlight texts: tidy ones, odd but allowed ones, and broken ones."""
 
 import struct
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -10,6 +11,7 @@ from references.svmlight import Options
 BLANKS = [b"\t", b"  ", b" \t ", b"\v", b"\f", b"\r", b" \r "]
 WORDS = [b"spam", b"ham", b"a-very-long-label", b"caf\xc3\xa9", b"\xff", b"1_", b"0x1p3", b"e5"]
 OVERLONG = b"1" * 4301
+LIMITS = [2**63 - 1, 2**31 - 1, 10**9]
 BROKEN = [
     b"3", b":", b"3:", b":3", b"a:1", b"1:a", b"1:2:3", b"-3:1", b"+-3:1", b"1.0:1", b"_1:1",
     b"1__0:1", b"1:1_", b"1:._1", b"1:1e", b"1:1e+", b"1:e5", b"1:.", b"1:--1", b"1:1e5.0",
@@ -27,30 +29,24 @@ BROKEN_QUERIES = [b"qid:", b"qid:1.5", b"qid:9223372036854775808", b"qid", b"qid
 
 def random_options(random):
     base, least = random.choice([(0, 0), (1, 1), (1, 0)])
-    return Options(
-        dtype=random.choice([np.float64, np.float32]),
-        base=base,
-        least=least,
-        max_index=random.choice([2**63 - 1, 2**31 - 1, 10**9]),
-        multilabel=random.random() < 0.2,
-        query_id=random.random() < 0.3,
-        hash_bits=random.choice([0, 0, 0, 3, 31]),
-    )
+    dtype, max_index = random.choice([np.float64, np.float32]), random.choice(LIMITS)
+    multilabel, query_id = random.random() < 0.2, random.random() < 0.3
+    hash_bits = random.choice([0, 0, 0, 3, 31])
+    return Options(dtype, base, least, max_index, multilabel, query_id, hash_bits)
 
 
 def plain_options(random):
     """Return options that scikit-learn knows."""
     options = random_options(random)
-    options.base, options.hash_bits, options.max_index = options.least, 0, 2**63 - 1
-    return options
+    return replace(options, base=options.least, hash_bits=0, max_index=LIMITS[0])
 
 
 def random_double(random):
     """Return any finite double, as likely small or large as near 1."""
-    while True:
+    value = np.nan
+    while not np.isfinite(value):
         value = struct.unpack("d", random.getrandbits(64).to_bytes(8, "little"))[0]
-        if np.isfinite(value):
-            return value
+    return value
 
 
 def random_digits(random, most):
@@ -93,14 +89,6 @@ ODD_NUMBERS = [
 ]
 
 
-def random_index(random, at, wild):
-    """Return the text of an index near `at`."""
-    if wild and random.random() < 0.1:
-        style = random.choice(["+{}", "{:07}", "{:_}", "{:020}", "+0_{}"])
-        return style.format(at)
-    return str(at)
-
-
 def random_entries(random, options, wild):
     """Return entries; where `wild`, in any order and with repeats."""
     count = random.choice([0, 1, 2, 3, 10, 40])
@@ -113,10 +101,12 @@ def random_entries(random, options, wild):
     usual = random.random() < (0.5 if options.dtype == np.float64 else 0.9)
     for index in indices:
         value = f"{random.uniform(0, 1):.6f}" if usual else random_number(random)
-        yield f"{random_index(random, index, wild)}:{value}".encode()
+        odd = wild and random.random() < 0.1
+        style = random.choice(["+{}", "{:07}", "{:_}", "{:020}", "+0_{}"]) if odd else "{}"
+        yield f"{style.format(index)}:{value}".encode()
 
 
-def random_label(random, options, wild):
+def random_label(random, wild):
     if random.random() < 0.6:
         return random.choice([b"1", b"-1", b"+1", b"2", b"1.0", b"-0", b"0"])
     if wild and random.random() < 0.5:
@@ -124,20 +114,14 @@ def random_label(random, options, wild):
     return random_number(random).encode()
 
 
-def random_labels(random, options, wild):
-    """Return the tokens before the entries."""
-    count = random.choice([0, 1, 2, 5]) if options.multilabel else 1
-    labels = [random_label(random, options, wild) for _ in range(count)]
-    tokens = [b",".join(labels)] if labels else []
-    if random.random() < 0.2:
-        tokens.append(random.choice(QUERIES))
-    return tokens
-
-
 def random_line(random, options, wild):
     if random.random() < 0.1:
         return random.choice([b"", b" ", b"\t \r", b"#", b"  # 1 1:1"])
-    tokens = [*random_labels(random, options, wild), *random_entries(random, options, wild)]
+    count = random.choice([0, 1, 2, 5]) if options.multilabel else 1
+    tokens = [b",".join(random_label(random, wild) for _ in range(count))][:count]
+    if random.random() < 0.2:
+        tokens.append(random.choice(QUERIES))
+    tokens += random_entries(random, options, wild)
     blanks = BLANKS if random.random() < 0.2 else [b" "]
     line = b"".join(token + random.choice(blanks) for token in tokens)
     if random.random() < 0.3:
@@ -163,7 +147,7 @@ def broken(random, line):
 
 
 def random_text(random, options):
-    """Return the bytes of a small file."""
+    """Return the bytes of a small file: tidy, odd or broken."""
     wildness = random.randint(0, 2)
     lines = [random_line(random, options, wildness > 0) for _ in range(random.randint(0, 8))]
     if wildness == 2 and lines:

@@ -5,10 +5,10 @@ import gzip
 import hashlib
 import json
 import struct
-import tomllib
 
 import numpy as np
 
+from problems.published_files import registry as published_registry
 from sparsemargin.datasets import files as registry
 
 WBC = """\
@@ -114,42 +114,28 @@ PACKABLE = {
 }
 ALL_FILES = CONTENTS | BY_HAND | PACKABLE
 SHAPES = {
-    "sonar.mines": [2, 60],
-    "sonar.rocks": [3, 60],
-    "breast-cancer-wisconsin.data": [4, 9],
-    "rcv1_subsets_topics.svm.bz2": [6, 5],
-    "rcv1_topics.txt": [4],
-    "Lymphoma96x4026.arff.gz": [5, 3],
-    "lymphoma_labels.csv": [5],
-    "breast_er_west2001.csv.gz": [3, 3],
-    "colon_alon1999.csv.gz": [3, 2],
+    "sonar.mines": [2, 60], "sonar.rocks": [3, 60], "breast-cancer-wisconsin.data": [4, 9],
+    "rcv1_subsets_topics.svm.bz2": [6, 5], "rcv1_topics.txt": [4],
+    "Lymphoma96x4026.arff.gz": [5, 3], "lymphoma_labels.csv": [5],
+    "breast_er_west2001.csv.gz": [3, 3], "colon_alon1999.csv.gz": [3, 2],
     "leukemia_golub1999.csv.gz": [3, 2],
-    "train-images-idx3-ubyte": [3, 784],
-    "train-labels-idx1-ubyte": [3],
-    "t10k-images-idx3-ubyte": [2, 784],
-    "t10k-labels-idx1-ubyte": [2],
-    "zip.train": [3, 256],
-    "zip.test": [2, 256],
-    "letter-recognition.data": [5002, 16],
-}
+    "train-images-idx3-ubyte": [3, 784], "train-labels-idx1-ubyte": [3],
+    "t10k-images-idx3-ubyte": [2, 784], "t10k-labels-idx1-ubyte": [2],
+    "zip.train": [3, 256], "zip.test": [2, 256], "letter-recognition.data": [5002, 16],
+}  # fmt: skip
 DATA_SETS = {
-    "sonar": ["sonar.mines", "sonar.rocks"],
-    "wbc": ["breast-cancer-wisconsin.data"],
+    "sonar": ["sonar.mines", "sonar.rocks"], "wbc": ["breast-cancer-wisconsin.data"],
     "rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
     "lymphoma": ["Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"],
-    "breast_er": ["breast_er_west2001.csv.gz"],
-    "colon": ["colon_alon1999.csv.gz"],
+    "breast_er": ["breast_er_west2001.csv.gz"], "colon": ["colon_alon1999.csv.gz"],
     "leukemia": ["leukemia_golub1999.csv.gz"],
     "mnist": [name for name in PACKABLE if name.endswith("ubyte")],
-    "usps": ["zip.train", "zip.test"],
-    "letter": ["letter-recognition.data"],
-}
+    "usps": ["zip.train", "zip.test"], "letter": ["letter-recognition.data"],
+}  # fmt: skip
 
 
 # What the library's own registry says of the columns of tables holds for the small ones.
-REGISTERED = tomllib.loads(
-    registry.resource_files("sparsemargin.datasets").joinpath("registry.toml").read_text()
-)["dataset"]
+REGISTERED = published_registry()["dataset"]
 
 
 def served_name(name):
@@ -167,21 +153,15 @@ def use_registry(monkeypatch, folder, contents, server):
     """Put a registry of `contents` into `folder` and make the library read it."""
     tables = []
     for name, files in DATA_SETS.items():
-        if not contents.keys() >= set(files):
-            continue
-        said = {"title": f"The {name} data", "citation": f"The {name} paper", "files": files}
-        fields = REGISTERED[name] | said
-        tables.append((f"[dataset.{name}]", fields))
+        if contents.keys() >= set(files):
+            said = {"title": f"The {name} data", "citation": f"The {name} paper", "files": files}
+            tables.append((f"[dataset.{name}]", REGISTERED[name] | said))
     for name, content in contents.items():
         fields = {
-            "name": name,
-            "shape": SHAPES[name],
-            "publisher": "A publisher",
-            "source": "A source",
-            "licence": "A licence",
-            "bytes": len(content),
+            "name": name, "shape": SHAPES[name], "publisher": "A publisher", "source": "A source",
+            "licence": "A licence", "bytes": len(content),
             "sha256": hashlib.sha256(content).hexdigest(),
-        }
+        }  # fmt: skip
         if name in BY_HAND:
             fields["obtain"] = "A recipe"
         else:

@@ -1,19 +1,18 @@
 """The first-order algorithms as the papers print them: dense, slow, and independent of the engine.
 
 Every weight vector is computed from its dual vector afresh and every one is kept, so that what a
-hypothesis is made of can be read off directly. Nothing here is incremental, sparse or rescaled.
+hypothesis is made of can be read off directly.
 
 Sources: ALMA_p is Figure 1 of Gentile (JMLR 2, 2001), its Remark 7 the running norm and its Remark
 6 ``p="log"``; the p-norm Perceptron is that of Grove, Littlestone & Schuurmans (2001) and Gentile
 & Littlestone (1999); the Perceptron with margin is in the form of Krauth & Mezard (1987) and of
-section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA; ROMMA is that of Li & Long
-(Machine Learning 46, 2002); the hypotheses are those of Freund & Schapire (1999), Figure 1 and
-section 5; the soft margin is Theorem 2 of Tsampouka & Shawe-Taylor.
+section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA and whose Theorem 2 the soft
+margin; ROMMA is that of Li & Long (Machine Learning 46, 2002); the hypotheses are those of Freund
+& Schapire (1999), Figure 1 and section 5.
 
-The arithmetic is that of the given dtype, by default ``numpy.longdouble``, which is 80 bits wide
-on x86 and carries about three more digits than the float64 it checks. `Run.smallest_gap` tells
-how near a decision came to its threshold: below the rounding error of the checked arithmetic the
-two may rightly decide differently, and only there.
+The default ``numpy.longdouble`` carries on x86 three digits more than the float64 it checks.
+`Run.smallest_gap` tells how near a decision came to its threshold: below the rounding error of the
+checked arithmetic the two may rightly decide differently, and only there.
 """
 
 from dataclasses import dataclass, field
@@ -233,23 +232,19 @@ class Run:
         that starts at the first row, w_2 is the start.
     survivals : list of int
         c_k: after how many trials w_k was the current vector.
-    correcting_trials : list of int
-        The trial, counted from 0, of each correction.
+    correcting_trials : list of int, counted from 0
     theta : ndarray of shape (n_extended,)
-        The dual vector of the last weights.
+        The dual vector of the last weights: ``multipliers @ rows``, no multiplier negative.
     rows : ndarray of shape (n_rows, n_extended)
-        The rows of an epoch, each times its label; divided by its own norm if the rule does so,
-        else as it is.
-    multipliers : ndarray of shape (n_rows,)
-        lambda: theta is ``multipliers @ rows``, and none is negative.
+        Those of an epoch, each times its label, and divided by its own norm if the rule does so.
     bounds : list of float
         ``||theta||_p / sum(multipliers)`` of w_2, w_3, ..., each at least the largest margin.
     sizes : list of ndarray of shape (n_extended,)
-        What the rounding errors of the weights are proportional to; see `weight_sizes`.
+        See `weight_sizes`.
     smallest_gap : float
         The least ``|y score - threshold|`` met, relative to the size of what was added up to
-        compute it. A score to which no coordinate corrected so far contributes is exactly zero
-        in every arithmetic, and is left out when the threshold is zero too.
+        compute it; but of a score to which no coordinate corrected so far contributes, and which
+        so is exactly zero in every arithmetic, no threshold of zero.
     """
 
     p: float
@@ -423,14 +418,10 @@ def run_reference(
     delta=0.0,
     dtype=np.longdouble,
 ):
-    """Run one binary machine over dense rows and keep everything.
+    """Run one binary machine over dense rows, of labels -1 and 1, and keep everything.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,), entries in {-1, +1}
-    rule : Rule
-    p : float or "log"
     n_epochs : float or None
         All are run, whether or not a pass makes a correction, the last in part if it is a
         fraction, which rows of weight 0 are a part of, too; None: until one makes none.
@@ -441,15 +432,8 @@ def run_reference(
         of a zero vector never does.
     sample_weight : array-like of shape (n_samples,), optional
         Multiplies the step; a row of weight 0 is no trial, and no part of the data.
-    rho : float, optional
-        The value of the intercept's coordinate; None for none.
-    delta : float
-        The value of each row's own soft-margin coordinate; 0 for none.
-    dtype : numpy float type
-
-    Returns
-    -------
-    Run
+    rho, delta : float
+        The values of the intercept's coordinate, and of each row's own soft-margin coordinate.
     """
     X = np.asarray(X)
     p = resolve_p(p, X.shape[1])
@@ -480,7 +464,7 @@ def run_trials(run, rule, norms, weight, trials, max_corrections):
                 run.correct(i, 0, 1 / norms[i])
                 scale = norms[i] if rule.normalize == "running" else scale
             step_scale = max(scale, norms[i]) if rule.normalize == "running" else scale
-            if _corrects(run, rule, i, weight[i], scale, step_scale):
+            if corrects(run, rule, i, weight[i], scale, step_scale):
                 run.correcting_trials.append(trial)
                 scale = step_scale
         run.survivals[-1] += 1
@@ -498,18 +482,18 @@ def trials_of_epochs(run, counts, n_epochs, tol=None):
             return
         if tol is not None and run.theta.any():
             least = (1 - tol) * run.margin_upper_bound
-            gap = abs(run.margin - least) / run.largest_size
-            run.smallest_gap = min(run.smallest_gap, gap)
+            run.smallest_gap = min(run.smallest_gap, gap(run.margin, least, run.largest_size))
             if run.margin >= max(least, 0):
                 return
 
 
-def _corrects(run, rule, i, weight, scale, step_scale):
+def corrects(run, rule, i, weight, scale, step_scale):
     """Try row i, correct where that is due, and return whether it was."""
     k, yx = run.n_corrections + 1, run.rows[i]
     score = run.weights[-1] @ yx
     threshold = run.dtype(rule.threshold(k, run.p)) * scale
-    run.smallest_gap = min(run.smallest_gap, _gap(score, threshold, run.score_size(i)))
+    size = run.score_size(i) + threshold
+    run.smallest_gap = min(run.smallest_gap, gap(score, threshold, size))
     if score > threshold or (rule.strict and score == threshold):
         return False
     correction = rule.update(run.theta, yx / step_scale, weight, k, run.p)
@@ -520,8 +504,8 @@ def _corrects(run, rule, i, weight, scale, step_scale):
     return True
 
 
-def _gap(score, threshold, score_size):
-    size = score_size + threshold
+def gap(score, threshold, size):
+    """Return how near the two are, relative to the size of what they are made of."""
     return abs(score - threshold) / size if size > 0 else np.inf
 
 

@@ -9,7 +9,7 @@ being the image of the instance under the link, which for p = 2 is their conditi
 Both rules read an instance and its label only as their product `yx`: the link is odd, so the
 label cancels from ``x link(x)^T``, as it does from ``x x^T``.
 
-As in the module `reference`, arithmetic is that of the given dtype, by default `numpy.longdouble`.
+As in `first_order`, arithmetic is that of the given dtype, by default `numpy.longdouble`.
 """
 
 from dataclasses import dataclass, field
@@ -93,25 +93,14 @@ def solve(A, b, n_refinements=3):
 class MatrixRun(Run):
     """What one binary run leaves behind, as `Run` has it, but nothing of dual vectors and bounds.
 
-    Attributes
-    ----------
-    rule : HigherOrder or SecondOrder
-    origins : ndarray of shape (n_rows,)
-        The row of X behind each of `rows`.
-    v : ndarray of shape (n_extended,)
-        The weighted sum of the mistaken rows, times their labels.
-    matrix : ndarray of shape (n_extended, n_extended)
-        B_k, or ``a I + S S^T``.
-    n_updates : int
-        The mistakes that changed the matrix.
-    mistakes : list of int
-        The row of X of each mistake.
+    `v` is the weighted sum of the mistaken rows, times their labels; `matrix` is B_k, or
+    ``a I + S S^T``, which `n_updates` of the mistakes changed.
     """
 
     rule: HigherOrder | SecondOrder
-    origins: np.ndarray
+    origins: np.ndarray  # the row of X behind each of `rows`
     n_updates: int = 0
-    mistakes: list = field(default_factory=list)
+    mistakes: list = field(default_factory=list)  # the row of X of each
 
     def __post_init__(self):
         n = self.rows.shape[1]
@@ -164,36 +153,13 @@ class MatrixRun(Run):
 # Threads of LAPACK wait for each other longer than these small systems take.
 @threadpool_limits.wrap(limits=1)
 def run_matrix_reference(
-    X,
-    y,
-    rule,
-    *,
-    n_epochs=1,
-    max_corrections=None,
-    sample_weight=None,
-    rho=None,
+    X, y, rule, *, n_epochs=1, max_corrections=None, sample_weight=None, rho=None,
     dtype=np.longdouble,
-):
+):  # fmt: skip
     """Run one binary machine over dense rows, each divided by its p-norm, and keep everything.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,), entries in {-1, +1}
-    rule : HigherOrder or SecondOrder
-    n_epochs : float or None
-        As in `reference.run_reference`.
-    max_corrections : int, optional
-        The trial that makes the last of so many mistakes ends the run.
-    sample_weight : array-like of shape (n_samples,), optional
-        Multiplies the step of v; a row of weight 0 is no trial.
-    rho : float, optional
-        The value of the intercept's coordinate; None for none.
-    dtype : numpy float type
-
-    Returns
-    -------
-    MatrixRun
+    `y` is of -1 and +1, and the parameters are those of `first_order.run_reference`; the trial
+    that makes the last of `max_corrections` mistakes ends the run.
     """
     X = np.asarray(X)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)

@@ -96,25 +96,14 @@ class KernelRun(Run):
 
     Outputs and what they are made of are asked for with rows of X, as those of a `Run` are; but
     `last` and `average` are coefficients of ``K(x_i, x)``, of shape (n_rows,).
-
-    Attributes
-    ----------
-    kernel : Kernel
-    instances : ndarray of shape (n_rows, n_features)
-        The rows as they are.
-    origins : ndarray of shape (n_rows,)
-        The row of X behind each.
-    signs, scales : ndarray of shape (n_rows,)
-        The label of each, and what the rule divides it by.
-    joined : dict of int to int
-        The trial, counted from 0, at which a row of X was first given a coefficient.
     """
 
     kernel: Kernel
-    instances: np.ndarray
-    origins: np.ndarray
-    signs: np.ndarray
-    scales: np.ndarray
+    instances: np.ndarray  # the rows as they are
+    origins: np.ndarray  # the row of X behind each
+    signs: np.ndarray  # the label of each
+    scales: np.ndarray  # what the rule divides it by
+    # The trial, counted from 0, at which a row of X was first given a coefficient.
     joined: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -163,36 +152,13 @@ class KernelRun(Run):
 
 
 def run_kernel_reference(
-    X,
-    y,
-    rule,
-    kernel,
-    *,
-    n_epochs=1,
-    trials=None,
-    max_corrections=np.inf,
-    tol=None,
-    sample_weight=None,
-    rho=None,
-    delta=0.0,
-    dtype=np.longdouble,
-):
+    X, y, rule, kernel, *, n_epochs=1, trials=None, max_corrections=np.inf, tol=None,
+    sample_weight=None, rho=None, delta=0.0, dtype=np.longdouble,
+):  # fmt: skip
     """Run one binary machine over the Gram matrix of dense rows, and keep everything.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,), entries in {-1, +1}
-    rule : Rule
-    kernel : Kernel
-    trials : iterable of int, optional
-        The row of every trial, instead of `n_epochs` times all as given.
-    n_epochs, max_corrections, tol, sample_weight, rho, delta, dtype
-        As in `reference.run_reference`.
-
-    Returns
-    -------
-    KernelRun
+    The parameters are those of `first_order.run_reference`; `trials` has the row of every trial,
+    instead of `n_epochs` times all as given.
     """
     X = np.asarray(X, dtype)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)

@@ -14,17 +14,9 @@ from references.first_order import link, p_norm
 
 @dataclass
 class Mixture:
-    """What a fit comes to.
+    """What a fit comes to; theta is the dual vector, or the weights of a matrix Perceptron.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (n_coordinates,)
-        The dual vector, or the weights of a matrix Perceptron.
-    sums : ndarray of shape (n_coordinates,)
-        Of the weights, as often as they lasted.
-    trials, k : int
-    smallest_gap : float
-        How near a decision came to its threshold, relative to the score's terms.
+    ``smallest_gap`` is how near a decision came to its threshold, relative to the score's terms.
     """
 
     theta: np.ndarray
@@ -36,6 +28,14 @@ class Mixture:
     @property
     def average(self):
         return self.sums / self.trials
+
+    def decided(self, score, threshold, size):
+        if size:
+            self.smallest_gap = min(self.smallest_gap, abs(score - threshold) / size)
+        return score <= threshold
+
+    def after_trial(self, w):
+        self.sums, self.trials = self.sums + w, self.trials + 1
 
 
 def _instances(X, y, p, normalize):
@@ -57,17 +57,12 @@ def mix_vectors(shards, rule, p, n_epochs, mixing="uniform"):
             theta, k = mixed.theta, mixed.k
             for yx in rows:
                 w, threshold = link(theta, p), rule.threshold(k + 1, p)
-                if yx.any():
-                    size = max(np.abs(w) @ np.abs(yx), abs(threshold))
-                    if size and w.any():
-                        gap = abs(w @ yx - threshold) / size
-                        mixed.smallest_gap = min(mixed.smallest_gap, gap)
-                    if w @ yx <= threshold:
-                        k += 1
-                        theta = theta + rule.step(k, p) * yx
-                        theta = theta / rule.divisor(theta, p)
-                mixed.sums = mixed.sums + link(theta, p)
-                mixed.trials += 1
+                size = w.any() and max(np.abs(w) @ np.abs(yx), abs(threshold))
+                if yx.any() and mixed.decided(w @ yx, threshold, size):
+                    k += 1
+                    theta = theta + rule.step(k, p) * yx
+                    theta = theta / rule.divisor(theta, p)
+                mixed.after_trial(link(theta, p))
             thetas.append(theta)
             counts.append(k - mixed.k)
         weigh = np.array(counts if mixing == "errors" and any(counts) else [1] * len(shards))
@@ -95,16 +90,11 @@ def mix_mistakes(shards, rule, n_epochs):
             own = state
             w = rule.weights(*own[:2])
             for yx in rows:
-                if yx.any():
-                    size = np.abs(w) @ np.abs(yx)
-                    if size:
-                        mixed.smallest_gap = min(mixed.smallest_gap, abs(w @ yx) / size)
-                    if w @ yx <= 0:
-                        mistakes.append(yx)
-                        own = taken_in(own, yx)
-                        w = rule.weights(*own[:2])
-                mixed.sums = mixed.sums + w
-                mixed.trials += 1
+                if yx.any() and mixed.decided(w @ yx, 0, np.abs(w) @ np.abs(yx)):
+                    mistakes.append(yx)
+                    own = taken_in(own, yx)
+                    w = rule.weights(*own[:2])
+                mixed.after_trial(w)
         for yx in mistakes:
             state = taken_in(state, yx)
         mixed.k = state[2]

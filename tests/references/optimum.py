@@ -27,14 +27,7 @@ TINY = np.finfo(float).tiny
 
 
 class Optimum(NamedTuple):
-    """The multipliers found, and the margins between which gamma* is proven to lie.
-
-    Attributes
-    ----------
-    lower, upper : float
-    multipliers : ndarray of shape (n_samples,)
-        Nonnegative, their sum 1.
-    """
+    """The margins between which gamma* is proven to lie, and the multipliers, of sum 1."""
 
     lower: float
     upper: float
@@ -44,26 +37,9 @@ class Optimum(NamedTuple):
 def largest_margin(X, y, p, *, normalize, rho=None, delta=0.0, gap=1e-8):
     """Bracket the largest p-norm margin of separable data, through the origin.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,), entries in {-1, +1}
-    p : float, at least 2
-    normalize : bool
-        Whether rows are divided by their own p-norm, other coordinates included.
-    rho, delta : float
-        The coordinates added, as for `reference.augment`.
-    gap : float
-        The most that `upper` may exceed `lower` by, as a part of `upper`.
-
-    Returns
-    -------
-    Optimum
-
-    Raises
-    ------
-    ValueError
-        If no solution so good is found; there is none where the data are not separable.
+    Rows are divided by their own p-norm, other coordinates included, if asked; rho and delta are as
+    for `augment`. `upper` exceeds `lower` by at most that part of it, or a ValueError is raised:
+    there is no such solution where the data are not separable.
     """
     rows = np.asarray(y)[:, None] * augment(X, rho=rho, delta=delta, dtype=np.float64)
     if normalize:

@@ -27,13 +27,12 @@ class Options:
 
 
 class Refused(Exception):
-    def __init__(self, code, offset, length):
-        super().__init__(code, offset, length)
-        self.code, self.offset, self.length = code, offset, length
+    """Code, offset and length of what can't be understood."""
 
-    @property
-    def place(self):
-        return self.code, self.offset, self.length
+
+def refuse_if(wrong, code, offset, token):
+    if wrong:
+        raise Refused(code, offset, len(token))
 
 
 @dataclass
@@ -67,25 +66,19 @@ def read_line(line, offset, options, result):
             read_query_id(*tokens.pop(0), options, result)
         entries = [read_entry(*token, options, result) for token in tokens]
         result.rows.append(canonical(entries, options))
-    if b"\0" in comment:
-        raise Refused("nul", offset + len(content) + len(mark) + comment.index(b"\0"), 1)
+    check_no_nul(comment, offset + len(content) + len(mark))
 
 
 def read_labels(tokens, options):
     """Take the labels off the tokens."""
     token, offset = tokens[0]
-    if not options.multilabel:
-        del tokens[0]
-        check_label(token, offset)
-        return [token]
-    if b":" in token:
+    if options.multilabel and b":" in token:
         return []
     del tokens[0]
-    labels = token.split(b",")
+    labels = token.split(b",") if options.multilabel else [token]
     at = offset
     for label in labels:
-        if not label:
-            raise Refused("bad_label", offset, len(token))
+        refuse_if(not label, "bad_label", offset, token)
         check_label(label, at)
         at += len(label) + 1
     return labels
@@ -93,84 +86,60 @@ def read_labels(tokens, options):
 
 def check_label(label, offset):
     check_no_nul(label, offset)
-    if b":" in label:
-        raise Refused("no_label", offset, len(label))
-    if b"," in label:
-        raise Refused("several_labels", offset, len(label))
-    if len(label) > LONGEST_NUMBER:
-        raise Refused("overlong", offset, len(label))
+    refuse_if(b":" in label, "no_label", offset, label)
+    refuse_if(b"," in label, "several_labels", offset, label)
+    refuse_if(len(label) > LONGEST_NUMBER, "overlong", offset, label)
     number = label_number(label)
-    if number is not None and not math.isfinite(number):
-        raise Refused("not_finite", offset, len(label))
+    refuse_if(number is not None and not math.isfinite(number), "not_finite", offset, label)
 
 
-def label_number(label):
+def label_number(label, kind=float):
     try:
-        return float(label)
+        return kind(label)
     except ValueError:
         return None
 
 
 def check_no_nul(token, offset):
-    if b"\0" in token:
-        raise Refused("nul", offset + token.index(b"\0"), 1)
+    refuse_if(b"\0" in token, "nul", offset + token.find(b"\0"), b"\0")
 
 
 def split(token, offset):
     check_no_nul(token, offset)
     before, colon, after = token.partition(b":")
-    if max(len(before), len(after)) > LONGEST_NUMBER:
-        raise Refused("overlong", offset, len(token))
-    if not colon:
-        raise Refused("missing_colon", offset, len(token))
+    refuse_if(max(len(before), len(after)) > LONGEST_NUMBER, "overlong", offset, token)
+    refuse_if(not colon, "missing_colon", offset, token)
     return before, after
 
 
 def read_query_id(token, offset, options, result):
-    _, number = split(token, offset)
+    _, written = split(token, offset)
     if options.query_id:
-        try:
-            query_id = np.int64(int(number))
-        except (ValueError, OverflowError):
-            raise Refused("bad_query_id", offset, len(token)) from None
-        result.query_ids.append(query_id)
+        number = label_number(written, int)
+        fits = number is not None and -LARGEST_INT64 - 1 <= number <= LARGEST_INT64
+        refuse_if(not fits, "bad_query_id", offset, token)
+        result.query_ids.append(number)
 
 
 def read_entry(token, offset, options, result):
-    """Return column, value, and what to say if a sum at this place is not finite."""
+    """Return column and value, and the place."""
     before, after = split(token, offset)
-    try:
-        index = int(before)
-    except ValueError:
-        raise Refused("bad_index", offset, len(token)) from None
-    if index < 0:
-        raise Refused("negative_index", offset, len(token))
-    if index > LARGEST_INT64:
-        raise Refused("index_too_large", offset, len(token))
-    try:
-        value = float(after)
-    except ValueError:
-        raise Refused("bad_value", offset, len(token)) from None
-    not_finite = Refused("not_finite", offset, len(token))
-    check_finite(value, options, not_finite)
-    if index > options.max_index:
-        raise Refused("index_too_large", offset, len(token))
-    if index < options.least and not options.hash_bits:
-        raise Refused("zero_index", offset, len(token))
+    index, value = label_number(before, int), label_number(after)
+    refuse_if(index is None, "bad_index", offset, token)
+    refuse_if(index < 0, "negative_index", offset, token)
+    refuse_if(index > LARGEST_INT64, "index_too_large", offset, token)
+    refuse_if(value is None, "bad_value", offset, token)
+    refuse_if(not is_finite(value, options), "not_finite", offset, token)
+    refuse_if(index > options.max_index, "index_too_large", offset, token)
+    refuse_if(index < options.least and not options.hash_bits, "zero_index", offset, token)
     result.written.append(index)
-    return column_of(index, options), value, not_finite
+    hashed = mixed(index) >> (64 - options.hash_bits)
+    return hashed if options.hash_bits else index - options.base, value, (offset, token)
 
 
-def check_finite(value, options, not_finite):
+def is_finite(value, options):
     with np.errstate(over="ignore"):
-        if not np.isfinite(options.dtype(value)):
-            raise not_finite
-
-
-def column_of(index, options):
-    if not options.hash_bits:
-        return index - options.base
-    return mixed(index) >> (64 - options.hash_bits)
+        return np.isfinite(options.dtype(value))
 
 
 def mixed(z):
@@ -183,9 +152,9 @@ def mixed(z):
 def canonical(entries, options):
     """Sort by column and sum what meets, in the order of the text."""
     sums, last = {}, {}
-    for column, value, not_finite in entries:
+    for column, value, place in entries:
         sums[column] = sums[column] + value if column in sums else value
-        last[column] = not_finite
+        last[column] = place
     for column in sorted(sums):
-        check_finite(sums[column], options, last[column])
+        refuse_if(not is_finite(sums[column], options), "not_finite", *last[column])
     return [(column, options.dtype(sums[column])) for column in sorted(sums)]

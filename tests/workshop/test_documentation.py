@@ -20,74 +20,47 @@ from sparsemargin.models import ALGORITHMS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # What is made by `make docs` lies in folders of its own.
-PAGES = [
-    ROOT / "README.md",
-    *sorted(
-        page
-        for folder in (DOCS, DOCS / "algorithms", DOCS / "api", DOCS / "guide")
-        for page in folder.glob("*.md")
-    ),
-]
-PUBLIC_MODULES = [
-    "sparsemargin",
-    "sparsemargin.datasets",
-    "sparsemargin.distributed",
-    "sparsemargin.evaluation",
-    "sparsemargin.plotting",
-    "papers.theory",
-]
+WRITTEN = [DOCS / folder for folder in (".", "algorithms", "api", "guide")]
+PAGES = [ROOT / "README.md", *sorted(page for folder in WRITTEN for page in folder.glob("*.md"))]
+of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
 # The loaders' examples read these files.
 LOADERS = {
-    "papers.data.letter": ["letter-recognition.data.gz"],
-    "papers.data.mnist": ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"],
-    "sparsemargin.datasets._microarrays": [
-        "breast_er_west2001.csv.gz",
-        "colon_alon1999.csv.gz",
-        "leukemia_golub1999.csv.gz",
-        "Lymphoma96x4026.arff.gz",
-        "lymphoma_labels.csv",
-    ],
-    "sparsemargin.datasets._rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
-    "papers.data.sonar": ["sonar.mines", "sonar.rocks"],
-    "papers.data.usps": ["zip.test.gz"],
-    "papers.data.wbc": ["breast-cancer-wisconsin.data"],
-}
-LONGER = {"sparsemargin.datasets._rcv1"}
+    "papers.data.letter": "letter-recognition.data.gz",
+    "papers.data.mnist": "t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz",
+    "sparsemargin.datasets._microarrays":
+        "breast_er_west2001.csv.gz colon_alon1999.csv.gz leukemia_golub1999.csv.gz "
+        "Lymphoma96x4026.arff.gz lymphoma_labels.csv",
+    "sparsemargin.datasets._rcv1": "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt",
+    "papers.data.sonar": "sonar.mines sonar.rocks",
+    "papers.data.usps": "zip.test.gz",
+    "papers.data.wbc": "breast-cancer-wisconsin.data",
+}  # fmt: skip
 
 
 def modules_with_examples():
-    for package in (sparsemargin, papers):
+    for package in (papers, sparsemargin):
         folder = Path(package.__file__).parent
         for path in sorted(folder.rglob("*.py")):
             if ">>> " in path.read_text():
-                yield ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+                name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+                yield pytest.param(name, marks=[depth.long] if name.endswith("_rcv1") else [])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[depth.long] if name in LONGER else [])
-     for name in modules_with_examples()],
-)  # fmt: skip
+@pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_examples_of_docstrings(name):
     if name in LOADERS:
-        data_folder(*LOADERS[name])
+        data_folder(*LOADERS[name].split())
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0
     assert outcome.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_examples_of_the_pages(page):
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.failed == 0
     assert outcome.attempted == page.read_text().count("\n>>> ")
-
-
-def targets(page):
-    """What a page links to within the project, outside of its code."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    links = re.findall(r"\]\(([^)\s]+)\)", text)
-    return [link for link in links if not re.match(r"[a-z]+:", link)]
 
 
 def anchors(page):
@@ -96,9 +69,10 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_links_lead_somewhere(page):
-    for target in targets(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\((?![a-z]+:)([^)\s]+)\)", prose):
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
         if "notebooks" in file.parts:
@@ -108,51 +82,43 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(file), f"{page.name} links to {target}"
 
 
-def entries(page):
-    """What the autosummaries of a page list, with the modules before the names."""
-    module = ""
-    for line in page.read_text().splitlines():
-        if found := re.fullmatch(r"\.\. (?:current)?module:: (\S+)", line):
-            module = found[1]
-        elif found := re.fullmatch(r"   ([A-Za-z_]\w*)|\.\. autodata:: (\w+)", line):
-            yield f"{module}.{found[1] or found[2]}"
+def listed_in_reference():
+    """What the autosummaries list, with the modules before the names."""
+    for page in sorted((DOCS / "api").glob("*.md")):
+        module = ""
+        for line in page.read_text().splitlines():
+            if found := re.fullmatch(r"\.\. (?:current)?module:: (\S+)", line):
+                module = found[1]
+            elif found := re.fullmatch(r"   ([A-Za-z_]\w*)|\.\. autodata:: (\w+)", line):
+                yield module, found[1] or found[2]
 
 
-@pytest.mark.parametrize("name", PUBLIC_MODULES)
+ROOMS = [f"sparsemargin.{room}" for room in ("datasets", "distributed", "evaluation", "plotting")]
+
+
+@pytest.mark.parametrize("name", ["sparsemargin", *ROOMS, "papers.theory"])
 def test_reference_has_every_public_name(name):
-    listed = [entry for page in sorted((DOCS / "api").glob("*.md")) for entry in entries(page)]
     module = importlib.import_module(name)
-    public = {f"{name}.{each}" for each in module.__all__ if not ismodule(getattr(module, each))}
-    assert sorted(entry for entry in listed if entry.rpartition(".")[0] == name) == sorted(public)
+    public = [each for each in module.__all__ if not ismodule(getattr(module, each))]
+    assert sorted(each for of, each in listed_in_reference() if of == name) == sorted(public)
 
 
-def test_reference_has_every_estimator():
-    assert {learner.classifier for learner, _ in ALGORITHMS.values()} < set(sparsemargin.__all__)
-
-
-CLASSIFIERS = sorted({learner.classifier for learner, _ in ALGORITHMS.values()})
-
-
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_docstrings_have_every_parameter_with_its_default(name):
+@pytest.mark.parametrize("name", sorted({learner.classifier for learner, _ in ALGORITHMS.values()}))
+def test_docstrings_have_every_parameter_with_its_default_and_every_attribute(name):
     classifier = getattr(sparsemargin, name)
-    section = re.search(r"\nParameters\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
-    shown = re.findall(r"^(\w+) : .+, default=(.+)$", section, re.MULTILINE)
+    sections = {
+        title: re.search(rf"\n{title}\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
+        for title in ("Parameters", "Attributes")
+    }
+    shown = re.findall(r"^(\w+) : .+, default=(.+)$", sections["Parameters"], re.MULTILINE)
     declared = {name: each.default for name, each in signature(classifier).parameters.items()}
     assert {name: literal_eval(default) for name, default in shown} == declared
     assert len(shown) == len(declared)
-    assert not re.search(r"^(?!    |\w+ : )", section, re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_docstrings_have_the_attributes_there_are(name):
-    classifier = getattr(sparsemargin, name)
-    section = re.search(r"\nAttributes\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
-    shown = re.findall(r"^\w+", section, re.MULTILINE)
+    assert not re.search(r"^(?!    |\w+ : )", sections["Parameters"], re.MULTILINE)
     properties = {each for each in dir(classifier) if re.fullmatch(r"[a-z]\w*_", each)}
-    if "kernel" not in signature(classifier).parameters:
+    if "kernel" not in declared:
         properties -= {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
-    assert properties <= set(shown)
+    assert properties <= set(re.findall(r"^\w+", sections["Attributes"], re.MULTILINE))
 
 
 def test_reference_has_every_command():
@@ -166,6 +132,6 @@ def test_every_algorithm_has_its_page():
     linked = re.findall(r"^\| \[[^]]+\]\((\w+)\.md\) \| `\"(\w+)\"`", text, flags=re.MULTILINE)
     assert {algo for _, algo in linked} == set(ALGORITHMS)
     for page, algo in linked:
-        learner, _ = ALGORITHMS[algo]
-        text = (DOCS / "algorithms" / f"{page}.md").read_text()
-        assert f"~sparsemargin.{learner.classifier}" in text
+        classifier = ALGORITHMS[algo][0].classifier
+        assert classifier in sparsemargin.__all__
+        assert f"~sparsemargin.{classifier}" in (DOCS / f"algorithms/{page}.md").read_text()

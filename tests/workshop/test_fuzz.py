@@ -13,10 +13,11 @@ from depth import some
 
 TESTS = Path(__file__).parents[1]
 FUZZ = TESTS.parent / "fuzz"
-
-# -- the scanner, under the sanitizers -------------------------------------------------------------
-
 SANITIZERS = "-fsanitize=address,undefined"
+
+
+def call(*command, **how):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, **how)
 
 
 @pytest.fixture(scope="module")
@@ -24,34 +25,25 @@ def compiler(tmp_path_factory):
     """Return a C++ compiler with the sanitizers' libraries."""
     folder = tmp_path_factory.mktemp("sanitized")
     (folder / "empty.cpp").write_text("int main() {}\n")
-    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
-        command = [*name.split(), SANITIZERS, "empty.cpp", "-o", "empty"]
-        if shutil.which(command[0]) and works(command, folder) and works(["./empty"], folder):
-            return name.split()
+    for name in filter(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++")):
+        compiled = call(name, SANITIZERS, folder / "empty.cpp", "-o", folder / "empty")
+        if compiled.returncode == 0 and call(folder / "empty").returncode == 0:
+            return name
     pytest.skip("no C++ compiler with the address and undefined-behaviour sanitizers")
 
 
-def works(command, folder):
-    return subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
-
-
-@pytest.mark.parametrize(
-    "extra", [[], ["-U__SSE2__", "-DSM_STRTOD"]], ids=["as compiled", "portable"]
-)
+@pytest.mark.parametrize("extra", [(), ("-U__SSE2__", "-DSM_STRTOD")], ids=["as is", "portable"])
 def test_corpus_and_mutations(compiler, tmp_path, extra):
-    program = tmp_path / "replay"
-    sources = [FUZZ / "scan_fuzzer.cpp", FUZZ / "replay.cpp"]
     # To optimise would take most of the time.
-    flags = ["-std=c++17", "-O0", SANITIZERS, "-fno-sanitize-recover=all", *extra]
-    subprocess.run([*compiler, *flags, *sources, "-o", program], check=True)
+    flags = ("-std=c++17", "-O0", SANITIZERS, "-fno-sanitize-recover=all", *extra)
+    sources = (FUZZ / "scan_fuzzer.cpp", FUZZ / "replay.cpp")
+    built = call(compiler, *flags, *sources, "-o", tmp_path / "replay")
+    assert built.returncode == 0, built.stderr
     corpus = sorted((FUZZ / "corpus").iterdir())
-    command = [program, "5000", FUZZ / "svmlight.dict", *corpus]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout == f"{len(corpus)} files and 5000 mutations: nothing found\n"
+    replayed = call(tmp_path / "replay", 5000, FUZZ / "svmlight.dict", *corpus)
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    assert replayed.stdout == f"{len(corpus)} files and 5000 mutations: nothing found\n"
 
-
-# -- the fuzzers in Python -------------------------------------------------------------------------
 
 PLANTED = """
 import faulthandler
@@ -85,10 +77,8 @@ harness.main(Planted)
 
 def run(script, *arguments):
     paths = [str(TESTS.parent), str(TESTS), str(FUZZ), os.environ.get("PYTHONPATH", "")]
-    return subprocess.run(
-        [sys.executable, str(script), *arguments], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+    own = {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
+    return call(sys.executable, script, *arguments, env=os.environ | own)
 
 
 @pytest.mark.parametrize(
@@ -97,32 +87,26 @@ def run(script, *arguments):
 def test_nothing_is_found(fuzzer, n, tmp_path):
     # Without the process that watches, which would only import everything once more.
     (tmp_path / "place").write_bytes(bytes(8))
-    place = ["--place", str(tmp_path / "place"), "--first", "0", "--last", str(n)]
-    outcome = run(FUZZ / f"{fuzzer}.py", "--seed", "1", *place)
+    place = ("--place", tmp_path / "place", "--first", 0, "--last", n)
+    outcome = run(FUZZ / f"{fuzzer}.py", "--seed", 1, *place)
     assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.count("\n") == 1, outcome.stdout
     assert sum(json.loads(outcome.stdout)["outcomes"].values()) >= n
 
 
-def test_crashes_and_errors_are_found_and_cut_down(tmp_path):
-    (tmp_path / "planted.py").write_text(PLANTED)
-    outcome = run(tmp_path / "planted.py", "8")
-    assert outcome.returncode == 1
-    assert "--- death by 11:" in outcome.stdout
-    assert "--first 3 --kept '1'" in outcome.stdout
-    assert "Segmentation fault" in outcome.stdout
-    assert "--- AssertionError at planted.py:" in outcome.stdout
-    assert "--first 5 --kept ''" in outcome.stdout
-    assert outcome.stdout.count("\n--- ") == 2
-
-
+# Of crashes and errors the input is cut down, and told; so told, it is run again.
 @pytest.mark.parametrize(
-    ("first", "kept", "found"), [(3, "0,2", None), (3, "1", "death by 11: "), (8, "", "hang: ")]
-)
-def test_what_was_found_is_run_again_by_its_number(tmp_path, first, kept, found):
+    ("arguments", "n_found", "told"),
+    [
+        ("8", 2, ["death by 11:", "--first 3 --kept '1'", "Segmentation fault",
+                  "--- AssertionError at planted.py:", "--first 5 --kept ''"]),
+        ("1 --first=3 --kept=0,2", 0, []),
+        ("1 --first=3 --kept=1", 1, ["--- death by 11: ", "in check"]),
+        ("1 --first=8 --kept=", 1, ["--- hang: ", "in check"]),
+    ],
+)  # fmt: skip
+def test_what_is_found(tmp_path, arguments, n_found, told):
     (tmp_path / "planted.py").write_text(PLANTED)
-    outcome = run(tmp_path / "planted.py", "1", "--first", str(first), "--kept", kept)
-    assert outcome.returncode == (found is not None)
-    if found:
-        assert f"--- {found}" in outcome.stdout
-        assert "in check" in outcome.stdout
+    outcome = run(tmp_path / "planted.py", *arguments.split())
+    assert outcome.returncode == (n_found > 0), outcome.stderr
+    assert outcome.stdout.count("\n--- ") == n_found, outcome.stdout
+    assert all(text in outcome.stdout for text in told), outcome.stdout

@@ -3,50 +3,43 @@
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-
 RIGHT = """
-    from pathlib import Path
-    from typing import assert_type
+from pathlib import Path
+from typing import assert_type
+import numpy as np
+import sparsemargin
+from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr, load_model, save_model
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.evaluation import margin_distribution, margins
+from sparsemargin.plotting import MarginDistributionDisplay
 
-    import numpy as np
-
-    import sparsemargin
-    from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr, load_model, save_model
-    from sparsemargin.datasets import make_zipf_text
-    from sparsemargin.evaluation import margin_distribution, margins
-    from sparsemargin.plotting import MarginDistributionDisplay
-
-    X, y = make_zipf_text(300, random_state=0)
-    model = fit_csr(X, y, algo="ho", p=7, random_state=0)
-    score: float = model.score(X, y)
-    outputs: np.ndarray = model.decision_function(X)
-    alma = ALMAClassifier(p=4, alpha=0.5, max_iter=None, hypothesis="last").fit(X, y)
-    assert_type(alma, ALMAClassifier)
-    weighted = PNormPerceptron(p="log", class_weight="balanced")
-    weighted.partial_fit(X, y, classes=np.array([-1, 1]), sample_weight=np.ones(300))
-    save_model(model, Path("m.model"))
-    again: int = load_model("m.model").n_features_in_
-    streamed = sparsemargin.fit_svmlight(["a.svm", "b.svm"], algo="pnorm", p=4, max_iter=3)
-    display = MarginDistributionDisplay.from_estimator(alma, X, y)
-    assert_type(display, MarginDistributionDisplay)
-    share = margin_distribution(margins(alma, X, y)).share
-    version: str = sparsemargin.__version__
+X, y = make_zipf_text(300, random_state=0)
+model = fit_csr(X, y, algo="ho", p=7, random_state=0)
+score: float = model.score(X, y)
+outputs: np.ndarray = model.decision_function(X)
+alma = ALMAClassifier(p=4, alpha=0.5, max_iter=None, hypothesis="last").fit(X, y)
+assert_type(alma, ALMAClassifier)
+weighted = PNormPerceptron(p="log", class_weight="balanced")
+weighted.partial_fit(X, y, classes=np.array([-1, 1]), sample_weight=np.ones(300))
+save_model(model, Path("m.model"))
+again: int = load_model("m.model").n_features_in_
+streamed = sparsemargin.fit_svmlight(["a.svm", "b.svm"], algo="pnorm", p=4, max_iter=3)
+display = MarginDistributionDisplay.from_estimator(alma, X, y)
+assert_type(display, MarginDistributionDisplay)
+share = margin_distribution(margins(alma, X, y)).share
+version: str = sparsemargin.__version__
 """
-
 WRONG = {
     'fit_csr(X, y, algo="adaboost")': "arg-type",
     "ALMAClassifier(alfa=0.5)": "call-arg",
     'ALMAClassifier(hypothesis="mean")': "arg-type",
     "fit_csr(X)": "call-arg",
 }
-
-
 # Of what others typed, numpy's is what a user meets here; to read the rest takes as long again.
 SETTINGS = """
 [mypy]
@@ -56,26 +49,19 @@ ignore_missing_imports = True
 """
 
 
-def complaints(folder, code):
-    """Lines of code that mypy --strict complains of, and what it says."""
-    pytest.importorskip("mypy", reason="mypy is not installed: nothing checks the types")
-    (folder / "user.py").write_text(code)
-    (folder / "mypy.ini").write_text(SETTINGS)
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={os.devnull}", "user.py"],
-        cwd=folder, capture_output=True, text=True, env={"MYPYPATH": str(ROOT)},
-    )  # fmt: skip
-    assert found.returncode in (0, 1), found.stderr
-    # How strictly the library itself is typed is for its own configuration.
-    lines = found.stdout.splitlines()
-    return [line for line in lines if line.startswith("user.py:") and ": error: " in line]
-
-
 def test_types_of_users_code(tmp_path):
-    right = textwrap.dedent(RIGHT)
-    n_lines = right.count("\n")
-    found = complaints(tmp_path, right + "\n".join(WRONG) + "\n")
-    assert len(found) == len(WRONG), found
-    for number, (complaint, kind) in enumerate(zip(found, WRONG.values(), strict=True), 1):
-        assert complaint.startswith(f"user.py:{n_lines + number}: ")
-        assert complaint.endswith(f"[{kind}]")
+    pytest.importorskip("mypy", reason="mypy is not installed: nothing checks the types")
+    (tmp_path / "user.py").write_text(RIGHT + "\n".join(WRONG) + "\n")
+    (tmp_path / "mypy.ini").write_text(SETTINGS)
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={os.devnull}", "user.py"],
+        cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT)},
+    )  # fmt: skip
+    assert checked.returncode == 1, checked.stderr
+    # How strictly the library itself is typed is for its own configuration.
+    found = [line for line in checked.stdout.splitlines() if line.startswith("user.py:")]
+    errors = [line for line in found if ": error: " in line]
+    assert len(errors) == len(WRONG), errors
+    for number, (error, kind) in enumerate(zip(errors, WRONG.values(), strict=True), 1):
+        assert error.startswith(f"user.py:{RIGHT.count(chr(10)) + number}: ")
+        assert error.endswith(f"[{kind}]")

@@ -312,7 +312,7 @@ class PrecomputedKernel(Kernel):
         largest = magnitudes.max(initial=0.0)
         if difference.nnz and difference.data.max() > _ASYMMETRY * largest:
             at = int(difference.data.argmax())
-            i, j = int(difference.coords[0][at]), int(difference.coords[1][at])
+            i, j = int(difference.row[at]), int(difference.col[at])
             raise ValueError(
                 f"X is not symmetric, as a precomputed kernel must be: X[{i}, {j}] = "
                 f"{matrix[i, j]:g} and X[{j}, {i}] = {matrix[j, i]:g}."

@@ -1,0 +1,91 @@
+"""The tables, which of the papers' statements recipes confirm, and what they draw."""
+
+import math
+
+import numpy as np
+import pytest
+
+from papers import alma_figures, ho_tables
+from papers.cramma import RECIPES as CRAMMA
+from papers.recipe import Measured
+from papers.run import choose
+
+# Lines and cells; of seven columns of Freund & Schapire's d = 1 has six.
+SIZES = {
+    "alma-table1": (8, 48), "alma-table2": (18, 180), "alma-table3": (18, 108),
+    "alma-table4": (18, 180), "alma-table5": (8, 48), "nips-table1": (9, 54),
+    "voted-table1": (54, 54 * 7 - 9), "voted-table2": (28, 280), "voted-table3": (42, 42 * 7 - 7),
+    "alma-width": (4 * 6, 4 * 6 * 2), "voted-units": (6 * 4, 6 * 4 * 2),
+}  # fmt: skip
+
+
+def parts_of(name, quick=True):
+    (recipe,) = choose([name])
+    return recipe.parts(quick)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_table_has_all_its_cells_and_a_quick_run_makes_one_epoch_of_the_same_runs(name):
+    runs = {}
+    for quick in (True, False):
+        (found,) = parts_of(name, quick)
+        cells = [cell for line in found.lines for cell in line.cells if cell is not None]
+        assert (len(found.lines), len(cells)) == SIZES[name]
+        assert all(len(line.cells) == len(found.columns) for line in found.lines)
+        assert quick or all(cell.work is not None for cell in cells)
+        epochs = {dict(work.arguments)["epochs"] for work in found.works}
+        assert not quick or epochs == {1}
+        runs[quick] = {
+            tuple(sorted(dict(work.arguments, epochs=1).items())) for work in found.works
+        }
+    assert runs[True] == runs[False]
+
+
+def record_of(line, extra=0):
+    """What a run measures that reproduces the line, but for some more updates."""
+    *figures, updates = (cell.number for cell in line.cells)
+    return {"figures": figures, "updates": updates + extra}
+
+
+def test_claims_of_cramma_are_examined_by_the_works_of_their_run():
+    as_printed, slower = {}, {}
+    for recipe in CRAMMA:
+        for line in recipe.parts(quick=False)[0].lines:
+            work = line.cells[0].work
+            as_printed[work] = [record_of(line)]
+            if recipe.name != "cramma-table2":
+                slower[work] = [record_of(line, 10**10 * line.name.startswith("CRAMMA"))]
+    assert len(as_printed) == 24 + 8 + 15 + 15
+    for recipe in CRAMMA:
+        for quick in (True, False):
+            own = {work for work, _ in recipe.works(quick)}
+            for claim in recipe.parts(quick)[0].claims:
+                assert set(claim.works) <= own
+                assert claim.examine(Measured(as_printed)).holds
+                assert recipe.name == "cramma-table2" or not claim.examine(Measured(slower)).holds
+
+
+def test_printed_figures_bear_out_the_claims_on_the_higher_order_perceptron():
+    for recipe in ho_tables.RECIPES[:2]:
+        for table in recipe.parts(quick=False):
+            found = {}
+            for line in table.lines:
+                updates, errors = ({"c=0.2": [cell.number] * 2} for cell in line.cells[:2])
+                found[line.cells[0].work] = [{"updates": updates, "errors": errors}]
+            assert all(claim.examine(Measured(found)).holds for claim in table.claims)
+
+
+def test_the_library_projects_as_the_paper_does_and_draws():
+    record = alma_figures.WORK(0)
+    stepped = np.add(record["w"], record["step"])
+    assert np.linalg.norm(record["w"]) <= 1 + 1e-12
+    assert np.linalg.norm(stepped) > alma_figures.LEAST_LENGTH
+    assert np.linalg.norm(record["step"]) == pytest.approx(math.sqrt(2 / record["k"]))
+    assert record["projected"] == pytest.approx(stepped / np.linalg.norm(stepped))
+    turned = record | {"projected": record["projected"][::-1]}
+    (picture,) = parts_of("alma-figure2")
+    (claim,) = picture.claims
+    assert claim.examine(Measured({alma_figures.WORK: [record]})).holds
+    assert not claim.examine(Measured({alma_figures.WORK: [turned]})).holds
+    (axes,) = picture.draw(Measured({alma_figures.WORK: [record]})).axes
+    assert len(axes.get_legend().get_texts()) == 3
