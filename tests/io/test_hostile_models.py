@@ -6,17 +6,25 @@ import re
 import subprocess
 import sys
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from problems.hostile import assert_refused, at, contents_of, rewritten
-from problems.models import MODELS, fit, make_problem
-from sparsemargin import ALMAClassifier, HigherOrderPerceptron, SecondOrderPerceptron, fit_csr
+from problems.models import fit, make_problem, widened
+from sparsemargin import (
+    ALMAClassifier,
+    HigherOrderPerceptron,
+    MaxMarginClassifier,
+    SecondOrderPerceptron,
+    fit_csr,
+)
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin.io.model_files import load_model, save_model
+from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 
 @pytest.fixture
@@ -27,16 +35,14 @@ def path(tmp_path):
 X, Y = make_problem(n_classes=3)
 
 
-def learned(model):
-    return fit(model, X[:50], Y[:50])
-
-
 # What is changed: the model, the place in the document or the name of an array, and the new value.
 LINEAR = ("state", "_space", "LinearSpace")
 TOGETHER = ("state", "_space", "JointSpace")
 SPACE = ("state", "_space", "LabelSpaces", "spaces", 0, "dict")
 SETTINGS = (*SPACE, "settings", "dict")
 RANDOM = ("parameters", "random_state", "RandomState")
+POOL = ("state", "_space", "KernelSpace")
+KERNEL = (*POOL, "kernel", "dict")
 # As many coordinates as features.
 PLAIN = {"fit_intercept": False, "random_state": 0}
 average = ALMAClassifier(**PLAIN)
@@ -46,18 +52,34 @@ ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", **PLAIN)
 so = SecondOrderPerceptron(solver="implicit", **PLAIN)
 primal = SecondOrderPerceptron(solver="primal", **PLAIN)
 drawing = ALMAClassifier(random_state=np.random.RandomState(0))
+poly = ALMAClassifier(kernel="poly", gamma=0.5, coef0=1.0, random_state=0)
+wide = clone(poly)
+rbf_vote = ALMAClassifier(kernel="rbf", hypothesis="vote", random_state=0)
+given = ALMAClassifier(kernel="precomputed", random_state=0)
 
 
-def put(*place_and_value):
+def learned(model):
+    rows = X[:50]
+    if model is wide:
+        rows = widened(rows)
+    elif model is given:
+        rows = (rows @ rows.T).toarray()
+    return fit(model, rows, Y[:50])
+
+
+def put(place, value):
     """An array with one entry changed."""
-    *place, value = place_and_value
 
     def change(array):
         array = array.copy()
-        array[tuple(place)] = value
+        array[place] = value
         return array
 
     return change
+
+
+def cut(array):
+    return array[1:]
 
 
 CHANGES = [
@@ -71,7 +93,7 @@ CHANGES = [
     (average, (*LINEAR, "averaged"), False, "'acc' is not of a model like this"),
     (average, (*LINEAR, "averaged"), 1, "'averaged' is not True or False"),
     (average, (*LINEAR, "log"), {"dict": {}}, "it has no 'columns'"),
-    (average, "_space.t", lambda t: t[1:], "'t' is not an array"),
+    (average, "_space.t", cut, "'t' is not an array"),
     (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
     (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
@@ -94,8 +116,8 @@ CHANGES = [
     (vote, "_space.log.label", put(0, 3), "'label' holds 3"),
     (vote, "_space.log.columns", put(0, 25), "'columns' holds 25"),
     (vote, "_space.log.start", put(0, -1), "'start' holds -1"),
-    (vote, "_space.log.values", lambda values: values[1:], "'values' is not an array"),
-    (vote, "_space.log.unit", lambda unit: unit[1:], "'unit' is not an array"),
+    (vote, "_space.log.values", cut, "'values' is not an array"),
+    (vote, "_space.log.unit", cut, "'unit' is not an array"),
     (vote, "_space.log.row_start", put(1, 2**40), "'row_start' falls"),
     (vote, "_space.log.row_start", put(-1, 7), "'row_start' does not lead from 0"),
     (vote, "_space.log.row_start", put(0, 1), "'row_start' does not lead from 0"),
@@ -108,7 +130,7 @@ CHANGES = [
     (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
     (joint, (*TOGETHER, "rho"), 1.0, "is not a whole number from 24 to 24"),
     (joint, (*TOGETHER, "rho"), -1.0, "'rho' is not a number"),
-    (joint, "_space.t", lambda t: t[1:], "'t' is not an array"),
+    (joint, "_space.t", cut, "'t' is not an array"),
     (joint, ("class",), "MarginPerceptron", "'_space' is none of MarginPerceptron"),
     (ho, (*SETTINGS, "n_features"), 26, "'n_features' is not a whole number"),
     (ho, (*SETTINGS, "bias"), 1.0, "its spaces are not alike|'place_of' is not an array"),
@@ -130,32 +152,28 @@ CHANGES = [
     (ho, "_space.spaces.0.rows.places", put(0, 26), "'places' holds 26"),
     (ho, "_space.spaces.0.rows.places", put(0, -(2**31)), "'places' holds -2147483648"),
     (ho, "_space.spaces.0.rows.start", put(1, 10**6), "'start' falls"),
-    (ho, "_space.spaces.0.rows.values", lambda values: values[1:], "'values' is not an array"),
-    (ho, "_space.spaces.0.links", lambda links: links[1:], "'links' is not an array"),
-    (ho, "_space.spaces.0.rates", lambda rates: rates[1:], "'rates' is not an array"),
+    (ho, "_space.spaces.0.rows.values", cut, "'values' is not an array"),
+    (ho, "_space.spaces.0.links", cut, "'links' is not an array"),
+    (ho, "_space.spaces.0.rates", cut, "'rates' is not an array"),
     (ho, "_space.spaces.0.u", lambda u: np.concatenate([u, u]), "'u' is too long"),
-    (ho, "_space.spaces.0.w", lambda w: w[1:], "'w' is not an array"),
+    (ho, "_space.spaces.0.w", cut, "'w' is not an array"),
     (ho, "_space.spaces.0.v", lambda v: v.astype("f4"), "'v' is not an array"),
     (ho, "_space.spaces.0.matrix", lambda _: np.zeros((2, 2)), "'matrix' is not an array"),
     (ho, "_space.spaces.0.logged_rows.places", put(0, 26), "'places' holds 26"),
     (ho, "_space.spaces.0.logged_begins", put(0, -1), "'logged_begins' holds -1"),
-    (ho, "_space.spaces.0.logged_steps", lambda steps: steps[1:], "'logged_steps' is not an array"),
-    (ho, "_space.spaces.0.mistakes", lambda mistakes: mistakes[1:], "'mistakes' is not an array"),
+    (ho, "_space.spaces.0.logged_steps", cut, "'logged_steps' is not an array"),
+    (ho, "_space.spaces.0.mistakes", cut, "'mistakes' is not an array"),
     (ho, ("state", "_space", "LabelSpaces", "kind"), "SecondOrderSpace", "are no settings"),
     (ho, ("state", "_space", "LabelSpaces", "kind"), "os", "there is no space 'os'"),
     (ho, ("state", "_space", "LabelSpaces", "spaces"), [], "it has no spaces"),
-    (so, "_space.spaces.0.factor", lambda factor: factor[1:], "'factor' is not an array"),
-    (so, "_space.spaces.0.forward", lambda forward: forward[1:], "'forward' is not an array"),
-    (so, "_space.spaces.0.total", lambda total: total[1:], "'total' is not an array"),
+    (so, "_space.spaces.0.factor", cut, "'factor' is not an array"),
+    (so, "_space.spaces.0.forward", cut, "'forward' is not an array"),
+    (so, "_space.spaces.0.total", cut, "'total' is not an array"),
     (primal, (*SPACE, "primal"), False, "'primal' is not what 'solver' says"),
     (primal, (*SPACE, "laid_out"), 27, "'laid_out' is not a whole number"),
-    (primal, "_space.spaces.0.matrix", lambda m: m[1:], "'matrix' is not an array"),
+    (primal, "_space.spaces.0.matrix", cut, "'matrix' is not an array"),
     (drawing, (*RANDOM, "pos"), 625, "'pos' is not a whole number from 0 to 624"),
     (average, ("parameters", "n_jobs"), np.nan, r"was written by sparsemargin .*, .* 'n_jobs'"),
-]
-
-
-ADDED = [
     (average, ("state", "_label_form"), "rows", "'_label_form' is no form of labels"),
     (average, ("state", "_label_form"), ["lists"], "'_label_form' is no form of labels"),
     (average, ("state", "_label_form"), {"array": "_class_weight"}, "uses it twice"),
@@ -164,6 +182,44 @@ ADDED = [
     (average, ("state", "predict"), 3, "'predict' is nothing that a model learns"),
     (average, ("state", "__class__"), 3, "'__class__' is nothing that a model learns"),
     (average, ("state", "_declared"), 3, "'_declared' is nothing that a model learns"),
+    (poly, (*POOL, "n_features"), 24, "'n_features_in_' is not|'matrix' is not an array"),
+    (poly, (*POOL, "n_labels"), 4, "is not an array|not of 3 labels"),
+    (poly, (*POOL, "max_support"), 0, "'max_support' is not a whole number"),
+    (poly, (*POOL, "rows_taken"), -1, "'rows_taken' is not a whole number"),
+    (poly, (*KERNEL, "kind"), "os", "there is no kernel 'os'"),
+    (poly, (*KERNEL, "kind"), "CallableKernel", "it has no 'function'"),
+    (poly, (*KERNEL, "kind"), "PrecomputedKernel", "'matrix' is not an array of int64"),
+    (poly, (*KERNEL, "degree"), 0, "'degree' is not a whole number"),
+    (poly, (*KERNEL, "degree"), 2**31, "'degree' is not a whole number"),
+    (poly, (*KERNEL, "gamma"), 0.0, "'gamma' is not a number"),
+    (poly, (*KERNEL, "gamma"), np.inf, "'gamma' is not a number"),
+    (poly, (*KERNEL, "coef0"), 0.0, "'matrix' is not an array"),
+    (poly, (*KERNEL, "coef0"), np.nan, "'coef0' is not a number"),
+    (poly, (*KERNEL, "dense"), False, "it has no 'indices'"),
+    (wide, (*KERNEL, "dense"), True, "it has no 'matrix'"),
+    (poly, "_space.pool.matrix", cut, "'matrix' is not an array"),
+    (poly, "_space.pool.matrix", lambda m: m.astype("i8"), "'matrix' is not of a type"),
+    (poly, "_space.pool.lengths", cut, "is not an array"),
+    (poly, "_space.pool.lengths", put(0, np.nan), "'lengths' are out of range"),
+    (poly, "_space.pool.squares", put(0, -1.0), "'squares' are out of range"),
+    (wide, "_space.pool.indices", put(0, 3025), "'indices' holds 3025"),
+    (wide, "_space.pool.indices", lambda i: i.astype("i4"), "'indices' is not an array"),
+    (wide, "_space.pool.data", cut, "'data' is not an array"),
+    (wide, "_space.pool.ends", put(0, 10**6), "'ends' falls"),
+    (wide, "_space.pool.ends", put(-1, 7), "'ends' does not lead from 0"),
+    (poly, "_space.t", lambda t: t[:, 1:], "'t' is not an array"),
+    (poly, "_space.t", lambda t: t.astype("f4"), "'t' is not an array"),
+    (poly, "_space.acc", lambda acc: acc[:, :0], "'acc' is not an array"),
+    (poly, "_space.origin", cut, "'origin' is not an array"),
+    (poly, "_space.passed_over", put(0, -1), "'passed_over' holds -1"),
+    (poly, "_space.labels.corrections", put(0, 2**62), "'corrections' holds"),
+    (rbf_vote, "_space.log.row", put(0, 10**6), "'row' holds"),
+    (rbf_vote, "_space.log.label", put(0, 3), "'label' holds 3"),
+    (rbf_vote, (*POOL, "log"), None, "has another hypothesis"),
+    (given, "_space.pool.matrix", put(0, 80), "'matrix' holds 80"),
+    (poly, ("class",), "MaxMarginClassifier", "'_space' is none of MaxMarginClassifier"),
+    (poly, ("class",), "SecondOrderPerceptron", "'_space' is none of SecondOrder"),
+    (poly, ("state", "_rule"), None, "'_rule' is no rule"),
 ]
 
 
@@ -185,7 +241,7 @@ def test_contents_that_are_rewritten_are_the_model(path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES + ADDED)
+@pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
 def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
     document, arrays = copy.deepcopy(sound(model))
     if isinstance(place, str):
@@ -193,12 +249,13 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
     else:
         at(document, place[:-1])[place[-1]] = change
     rewritten(path, document, arrays)
-    # Arrays that nothing refers to any more are no harm; the first thing found is told.
-    with pytest.raises(ValueError, match=f"^{path}.*({message})"):
-        load_model(path)
+    # Of attributes a summary reads none. Arrays that nothing refers to any more are no harm.
+    for load in [load_model] if "that a model learns" in message else [load_model, read_summary]:
+        with pytest.raises(ValueError, match=f"^{path}.*({message})"):
+            load(path)
 
 
-def test_other_formats_are_refused_with_what_to_do_and_little_of_the_file(path):
+def test_other_formats_classes_and_forms_of_labels_are_refused(path):
     document, arrays = sound(average)
     for changes, message in (
         ({"version": 4, "library": "3.1"}, "format 4, of sparsemargin 3.1; .* 2 and 3. Update"),
@@ -207,9 +264,6 @@ def test_other_formats_are_refused_with_what_to_do_and_little_of_the_file(path):
     ):
         rewritten(path, document | changes, arrays)
         assert_refused(path, message)
-
-
-def test_a_model_of_two_labels_has_a_form_of_labels(path):
     document, arrays = contents_of(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]))
     del document["state"]["_label_form"]
     rewritten(path, document, arrays)
@@ -229,9 +283,8 @@ def test_a_sparse_array_is_no_longer_than_the_model(path):
         assert_refused(path, message)
     sparse[2] = 3000
     for place in -1, 3000, 2**31 - 1:
-        rewritten(
-            path, document, {**arrays, "_space.t.places": put(0, place)(arrays["_space.t.places"])}
-        )
+        arrays["_space.t.places"][0] = place
+        rewritten(path, document, arrays)
         assert_refused(path, f"'_space.t.places' holds {place}")
 
 
@@ -263,11 +316,6 @@ def wide_model(n_labels, n_features, hypothesis="average"):
     return fit_csr(X, np.arange(n_labels), "perceptron", hypothesis=hypothesis)
 
 
-def padded_model():
-    model = ALMAClassifier(hypothesis="last")
-    return model.partial_fit(far_apart(8, 10**6), np.arange(8), classes=np.arange(65))
-
-
 def with_a_sparse_log(path):
     """Only what is saved by coordinate may be: this would be copied with all its zeros."""
     n_features = 3 * 10**7
@@ -280,17 +328,15 @@ def with_a_sparse_log(path):
     rewritten(path, document, arrays)
 
 
-# Pages may be as large as 2 MB, of which each feature takes one in each array.
-LITTLE = 100 << 20
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in another way here")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 40)
     paths = [tmp_path / name for name in ("wide", "padded", "in blocks", "a sparse log")]
     try:
-        models = [wide_model(2, 5 * 10**7), padded_model()]
+        padded = ALMAClassifier(hypothesis="last")
+        padded.partial_fit(far_apart(8, 10**6), np.arange(8), classes=np.arange(65))
+        models = [wide_model(2, 5 * 10**7), padded]
         monkeypatch.undo()
         models.append(wide_model(17, 10**7))
     except MemoryError:
@@ -303,16 +349,28 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     run = subprocess.run([sys.executable, "-c", LOADING, *paths], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert re.fullmatch(r".*a sparse log: .*there is no type 'sparse'\.\n", run.stderr)
-    assert all(int(taken) < LITTLE for taken in run.stdout.split()), run.stdout
+    # Pages may be as large as 2 MB, of which each feature takes one in each array.
+    assert all(int(taken) < 100 << 20 for taken in run.stdout.split()), run.stdout
 
 
-@pytest.mark.parametrize("estimator", ["largest margin", "ALMA"])
-def test_what_rows_kept_is_measured_when_they_come_again(estimator, path):
-    model = MODELS[estimator](
-        hypothesis="last", soft_margin=1.0, warm_start=True, max_iter=2, random_state=0
-    )
+AGAIN = {"warm_start": True, "max_iter": 2, "random_state": 0}
+SOFT = {"hypothesis": "last", "soft_margin": 1.0, **AGAIN}
+WITH_SLOTS = [
+    ALMAClassifier(kernel="rbf", **AGAIN),
+    HigherOrderPerceptron(kernel="rbf", solver="dual", **AGAIN),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        *product([ALMAClassifier(**SOFT), MaxMarginClassifier(**SOFT)], [cut], ["'kept' is not"]),
+        *product(WITH_SLOTS, [cut, lambda kept: kept.astype("i4")], ["'slots' is not an array"]),
+        *product(WITH_SLOTS, [put(0, 80), put(0, -2)], ["'slots' holds"]),
+    ],
+)
+def test_what_rows_kept_is_checked_when_they_come_again(model, change, message, path):
     document, arrays = contents_of(learned(model))
-    name = "_learned.1.0"
-    rewritten(path, document, {**arrays, name: arrays[name][:1]})
-    with pytest.raises(ValueError, match="'kept' is not an array of float64 of shape"):
+    rewritten(path, document, {**arrays, "_learned.1.0": change(arrays["_learned.1.0"])})
+    with pytest.raises(ValueError, match=message):
         learned(load_model(path))

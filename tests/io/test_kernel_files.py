@@ -4,7 +4,6 @@ import copy
 import json
 import pickle
 import re
-from functools import partial
 
 import joblib
 import numpy as np
@@ -13,12 +12,10 @@ import scipy.sparse as sp
 
 from depth import pairwise
 from problems.command_line import run, three_classes, write
-from problems.hostile import at, opened, rewritten
 from problems.models import HYPOTHESES, assert_same, fit, make_problem, outputs, widened
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
-    HigherOrderPerceptron,
     PNormPerceptron,
     ROMMAClassifier,
     fit_svmlight,
@@ -45,10 +42,9 @@ def path(tmp_path):
 def problem(kernel, *, wide=False, n_classes=2, dtype="f8"):
     """Rows, or their products; wide ones are kept sparse."""
     X, y = make_problem(n_classes=n_classes, dtype=dtype)
-    X = widened(X) if wide else X
     if kernel == "precomputed":
-        X = (X @ X.T).toarray()
-    return X, y
+        return (X @ X.T).toarray(), y
+    return widened(X) if wide else X, y
 
 
 @pytest.mark.parametrize(
@@ -80,25 +76,24 @@ def test_a_model_comes_back_and_learns_on_to_the_bit(kernel, hypothesis, rows, w
 @pytest.mark.parametrize(
     ("rule", "kernel"),
     [
-        (ALMAClassifier(normalize="running"), "rbf"), (ALMAClassifier(), "precomputed"),
-        (CRAMMAClassifier(radius=3.0, eta0=0.01), "rbf"), (ROMMAClassifier(), "precomputed"),
+        (ALMAClassifier(normalize="running"), "rbf"),
+        (CRAMMAClassifier(radius=3.0, eta0=0.01), "rbf"),
+        (ROMMAClassifier(), "precomputed"),
     ],
-)  # fmt: skip
+)
 def test_a_warm_start_goes_on_from_a_file(rule, kernel, path):
     X, y = problem(kernel, n_classes=3)
-    model = rule.set_params(
-        **KERNELS[kernel], max_iter=2, soft_margin=0.5, warm_start=True, random_state=0,
-        max_support=80,
-    )  # fmt: skip
+    more = {"max_iter": 2, "soft_margin": 0.5, "warm_start": True, "max_support": 80}
+    model = rule.set_params(**KERNELS[kernel], random_state=0, **more)
     save_model(fit(model, X, y), path)
     assert_same(fit(load_model(path), X, y), fit(model, X, y))
 
 
-def test_a_model_in_a_read_only_memory_map_learns_on(tmp_path):
+def test_a_model_in_a_read_only_memory_map_learns_on(path):
     X, y = problem("rbf")
     model = ALMAClassifier(kernel="rbf", warm_start=True, max_iter=2, random_state=0)
-    joblib.dump(model.fit(X, y), tmp_path / "a.joblib")
-    mapped = joblib.load(tmp_path / "a.joblib", mmap_mode="r")
+    joblib.dump(model.fit(X, y), path)
+    mapped = joblib.load(path, mmap_mode="r")
     assert outputs(fit(mapped, X, y), X) == outputs(fit(model, X, y), X)
     assert outputs(mapped.partial_fit(X, 1 - y), X) == outputs(model.partial_fit(X, 1 - y), X)
 
@@ -129,100 +124,6 @@ def test_precomputed_rows_do_not_go_on_in_a_stream(path):
             load_model(path).set_params(kernel=kernel).partial_fit(X, y)
 
 
-SPACE = ("state", "_space", "KernelSpace")
-KERNEL = (*SPACE, "kernel", "dict")
-poly = ALMAClassifier(kernel="poly", gamma=0.5, coef0=1.0, random_state=0)
-vote = ALMAClassifier(kernel="rbf", hypothesis="vote", random_state=0)
-given = ALMAClassifier(kernel="precomputed", random_state=0)
-
-
-def put(place, value):
-    def change(array):
-        array = array.copy()
-        array[place] = value
-        return array
-
-    return change
-
-
-def cut(array):
-    return array[1:]
-
-
-CHANGES = [
-    (poly, False, (*SPACE, "n_features"), 24, "'n_features_in_' is not|'matrix' is not an array"),
-    (poly, False, (*SPACE, "n_labels"), 4, "is not an array|not of 3 labels"),
-    (poly, False, (*SPACE, "max_support"), 0, "'max_support' is not a whole number"),
-    (poly, False, (*SPACE, "rows_taken"), -1, "'rows_taken' is not a whole number"),
-    (poly, False, (*KERNEL, "kind"), "os", "there is no kernel 'os'"),
-    (poly, False, (*KERNEL, "kind"), "CallableKernel", "it has no 'function'"),
-    (poly, False, (*KERNEL, "kind"), "PrecomputedKernel", "'matrix' is not an array of int64"),
-    (poly, False, (*KERNEL, "degree"), 0, "'degree' is not a whole number"),
-    (poly, False, (*KERNEL, "degree"), 2**31, "'degree' is not a whole number"),
-    (poly, False, (*KERNEL, "gamma"), 0.0, "'gamma' is not a number"),
-    (poly, False, (*KERNEL, "gamma"), np.inf, "'gamma' is not a number"),
-    (poly, False, (*KERNEL, "coef0"), 0.0, "'matrix' is not an array"),
-    (poly, False, (*KERNEL, "coef0"), np.nan, "'coef0' is not a number"),
-    (poly, False, (*KERNEL, "dense"), False, "it has no 'indices'"),
-    (poly, True, (*KERNEL, "dense"), True, "it has no 'matrix'"),
-    (poly, False, "_space.pool.matrix", cut, "'matrix' is not an array"),
-    (poly, False, "_space.pool.matrix", lambda m: m.astype("i8"), "'matrix' is not of a type"),
-    (poly, False, "_space.pool.lengths", cut, "is not an array"),
-    (poly, False, "_space.pool.lengths", put(0, np.nan), "'lengths' are out of range"),
-    (poly, False, "_space.pool.squares", put(0, -1.0), "'squares' are out of range"),
-    (poly, True, "_space.pool.indices", put(0, 3025), "'indices' holds 3025"),
-    (poly, True, "_space.pool.indices", put(0, -1), "'indices' holds -1"),
-    (poly, True, "_space.pool.indices", lambda i: i.astype("i4"), "'indices' is not an array"),
-    (poly, True, "_space.pool.data", cut, "'data' is not an array"),
-    (poly, True, "_space.pool.ends", put(0, 10**6), "'ends' falls"),
-    (poly, True, "_space.pool.ends", put(-1, 7), "'ends' does not lead from 0"),
-    (poly, False, "_space.t", lambda t: t[:, 1:], "'t' is not an array"),
-    (poly, False, "_space.t", lambda t: t.astype("f4"), "'t' is not an array"),
-    (poly, False, "_space.acc", lambda acc: acc[:, :0], "'acc' is not an array"),
-    (poly, False, "_space.origin", cut, "'origin' is not an array"),
-    (poly, False, "_space.passed_over", put(0, -1), "'passed_over' holds -1"),
-    (poly, False, "_space.labels.corrections", put(0, 2**62), "'corrections' holds"),
-    (vote, False, "_space.log.row", put(0, 10**6), "'row' holds"),
-    (vote, False, "_space.log.row", put(0, -1), "'row' holds -1"),
-    (vote, False, "_space.log.label", put(0, 3), "'label' holds 3"),
-    (vote, False, (*SPACE, "log"), None, "has another hypothesis"),
-    (given, False, "_space.pool.matrix", put(0, 80), "'matrix' holds 80"),
-    (given, False, "_space.pool.matrix", put(0, -1), "'matrix' holds -1"),
-    (poly, False, ("class",), "MaxMarginClassifier", "'_space' is none of MaxMarginClassifier"),
-    (poly, False, ("class",), "SecondOrderPerceptron", "'_space' is none of SecondOrder"),
-    (poly, False, ("state", "_rule"), None, "'_rule' is no rule"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("model", "wide", "place", "change", "message"), CHANGES)
-def test_what_no_model_holds_is_refused_by_name(model, wide, place, change, message, path):
-    X, y = problem(model.kernel, wide=wide, n_classes=3)
-    save_model(model.fit(X, y), path)
-    document, arrays = opened(path)
-    if isinstance(place, str):
-        arrays[place] = change(arrays[place])
-    else:
-        assert place[-1] in at(document, place[:-1])
-        at(document, place[:-1])[place[-1]] = change
-    rewritten(path, document, arrays)
-    for load in load_model, read_summary:
-        with pytest.raises(ValueError, match=f"^{path}: .*({message})"):
-            load(path)
-
-
-@pytest.mark.parametrize(
-    "make", [ALMAClassifier, partial(HigherOrderPerceptron, solver="dual")], ids=["ALMA", "dual"]
-)
-@pytest.mark.parametrize("change", [cut, put(0, 80), put(0, -2), lambda kept: kept.astype("i4")])
-def test_slots_that_rows_had_are_checked_when_they_come_again(make, change, path):
-    X, y = problem("rbf")
-    save_model(make(kernel="rbf", warm_start=True).fit(X, y), path)
-    document, arrays = opened(path)
-    rewritten(path, document, {**arrays, "_learned.1.0": change(arrays["_learned.1.0"])})
-    with pytest.raises(ValueError, match=r"'slots' (is not an array|holds)"):
-        load_model(path).fit(X, y)
-
-
 @pytest.fixture
 def text(tmp_path, monkeypatch):
     """Three classes, in many blocks."""
@@ -246,9 +147,8 @@ def test_epochs_of_a_file_are_those_of_a_fit(text, features, coef0, epochs):
     assert streamed.n_features_in_ == fitted.n_features_in_
     assert streamed.support_.tolist() == fitted.support_.tolist()
     np.testing.assert_allclose(streamed.dual_coef_, fitted.dual_coef_, rtol=1e-9)
-    np.testing.assert_allclose(
-        streamed.decision_function(X), fitted.decision_function(X), rtol=1e-7, atol=1e-12
-    )
+    ours, theirs = streamed.decision_function(X), fitted.decision_function(X)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-12)
 
 
 def test_shuffled_epochs_let_no_row_join_twice(text):
@@ -300,7 +200,7 @@ def test_a_full_pool_ends_a_stream_or_is_told(text):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"max_support": None}, "max_support=None keeps every row that makes a correction"),
+        ({"max_support": None}, "max_support=None keeps every row that .*Pass max_support=1000"),
         ({"gamma": "scale"}, "gamma='scale' needs the variance of all rows"),
         ({"gamma": "auto"}, "pass n_features, or hash_bits"),
         ({"kernel": "precomputed"}, "needs the kernel of all pairs of rows"),
@@ -352,29 +252,15 @@ def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
     assert (figures["margins"] is None) == (hypothesis != "vote")
 
 
-def test_what_the_command_refuses_leaves_no_model(text, path):
-    for options, code, words in [
-        ("--kernel rbf --gamma 0.1", 1, "Pass max_support=1000, say"),
-        ("--kernel cosine", 2, "cosine is not linear|poly|polyrbf|precomputed|rbf"),
-    ]:
-        assert words in run("train", text, "-o", path, *options.split(), code=code).stderr
-        assert not path.exists()
-
-
 def test_coefficients_as_text(text, path, tmp_path):
     run("train", text, "-o", path, "-q", *OPTIONS, "--readable", tmp_path / "a.txt")
-    model = load_model(path)
+    model, expected = load_model(path), []
     rows = [*map(str, model.support_), "(intercept)"]
-    values = np.column_stack([model.dual_coef_, model.intercept_])
-    expected = {
-        (str(label), row): value
-        for label, of_label in zip(model.classes_, values, strict=True)
-        for row, value in zip(rows, of_label, strict=True)
-        if value
-    }
+    for label, *values in zip(model.classes_, *model.dual_coef_.T, model.intercept_, strict=True):
+        told = zip(rows, values, strict=True)
+        expected += [[str(label), row, repr(float(value))] for row, value in told if value]
     lines = [line.split("\t") for line in (tmp_path / "a.txt").read_text().splitlines()]
-    found = {(line[0], line[1]): float(line[2]) for line in lines if not line[0].startswith("#")}
-    assert found == expected
+    assert sorted(line for line in lines if line[0][0] != "#") == sorted(expected)
     with pytest.raises(ValueError, match="a model with a kernel has coefficients of rows"):
         write_readable(tmp_path / "b.txt", model, ["a"] * model.n_features_in_)
     voting = PNormPerceptron(kernel="rbf", hypothesis="vote").fit(*problem("rbf"))
