@@ -20,6 +20,7 @@ def test_help_lists_the_commands_whose_examples_use_their_options():
     assert run("--version").stdout.startswith("sparsemargin, version ")
     for command in COMMANDS:
         options, examples = run(command, "--help").stdout.split("Examples:")
+        assert max(map(len, (options + examples).splitlines())) <= 100
         examples = re.findall(rf"sparsemargin {command} ([^|\n]*)", examples)
         assert examples
         for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", " ".join(examples)):
@@ -60,7 +61,6 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
         ("convert a.svm b.xyz", "Pass --to svmlight, --to npz or --to cache"),
         ("convert a.svm - --to npz", "Name a file"),
         ("convert train.svm x.svm.gz", "would be written uncompressed; name it x.svm."),
-        ("convert train.svm x.svm.zst --to svmlight", "written uncompressed; name it x.svm."),
         ("convert train.svm train.svm", "OUT train.svm and IN train.svm are one file"),
         ("predict a.model test.svm -o link", "-o link and FILE test.svm are one file"),
         ("predict a.model test.svm -o a.model", "-o a.model and MODEL a.model are one file"),
@@ -84,8 +84,6 @@ def test_sizes():
     ("command", "words"),
     [
         ("train train.svn -o m", "no such file. Did you mean train.svm?"),
-        ("train empty.svm -o m", "has no rows. svmlight lines are"),
-        ("train train.svm -o m --hypothesis vote", "hypothesis='vote' keeps a log"),
         ("predict no.model test.svm", "No such file or directory"),
         ("inspect folder", "Is a directory"),
         ("inspect empty.svm", "is not a model file"),

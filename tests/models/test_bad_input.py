@@ -229,7 +229,6 @@ def test_classes_of_a_fit_and_of_a_stream(X):
     ("classes", "unseen", "words"),
     [
         ([0, 1], 5, ["y[7]", "5"]),
-        ([0, 1], -1, ["y[7]", "-1"]),
         ([0, 1], 0.5, ["continuous"]),
         (["a", "b"], "c", ["y[7]", "c"]),
         (["0", "1"], Y, ["y[0]", "0"]),

@@ -77,14 +77,6 @@ def assert_same_model(one, other, X):
         assert_array_equal(one.intercept_, other.intercept_)
 
 
-@pytest.mark.parametrize("estimator", MATRIX)
-def test_defaults_of_those_with_a_matrix_are_those_that_err_least(estimator):
-    least = {
-        "fit_intercept": True, "intercept_scaling": "auto", "max_iter": 5, "max_updates": 1000
-    }  # fmt: skip
-    assert least.items() <= estimator().get_params().items()
-
-
 @pytest.mark.parametrize(
     ("travel", "p", "hypothesis", "n_classes"),
     pairwise(list(COPIES), [2.0, 6.0], HYPOTHESES, [2, 3]),
@@ -246,7 +238,6 @@ FORMATS = {
     "csr_array": sp.csr_array,
     "csc": sp.csc_matrix,
     "coo": sp.coo_matrix,
-    "lil": sp.lil_matrix,
     "dense": lambda X: X.toarray(),
     "read-only dense": lambda X: locked(X.toarray()),
     "fortran": lambda X: np.asfortranarray(X.toarray()),

@@ -32,7 +32,6 @@ EXPONENT = GrowthExponent(0.5, 0.1)
 
 @pytest.fixture(autouse=True)
 def _closed_figures():
-    plt.close("all")
     yield
     plt.close("all")
 
@@ -357,7 +356,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
         (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
         (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
         (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
-        (partial(drawn.TradeOffDisplay, []), "points is empty"),
         (partial(drawn.TradeOffDisplay.from_estimator, LinearSVC(), *ROWS), "an ALMAClassifier"),
         (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
         (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
@@ -365,7 +363,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
         (partial(drawn.StrongestFeaturesDisplay, {"a": (["x"], [1.0, 2.0])}), "1 names, but"),
         (partial(features, feature_names=["x"]), "1 names, but there are 2"),
         (partial(features, classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
-        (partial(features, classes=[]), "classes is empty"),
         (partial(features, top=0), "top must be 1 or more"),
         (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
         (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
