@@ -61,18 +61,15 @@ def test_indices_from_0_come_back():
         assert run("convert", "rows.npz", *to).output == text
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("mixed.svm x.npz", "have a qid"),
-        ("mixed.svm x.svm", "have a qid"),
-        ("late.svm old --to svmlight", "line 3001"),
-        ("late.svm old --to npz", "line 3001"),
-        ("late.svm old --to cache", "old"),
-        ("cut.npz x.svm", "cut.npz can't be read as an npz file"),
-        ("bare.npz x.svm", "Missing here: labels"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ("mixed.svm x.npz", "have a qid"),
+    ("mixed.svm x.svm", "have a qid"),
+    ("late.svm old --to svmlight", "line 3001"),
+    ("late.svm old --to npz", "line 3001"),
+    ("late.svm old --to cache", "old"),
+    ("cut.npz x.svm", "cut.npz can't be read as an npz file"),
+    ("bare.npz x.svm", "Missing here: labels"),
+])  # fmt: skip
 def test_what_is_not_converted_leaves_what_was_there(options, words):
     Path("mixed.svm").write_text("1 qid:1 1:1\n2 1:1\n")
     Path("late.svm").write_text("1 1:1\n" * 3000 + "1 x\n")

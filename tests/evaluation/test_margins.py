@@ -137,17 +137,14 @@ def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(p, size):
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("model", "labels", "message"),
-    [
-        (PNormPerceptron(), ["ant", "dog"], r"y\[1\] = 'dog' is not among .* \['ant', 'cow'\]"),
-        (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
-        (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
-        (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
-        (SVC(), ["ant", "cow"], "SVC has no weight vector"),
-        (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
-    ],
-)
+@pytest.mark.parametrize(("model", "labels", "message"), [
+    (PNormPerceptron(), ["ant", "dog"], r"y\[1\] = 'dog' is not among .* \['ant', 'cow'\]"),
+    (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
+    (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
+    (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
+    (SVC(), ["ant", "cow"], "SVC has no weight vector"),
+    (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
+])  # fmt: skip
 def test_unusable_labels_and_models_are_refused(model, labels, message):
     X, y = make_problem()
     with pytest.raises(ValueError, match=message):
