@@ -51,45 +51,31 @@ def test_tidy_text():
     same(hashed, load_svmlight("hashed.svm", zero_based=True, n_features=256))
 
 
-def test_text_to_npz_and_back():
-    assert "rows.npz: 400 rows, " in run("convert", "train3.svm", "rows.npz").stderr
-    convert("train3.svm tidy.svm")
-    convert("rows.npz again.svm")
-    to_output = run("convert", "rows.npz", "-", "--to", "svmlight")
-    tidy = Path("tidy.svm").read_text()
-    assert Path("again.svm").read_text() == to_output.stdout == tidy
-    assert to_output.stderr == ""
-
-
 def test_indices_from_0_come_back():
     Path("zero.svm").write_text("1 0:1 3:2\n")
-    convert("zero.svm rows.npz")
+    assert "rows.npz: 1 rows, " in run("convert", "zero.svm", "rows.npz").stderr
     for zero_based, text in {"yes": "1 0:1 3:2\n", "no": "1 1:1 4:2\n"}.items():
         convert(f"rows.npz again.svm --zero-based {zero_based}")
         assert Path("again.svm").read_text() == text
+        to = "-", "--to", "svmlight", "--zero-based", zero_based
+        assert run("convert", "rows.npz", *to).output == text
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("mixed.svm x.npz", "have a qid"),
-        ("mixed.svm x.svm", "have a qid"),
-        ("late.svm old --to svmlight", "line 3001"),
-        ("late.svm old --to npz", "line 3001"),
-        ("late.svm old --to cache", "old"),
-        ("cut.npz x.svm", "cut.npz can't be read as an npz file"),
-        ("head.npz x.svm", "head.npz can't be read as an npz file"),
-        ("bare.npz x.svm", "Missing here: labels"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ("mixed.svm x.npz", "have a qid"),
+    ("mixed.svm x.svm", "have a qid"),
+    ("late.svm old --to svmlight", "line 3001"),
+    ("late.svm old --to npz", "line 3001"),
+    ("late.svm old --to cache", "old"),
+    ("cut.npz x.svm", "cut.npz can't be read as an npz file"),
+    ("bare.npz x.svm", "Missing here: labels"),
+])  # fmt: skip
 def test_what_is_not_converted_leaves_what_was_there(options, words):
     Path("mixed.svm").write_text("1 qid:1 1:1\n2 1:1\n")
     Path("late.svm").write_text("1 1:1\n" * 3000 + "1 x\n")
     Path("old").write_text("old")
     convert("train.svm whole.npz")
-    whole = Path("whole.npz").read_bytes()
-    Path("cut.npz").write_bytes(whole[:-10])
-    Path("head.npz").write_bytes(whole[:10])
+    Path("cut.npz").write_bytes(Path("whole.npz").read_bytes()[:-10])
     sp.save_npz("bare.npz", sp.eye(3, format="csr"))
     before = contents()
     assert words in convert(options, 1).stderr
@@ -186,9 +172,6 @@ def test_inspect_names_features_by_a_dictionary():
     for entry, weights in zip(strongest, model.coef_, strict=True):
         assert entry["for"][0]["feature"] == f"w{weights.argmax()}"
         assert len(entry["against"]) == 3
-    words.write_text("w0\nw0\n")
-    error = run("inspect", "a3.model", "--dictionary", words, code=1).stderr
-    assert "line 2 has the name 'w0' of line 1" in error
 
 
 def test_inspect_tells_the_certificate_and_that_votes_have_no_weights():

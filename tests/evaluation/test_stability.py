@@ -60,8 +60,6 @@ def test_frequencies_are_counts_over_the_splits():
     counts = np.bincount(np.concatenate(chosen), minlength=300)
     assert_array_equal(found.frequencies, counts / 4)
     assert found.agreement == stability_of(*weights, top=5).agreement
-    expected = [np.sum(w**2) ** 2 / np.sum(w**4) for w in weights]
-    assert_allclose(found.effective_numbers, expected)
 
 
 def test_weights_are_those_of_the_label():

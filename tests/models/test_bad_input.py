@@ -176,33 +176,30 @@ def at_3(value):
     return np.where(np.arange(N_ROWS) == 3, value, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("argument", "bad", "words"),
-    [
-        ("X", np.ones(N_ROWS), ["2D"]),
-        ("X", np.ones((N_ROWS, 2, 2)), ["dim 3"]),
-        ("X", sp.csr_matrix((0, N_FEATURES)), ["0 sample"]),
-        ("X", sp.csr_matrix((N_ROWS, 0)), ["0 feature"]),
-        ("X", np.full((N_ROWS, 2), "a"), ["float"]),
-        ("X", sp.csr_matrix(np.full((N_ROWS, 2), 1j)), ["Complex"]),
-        ("X", [[1.0, 2.0], [3.0]] * (N_ROWS // 2), []),
-        ("y", np.arange(N_ROWS + 1) % 2, [str(N_ROWS), str(N_ROWS + 1)]),
-        ("y", np.arange(2 * N_ROWS).reshape(-1, 2), ["y[1, 0] = 2", "neither 0 nor 1"]),
-        ("y", None, ["y"]),
-        ("y", np.linspace(0, 1, N_ROWS), ["continuous"]),
-        ("y", at_3(np.nan), ["y", "NaN"]),
-        ("y", [1.5, 1.5, "a"] * (N_ROWS // 3), ["y[2]", "str", "y[0]", "float"]),
-        ("y", np.array(["a", 1] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "y[1]", "int"]),
-        ("y", np.array(["a", np.nan] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "float"]),
-        ("y", [0, 1, None] * (N_ROWS // 3), ["label"]),
-        ("sample_weight", at_3(-1e-9), ["egative"]),
-        ("sample_weight", at_3(np.nan), ["NaN"]),
-        ("sample_weight", at_3(np.inf), ["sample_weight[3]", "infinite"]),
-        ("sample_weight", np.ones(N_ROWS - 1), ["sample_weight", str(N_ROWS - 1), str(N_ROWS)]),
-        ("sample_weight", np.ones((N_ROWS, 1)), ["sample_weight", "shape"]),
-        ("sample_weight", ["heavy"] * N_ROWS, ["heavy"]),
-    ],
-)
+@pytest.mark.parametrize(("argument", "bad", "words"), [
+    ("X", np.ones(N_ROWS), ["2D"]),
+    ("X", np.ones((N_ROWS, 2, 2)), ["dim 3"]),
+    ("X", sp.csr_matrix((0, N_FEATURES)), ["0 sample"]),
+    ("X", sp.csr_matrix((N_ROWS, 0)), ["0 feature"]),
+    ("X", np.full((N_ROWS, 2), "a"), ["float"]),
+    ("X", sp.csr_matrix(np.full((N_ROWS, 2), 1j)), ["Complex"]),
+    ("X", [[1.0, 2.0], [3.0]] * (N_ROWS // 2), []),
+    ("y", np.arange(N_ROWS + 1) % 2, [str(N_ROWS), str(N_ROWS + 1)]),
+    ("y", np.arange(2 * N_ROWS).reshape(-1, 2), ["y[1, 0] = 2", "neither 0 nor 1"]),
+    ("y", None, ["y"]),
+    ("y", np.linspace(0, 1, N_ROWS), ["continuous"]),
+    ("y", at_3(np.nan), ["y", "NaN"]),
+    ("y", [1.5, 1.5, "a"] * (N_ROWS // 3), ["y[2]", "str", "y[0]", "float"]),
+    ("y", np.array(["a", 1] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "y[1]", "int"]),
+    ("y", np.array(["a", np.nan] * (N_ROWS // 2), dtype=object), ["y[0]", "str", "float"]),
+    ("y", [0, 1, None] * (N_ROWS // 3), ["label"]),
+    ("sample_weight", at_3(-1e-9), ["egative"]),
+    ("sample_weight", at_3(np.nan), ["NaN"]),
+    ("sample_weight", at_3(np.inf), ["sample_weight[3]", "infinite"]),
+    ("sample_weight", np.ones(N_ROWS - 1), ["sample_weight", str(N_ROWS - 1), str(N_ROWS)]),
+    ("sample_weight", np.ones((N_ROWS, 1)), ["sample_weight", "shape"]),
+    ("sample_weight", ["heavy"] * N_ROWS, ["heavy"]),
+])  # fmt: skip
 def test_what_is_no_rows_labels_or_weights_is_refused(X, argument, bad, words):
     given = {"X": X, "y": Y, argument: bad}
     assert_first_refused(PNormPerceptron(), given.pop("X"), given.pop("y"), *words, **given)
@@ -225,17 +222,13 @@ def test_classes_of_a_fit_and_of_a_stream(X):
     model.partial_fit(X, Y, classes=[1, 0])
 
 
-@pytest.mark.parametrize(
-    ("classes", "unseen", "words"),
-    [
-        ([0, 1], 5, ["y[7]", "5"]),
-        ([0, 1], -1, ["y[7]", "-1"]),
-        ([0, 1], 0.5, ["continuous"]),
-        (["a", "b"], "c", ["y[7]", "c"]),
-        (["0", "1"], Y, ["y[0]", "0"]),
-        ([0, 1], Y.astype(str), ["y[0]", "0"]),
-    ],
-)
+@pytest.mark.parametrize(("classes", "unseen", "words"), [
+    ([0, 1], 5, ["y[7]", "5"]),
+    ([0, 1], 0.5, ["continuous"]),
+    (["a", "b"], "c", ["y[7]", "c"]),
+    (["0", "1"], Y, ["y[0]", "0"]),
+    ([0, 1], Y.astype(str), ["y[0]", "0"]),
+])  # fmt: skip
 def test_an_unseen_label_is_refused_by_row(X, classes, unseen, words):
     names = np.array(classes)[Y]
     bad = np.where(np.arange(N_ROWS) == 7, unseen, names) if np.ndim(unseen) == 0 else unseen
@@ -289,14 +282,11 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("estimator", "name", "values"),
-    [
-        (estimator, name, values)
-        for estimator, own in OWN.items()
-        for name, values in (own | COMMON).items()
-    ],
-)
+@pytest.mark.parametrize(("estimator", "name", "values"), [
+    (estimator, name, values)
+    for estimator, own in OWN.items()
+    for name, values in (own | COMMON).items()
+])  # fmt: skip
 def test_bad_parameters_are_refused_by_name(X, estimator, name, values):
     y = np.arange(N_ROWS) % 3
     for value in values:

@@ -6,7 +6,6 @@ import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -224,16 +223,6 @@ def test_nothing_is_learned_while_the_model_is_copied(model, rows):
     assert copied.n_corrections_ > model.n_corrections_
 
 
-def test_a_fit_that_fails_lets_others_go_on(model, rows):
-    X, y = rows
-    for bad in (np.full_like(X, np.nan), X[:, :-1]):
-        for call in (partial(model.partial_fit, bad, y), partial(model.predict, bad)):
-            with pytest.raises(ValueError, match=r"NaN|features"):
-                call()
-    at_once([partial(model.predict, X)] * 2)
-    model.fit(X, y)
-
-
 def test_models_that_are_gone_leave_nothing_behind(rows):
     gc.collect()
     before = len(in_use._uses)
@@ -242,22 +231,3 @@ def test_models_that_are_gone_leave_nothing_behind(rows):
     del model
     gc.collect()
     assert len(in_use._uses) == before
-
-
-def test_threads_that_learn_and_ask_at_random_are_answered_or_refused():
-    """Rows with ever more features, so that what is asked would move under the asking."""
-    X, y = make_problem(300, n=200)
-    model = SecondOrderPerceptron(solver="implicit").partial_fit(X[:1], y[:1], [0, 1])
-
-    def learn(start):
-        for i in range(start, 300, 4):
-            with suppress(RuntimeError):
-                model.partial_fit(X[i : i + 1], y[i : i + 1])
-
-    def ask():
-        for _ in range(100):
-            with suppress(RuntimeError):
-                assert np.isfinite(model.decision_function(X)).all()
-
-    at_once([partial(learn, start) for start in range(4)] + [ask] * 4)
-    assert np.isfinite(model.decision_function(X)).all()

@@ -35,21 +35,13 @@ def test_only_what_is_for_users_is_offered():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
     parts = {"datasets", "distributed", "evaluation", "plotting"}
     assert offered == {*sparsemargin.__all__, *parts}
-    assert set(sparsemargin.__all__) == {
-        "ALMAClassifier", "CRAMMAClassifier", "HigherOrderPerceptron", "MarginPerceptron",
-        "MaxMarginClassifier", "PNormPerceptron", "ROMMAClassifier", "SecondOrderPerceptron",
-        "fit_csr", "fit_svmlight", "load_model", "load_svmlight", "save_model",
-        "write_readable",
-    }  # fmt: skip
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__
 
 
 @pytest.mark.parametrize(("algo", "settings", "told"), [
     ("almma", {}, r"algo='almma'\. Did you mean 'alma'\?"),
-    ("svm", {}, "algo='svm'"),
     (["alma"], {}, r"algo=\['alma'\]"),
-    (3, {}, "algo=3"),
     (ALMAClassifier(), {}, r"Did you mean 'alma'\?"),
     (HigherOrderPerceptron, {}, r"Did you mean 'ho'\?"),
     ("PNormPerceptron", {}, r"Did you mean 'pnorm'\?"),
@@ -137,14 +129,7 @@ def test_constructors_and_reprs_speak_of_the_classifier(classifier):
         classifier(alpah=0.5)
     model = classifier(p=7, random_state=0)
     assert repr(model) == f"{classifier.__name__}(p=7, random_state=0)"
-    html = model._repr_html_()
-    assert classifier.__name__ in html
-    assert "7" in html
-
-
-def test_help_fits_the_screen():
-    for command in ([], ["train"]):
-        assert max(map(len, run(*command, "--help").stdout.splitlines())) <= 100
+    assert classifier.__name__ in model._repr_html_()
 
 
 @pytest.mark.parametrize(("words", "offered"), [

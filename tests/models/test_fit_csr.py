@@ -26,20 +26,17 @@ def problem():
     return X, np.where(y > 0, "up", "down")
 
 
-@pytest.mark.parametrize(
-    ("algo", "params", "estimator"),
-    [
-        ("perceptron", {}, PNormPerceptron(p=2, normalize=False)),
-        ("pnorm", {"p": "log", "normalize": False}, PNormPerceptron(p="log", normalize=False)),
-        ("alma", {"B": 1.0, "C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, B=1.0, C=sqrt(0.5))),
-        ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
-        ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-        (None, {"alpha": 0.8, "intercept_scaling": 0.1},
-         ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
-        (None, {"max_iter": 3, "fit_intercept": False},
-         ALMAClassifier(max_iter=3, fit_intercept=False)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("algo", "params", "estimator"), [
+    ("perceptron", {}, PNormPerceptron(p=2, normalize=False)),
+    ("pnorm", {"p": "log", "normalize": False}, PNormPerceptron(p="log", normalize=False)),
+    ("alma", {"B": 1.0, "C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, B=1.0, C=sqrt(0.5))),
+    ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
+    ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
+    (None, {"alpha": 0.8, "intercept_scaling": 0.1},
+     ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
+    (None, {"max_iter": 3, "fit_intercept": False},
+     ALMAClassifier(max_iter=3, fit_intercept=False)),
+])  # fmt: skip
 def test_names_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
     weights = np.arange(len(y)) % 2.0
@@ -51,13 +48,10 @@ def test_names_stand_for_estimators(problem, algo, params, estimator):
     assert_array_equal(model.predict(X), expected.predict(X))
 
 
-@pytest.mark.parametrize(
-    "as_given",
-    [
-        sp.csr_matrix, sp.csc_array, lambda X: scrambled(sp.csr_matrix(X)), np.asarray, np.float32,
-        np.ndarray.tolist, lambda X: X.astype(object), lambda X: X.astype(int),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("as_given", [
+    sp.csr_matrix, sp.csc_array, lambda X: scrambled(sp.csr_matrix(X)), np.asarray, np.float32,
+    np.ndarray.tolist, lambda X: X.astype(object), lambda X: X.astype(int),
+])  # fmt: skip
 def test_the_default_scales_its_intercept_with_the_rows(as_given):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
     model = fit_csr(as_given(X), [1, 0, 0, 1])

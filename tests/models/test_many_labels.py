@@ -163,15 +163,12 @@ def test_predictions_and_scores_come_in_the_form_of_y(kind):
     assert lists.score(X, [(*row, "tin") for row in lists_of(Y)]) == 0
 
 
-@pytest.mark.parametrize(
-    ("lists", "classes"),
-    [
-        ([[3], [], [17, 3]], [3, 17]),
-        (np.array([["a"], ["b", "a"], []], dtype=object), ["a", "b"]),
-        ([np.array([2, 1]), np.array([5]), np.array([1, 1])], [1, 2, 5]),
-        ([{7}, {7}, set()], [7]),
-    ],
-)
+@pytest.mark.parametrize(("lists", "classes"), [
+    ([[3], [], [17, 3]], [3, 17]),
+    (np.array([["a"], ["b", "a"], []], dtype=object), ["a", "b"]),
+    ([np.array([2, 1]), np.array([5]), np.array([1, 1])], [1, 2, 5]),
+    ([{7}, {7}, set()], [7]),
+])  # fmt: skip
 def test_lists_of_labels(lists, classes):
     X = make_labels(1)[0][:3]
     model = PNormPerceptron(max_iter=50, random_state=0).fit(X, lists)
@@ -222,13 +219,10 @@ def test_an_indicator_is_left_as_it_is():
     assert_array_equal(predicted.toarray(), expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("top_k", [0, 1.5, True]),
-        ("threshold", [[0, 1], np.nan, "0.5", {0: 0.5}, 1j, np.array([1j, 0, 0]), [[0], [1, 2]]]),
-    ],
-)
+@pytest.mark.parametrize(("name", "values"), [
+    ("top_k", [0, 1.5, True]),
+    ("threshold", [[0, 1], np.nan, "0.5", {0: 0.5}, 1j, np.array([1j, 0, 0]), [[0], [1, 2]]]),
+])  # fmt: skip
 def test_choices_that_cannot_be_made(name, values):
     model = ALMAClassifier().fit(*make_labels(3))
     for value in values:

@@ -32,7 +32,6 @@ EXPONENT = GrowthExponent(0.5, 0.1)
 
 @pytest.fixture(autouse=True)
 def _closed_figures():
-    plt.close("all")
     yield
     plt.close("all")
 
@@ -347,31 +346,26 @@ certificate = drawn.CertificateDisplay([1], [0.1], [0.2])
 epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *ROWS, *ROWS)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (partial(drawn.MarginDistributionDisplay, {}), "distributions must be a dict with entries"),
-        (partial(drawn.MarginDistributionDisplay, {"a": ([1, 2], [0.5])}), "share of shape"),
-        (partial(drawn.MarginDistributionDisplay.from_predictions, [0, 1], np.ones((2, 3))),
-         r"3 outputs a row do not go with the classes \[0, 1\]"),
-        (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
-        (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
-        (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
-        (partial(drawn.TradeOffDisplay, []), "points is empty"),
-        (partial(drawn.TradeOffDisplay.from_estimator, LinearSVC(), *ROWS), "an ALMAClassifier"),
-        (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
-        (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
-        (partial(certificate.plot, classes=["a"]), "one vector serves all classes"),
-        (partial(drawn.StrongestFeaturesDisplay, {"a": (["x"], [1.0, 2.0])}), "1 names, but"),
-        (partial(features, feature_names=["x"]), "1 names, but there are 2"),
-        (partial(features, classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
-        (partial(features, classes=[]), "classes is empty"),
-        (partial(features, top=0), "top must be 1 or more"),
-        (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
-        (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
-        (partial(drawn.GrowthDisplay, {"a": drawn.GrowthCurve([], [], EXPONENT)}), "sizes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (partial(drawn.MarginDistributionDisplay, {}), "distributions must be a dict with entries"),
+    (partial(drawn.MarginDistributionDisplay, {"a": ([1, 2], [0.5])}), "share of shape"),
+    (partial(drawn.MarginDistributionDisplay.from_predictions, [0, 1], np.ones((2, 3))),
+     r"3 outputs a row do not go with the classes \[0, 1\]"),
+    (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
+    (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
+    (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
+    (partial(drawn.TradeOffDisplay.from_estimator, LinearSVC(), *ROWS), "an ALMAClassifier"),
+    (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
+    (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
+    (partial(certificate.plot, classes=["a"]), "one vector serves all classes"),
+    (partial(drawn.StrongestFeaturesDisplay, {"a": (["x"], [1.0, 2.0])}), "1 names, but"),
+    (partial(features, feature_names=["x"]), "1 names, but there are 2"),
+    (partial(features, classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
+    (partial(features, top=0), "top must be 1 or more"),
+    (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
+    (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
+    (partial(drawn.GrowthDisplay, {"a": drawn.GrowthCurve([], [], EXPONENT)}), "sizes"),
+])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

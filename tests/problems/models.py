@@ -76,6 +76,7 @@ def fit(model, X, y, **more):
 
 def assert_same(one, other, where="model"):
     """Compare all that two models, or two of their parts, hold: types, and values to the bit."""
+    one = np.asarray(one) if isinstance(one, np.memmap) else one
     assert type(one) is type(other), where
     if isinstance(one, float):
         assert struct.pack("d", one) == struct.pack("d", other), where
