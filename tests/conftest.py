@@ -5,7 +5,8 @@ import os
 import hypothesis
 import pytest
 
-from problems.synthetic_files import CONTENTS, forget_registry, use_registry
+from problems.synthetic_files import CONTENTS, use_registry
+from sparsemargin.datasets import files
 
 # For runs that ask only whether a fault is noticed: nobody looks at its smallest example.
 hypothesis.settings.register_profile(
@@ -22,4 +23,4 @@ def register(monkeypatch, tmp_path):
     yield lambda contents=CONTENTS, server="http://localhost": use_registry(
         monkeypatch, tmp_path / "registry", contents, server
     )
-    forget_registry()
+    files.data_sets.cache_clear()

@@ -155,9 +155,7 @@ GZ = gzip.compress(PACKABLE["zip.train"])
 
 @pytest.mark.parametrize(("file", "content", "complaint"), [
     (WBC_FILE, WBC[:-1], "it has 112 bytes instead of 113"),
-    (WBC_FILE, b"", "it has 0 bytes"),
     (WBC_FILE, WBC.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
-    (WBC_FILE, WBC.replace(b"\n", b"\r\n"), "it has 117 bytes"),
     ("zip.train", PACKABLE["zip.train"].replace(b"0.5000", b"0.5001"), "the sha256 of its numbers"),
     ("zip.train", b"digit 1", "does not hold numbers alone .*'digit'"),
     *(("zip.train.gz", packed, r"it cannot be unpacked \(") for packed in (

@@ -84,6 +84,10 @@ def test_corpus_comes_by_document_number(nowhere, below):
 
 
 def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home, nowhere):
+    with pytest.raises(FileNotFoundError, match=rf"{VECTORS} was taken from(.|\n)*fetch_rcv1\(\)"):
+        load_rcv1(data_home=nowhere)
+    with pytest.raises(FileNotFoundError, match=r"^scikit-learn has no copy of RCV1"):
+        load_rcv1(source="corpus")
     write_corpus(nowhere / "scikit-learn")
     assert load_rcv1(data_home=home).source == "sample"
     (home / VECTORS).write_bytes(BY_HAND[VECTORS][:-1])
@@ -95,21 +99,11 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
         load_rcv1(source="sample", data_home=home)
 
 
-def test_without_a_source_all_ways_to_one_are_told(nowhere):
-    with pytest.raises(FileNotFoundError, match=rf"{VECTORS} was taken from(.|\n)*fetch_rcv1\(\)"):
-        load_rcv1(data_home=nowhere)
-    with pytest.raises(FileNotFoundError, match=r"^scikit-learn has no copy of RCV1"):
-        load_rcv1(source="corpus")
-
-
 @pytest.mark.parametrize(("topic", "options", "words"), [
     (4, {}, r"got 4; the papers' numbers are the keys of BROTTO_"),
     ("M143", {}, r"^topic 'M143' has no row in the sample.*'corpus'$"),
-    (["C15", "M143"], {}, r"^topic 'M143' has no row"),
-    ("C15", {"source": "sample", "data_home": "none"}, "^data_home must be"),
     ("C15", {"source": "corpus", "data_home": "none"}, "^data_home must be"),
-    ("C15", {"subset": "train", "n_train": 7, "n_test": 1}, "^n_train=.* ask for row 7 .* lower"),
-    ("C15", {"subset": "test", "n_train": 3, "n_test": 4}, "row 7 .* which has 6"),
+    ("C15", {"subset": "train", "n_train": 7, "n_test": 1}, "^n_train=.* row 7 .* has 6.* lower"),
 ])  # fmt: skip
 def test_what_cannot_be_had_is_told(home, topic, options, words):
     with pytest.raises(ValueError, match=words):

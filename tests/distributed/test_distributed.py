@@ -181,6 +181,7 @@ def test_many_labels_are_mixed_label_by_label(tmp_path):
 
 @pytest.mark.parametrize("algo", some(["alma"], ["pnorm", "alma", "so"]))
 def test_two_shards_of_news_err_as_one_machine_does(algo):
+    """Which learns GCAT to the error of linear SVMs."""
     folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
     news = {"source": "sample", "n_train": 10_000, "n_test": 10_000, "data_home": folder}
     X, y = load_rcv1("GCAT", return_X_y=True, **news)
@@ -188,7 +189,7 @@ def test_two_shards_of_news_err_as_one_machine_does(algo):
     serial = sparsemargin.fit_csr(X[:10_000], y[:10_000], **how)
     mixed = fit_distributed(cut(X[:10_000], y[:10_000], 2), **how)
     rest = X[10_000:20_000], y[10_000:20_000]
-    assert mixed.score(*rest) > serial.score(*rest) - 0.003
+    assert mixed.score(*rest) > serial.score(*rest) - 0.003 > 0.95
 
 
 @pytest.mark.parametrize("p", [2, 5])

@@ -85,12 +85,21 @@ def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radiu
     assert theory.tightest_higher_order_bound([-0.5, 0.0], c=0.2) == np.inf
 
 
-@pytest.mark.parametrize(("p", "c"), [(2.0, 0.0), (2.0, 0.8), (3.0, 0.2), (7.0, 0.8)])
-def test_the_sequence_is_that_of_the_matrices(p, c):
+@pytest.mark.parametrize(("p", "c", "options"), [
+    (2.0, 0.0, {}), (2.0, 0.8, {}), (3.0, 0.2, {}), (7.0, 0.8, {}),
+    (2.0, 0.4, {"sparse_updates": True}), (4.0, 0.4, {"max_updates": 7}),
+    (2.0, 0.4, {"sparse_updates": True, "max_updates": 7}),
+])  # fmt: skip
+def test_the_sequence_is_that_of_the_matrices(p, c, options):
+    """Rates vanish where the matrix stays."""
     X, y, u = make_examples(0)
-    dense, run = dense_run(X, y, p=p, c=c)
+    dense, run = dense_run(X, y, p=p, c=c, **options)
     rows = X[dense.mistakes] / np.array([[p_norm(x, p)] for x in X[dense.mistakes]])
     assert_allclose(run.rows.toarray(), rows, rtol=1e-14)
+    kept = run.rates > 0
+    assert_array_equal(run.rates, np.where(kept, c / np.arange(1, len(kept) + 1), 0))
+    assert kept.sum() == (dense.n_updates if c else 0)
+    assert kept.any() != kept.all() or not options
     expected, matrix = dense_transform(rows, run.rates, p)
     assert_allclose(matrix, dense.matrix, atol=1e-12)
     assert_allclose(run.transformed_rows().toarray(), expected, atol=1e-12)
@@ -98,19 +107,6 @@ def test_the_sequence_is_that_of_the_matrices(p, c):
     assert_allclose(run.transformed_margins(u), run.labels * (expected @ unit), atol=1e-12)
     norms = [p_norm(z, p) for z in expected]
     assert run.radius == pytest.approx(np.sqrt(np.mean(np.square(norms))), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("p", "sparse_updates", "max_updates"), [(2.0, True, None), (4.0, False, 7), (2.0, True, 7)]
-)
-def test_rates_vanish_where_the_matrix_stays(p, sparse_updates, max_updates):
-    X, y, _ = make_examples(1)
-    dense, run = dense_run(X, y, p=p, c=0.4, sparse_updates=sparse_updates, max_updates=max_updates)
-    kept = run.rates > 0
-    assert 0 < kept.sum() == dense.n_updates < len(kept)
-    assert_array_equal(run.rates[kept], (0.4 / np.arange(1, len(kept) + 1))[kept])
-    matrix = dense_transform(run.rows.toarray(), run.rates, p)[1]
-    assert_allclose(matrix, dense.matrix, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -153,26 +149,19 @@ def test_a_fitted_model_is_the_run_it_made(options):
     assert model.n_corrections_ <= run.bound(u).bound
 
 
-def test_a_model_of_other_rows_is_refused():
+def test_other_rows_and_vectors_that_do_not_fit_are_refused():
     X, y, _ = make_examples(6)
     model = HigherOrderPerceptron(sparse_updates=True, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)
-    for given, words in (
-        ((model, X[::-1], y[::-1]), r"matrix \d+ times, those of the model did \d+ times"),
-        ((model, X, 2 * y), r"a label is not among \[-1, 1\]"),
-        ((model, X[:, 1:], y), "they have another shape"),
-        ((weighted, X, y), "Fit with two classes and class_weight=None"),
+    replay, margins = HigherOrderRun.from_model, HigherOrderRun(X, y, c=0.2).transformed_margins
+    for call, given, words in (
+        (replay, (model, X[::-1], y[::-1]), r"matrix \d+ times, those of the model did \d+"),
+        (replay, (model, X, 2 * y), r"a label is not among \[-1, 1\]"),
+        (replay, (model, X[:, 1:], y), "they have another shape"),
+        (replay, (weighted, X, y), "Fit with two classes and class_weight=None"),
+        (margins, ([1.0],), "u has 1 entries"),
+        (margins, (np.zeros(15),), "u is zero"),
+        (margins, (np.full(15, np.inf),), "finite"),
     ):
         with pytest.raises(ValueError, match=words):
-            HigherOrderRun.from_model(*given)
-
-
-def test_a_vector_that_does_not_fit_is_refused():
-    run = HigherOrderRun([[1.0, 2.0]], [1], c=0.2)
-    for u, words in (
-        ([1.0], "u has 1 entries"),
-        ([0.0, 0.0], "u is zero"),
-        ([1.0, np.inf], "finite"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            run.transformed_margins(u)
+            call(*given)

@@ -123,19 +123,9 @@ SHAPES = {
     "t10k-images-idx3-ubyte": [2, 784], "t10k-labels-idx1-ubyte": [2],
     "zip.train": [3, 256], "zip.test": [2, 256], "letter-recognition.data": [5002, 16],
 }  # fmt: skip
-DATA_SETS = {
-    "sonar": ["sonar.mines", "sonar.rocks"], "wbc": ["breast-cancer-wisconsin.data"],
-    "rcv1": ["rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"],
-    "lymphoma": ["Lymphoma96x4026.arff.gz", "lymphoma_labels.csv"],
-    "breast_er": ["breast_er_west2001.csv.gz"], "colon": ["colon_alon1999.csv.gz"],
-    "leukemia": ["leukemia_golub1999.csv.gz"],
-    "mnist": [name for name in PACKABLE if name.endswith("ubyte")],
-    "usps": ["zip.train", "zip.test"], "letter": ["letter-recognition.data"],
-}  # fmt: skip
-
-
-# What the library's own registry says of the columns of tables holds for the small ones.
+# What the library's own registry says of the data sets and their columns holds for the small ones.
 REGISTERED = published_registry()["dataset"]
+DATA_SETS = {name: table["files"] for name, table in REGISTERED.items()}
 
 
 def served_name(name):
@@ -152,10 +142,10 @@ def numbers_sha256(content):
 def use_registry(monkeypatch, folder, contents, server):
     """Put a registry of `contents` into `folder` and make the library read it."""
     tables = []
-    for name, files in DATA_SETS.items():
-        if contents.keys() >= set(files):
-            said = {"title": f"The {name} data", "citation": f"The {name} paper", "files": files}
-            tables.append((f"[dataset.{name}]", REGISTERED[name] | said))
+    for name, table in REGISTERED.items():
+        if contents.keys() >= set(table["files"]):
+            said = {"title": f"The {name} data", "citation": f"The {name} paper"}
+            tables.append((f"[dataset.{name}]", table | said))
     for name, content in contents.items():
         fields = {
             "name": name, "shape": SHAPES[name], "publisher": "A publisher", "source": "A source",
@@ -176,11 +166,6 @@ def use_registry(monkeypatch, folder, contents, server):
     folder.mkdir()
     (folder / "registry.toml").write_text("\n".join(lines))
     monkeypatch.setattr(registry, "resource_files", lambda package: folder)
-    registry.data_sets.cache_clear()
-
-
-def forget_registry():
-    """Make the library read its own registry again."""
     registry.data_sets.cache_clear()
 
 
