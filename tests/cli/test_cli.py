@@ -51,7 +51,6 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train train.svm -o -", "name a file"),
     ("train train.svm -o m --c 0.5", "--c is no option of --algo alma, which has --max-iter"),
     ("train train.svm -o m --alpha 3", "--alpha: 3 is not X, a float in the range (0, 1]"),
-    ("train train.svm -o m --p 1", "--p: 1 is not X|log"),
     ("train train.svm -o m --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
@@ -84,7 +83,6 @@ def test_sizes():
     ("inspect empty.svm", "is not a model file"),
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),
     ("predict a.model table.csv", "looks like comma-separated values"),
-    ("info table.csv", "looks like comma-separated values"),
     ("predict a.model a.model", "a.model is a model, not svmlight text"),
     ("evaluate a.model x.npz", "is an npz file, not svmlight text. Make it text first: "
      "sparsemargin convert x.npz FILE.svm"),

@@ -145,7 +145,6 @@ def test_weights_as_text_with_a_dictionary_that_may_be_a_pipe():
     ("-o m --readable old --init old", 2, "--readable old and --init-model old are one file"),
     ("-o d --readable r --dictionary d", 2, "-o d and --dictionary d are one file"),
     ("-o m --cache train.svm", 2, "--cache train.svm and FILE train.svm are one file"),
-    ("-o m --readable r --cache r", 2, "--readable r and --cache r are one file"),
     ("-o train.svm.smcache --epochs 2", 2, "and --cache train.svm.smcache are one file"),
 ])  # fmt: skip
 def test_files_that_cannot_be_made_or_read_are_told_before_training(options, code, words):

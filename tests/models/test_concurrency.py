@@ -1,7 +1,6 @@
 """One model and many threads: asked by all of them it answers as one would be; it learns alone."""
 
 import copy
-import gc
 import os
 import pickle
 import threading
@@ -25,7 +24,6 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.models import in_use
 
 N_THREADS = 6
 
@@ -221,13 +219,3 @@ def test_nothing_is_learned_while_the_model_is_copied(model, rows):
     assert_array_equal(copied.decision_function(X), model.decision_function(X))
     copied.partial_fit(X, y)
     assert copied.n_corrections_ > model.n_corrections_
-
-
-def test_models_that_are_gone_leave_nothing_behind(rows):
-    gc.collect()
-    before = len(in_use._uses)
-    model = ALMAClassifier().fit(*rows)
-    assert len(in_use._uses) == before + 1
-    del model
-    gc.collect()
-    assert len(in_use._uses) == before

@@ -207,12 +207,6 @@ def parts_of(X):
     return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
 
 
-def locked(X):
-    for part in parts_of(X):
-        part.flags.writeable = False
-    return X
-
-
 def with_zeros(X):
     """Return X with every entry stored, zeros too."""
     m, n = X.shape
@@ -229,7 +223,6 @@ FORMATS = {
     "csc": sp.csc_matrix,
     "coo": sp.coo_matrix,
     "dense": lambda X: X.toarray(),
-    "read-only dense": lambda X: locked(X.toarray()),
     "fortran": lambda X: np.asfortranarray(X.toarray()),
     "lists": lambda X: X.toarray().tolist(),
     "big-endian dense": lambda X: X.toarray().astype(">f8"),
