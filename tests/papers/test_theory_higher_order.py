@@ -93,7 +93,7 @@ def test_the_sequence_is_that_of_the_matrices(p, c, options):
 
 
 @pytest.mark.parametrize(
-    ("p", "c", "noise", "sparse_updates"),
+    ("p", "c", "noise", "sparse"),
     pairwise([2.0, 3.0, 7.0], RATES, [0.0, 0.2], [False, True]),
 )
 def test_runs_keep_to_the_theorem(p, c, noise, sparse):
