@@ -77,17 +77,14 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
             load_wbc(data_home=first if folder == first else None)
 
 
-def test_files_of_a_set_may_lie_apart_and_a_tilde_is_the_users_folder(nowhere, monkeypatch):
+def test_a_subset_needs_its_own_files_alone_and_a_tilde_is_the_users_folder(nowhere, monkeypatch):
+    """Files of a set may lie apart."""
     write_files(nowhere / "named", ["sonar.rocks"])
-    write_files(nowhere / "home", ["sonar.mines"])
     monkeypatch.setenv("HOME", str(nowhere))
     monkeypatch.setenv("SPARSEMARGIN_DATA", "~/named")
-    assert load_sonar("all", data_home="~/home").data.shape == (5, 60)
-
-
-def test_a_subset_needs_its_own_files_alone(nowhere):
     images, labels, *of_test = [name for name in PACKABLE if name.endswith("ubyte")]
-    tests = write_files(nowhere / "home", [*of_test, "zip.test"])
+    tests = write_files(nowhere / "home", [*of_test, "zip.test", "sonar.mines"])
+    assert load_sonar("all", data_home="~/home").data.shape == (5, 60)
     assert load_mnist("test", data_home=tests).data.shape == (2, 784)
     assert load_usps("test", data_home=tests).data.shape == (2, 256)
     with pytest.raises(FileNotFoundError, match=f"^{images}.gz, {labels}.gz not found"):

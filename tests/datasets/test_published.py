@@ -84,9 +84,8 @@ def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle()
 
 
 def test_mnist_holds_the_bytes_of_the_files():
-    for subset, prefix, n in ("train", "train", 60_000), ("test", "t10k", 10_000):
+    for subset, prefix in ("train", "train"), ("test", "t10k"):
         X, y = load_mnist(subset, return_X_y=True, data_home=data_folder())
-        assert X.shape == (n, 784)
         pixels, labels = f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"
         assert X.toarray().astype(np.uint8).tobytes() == content_of(pixels)[16:]
         assert y.astype(np.uint8).tobytes() == content_of(labels)[8:]
@@ -96,7 +95,6 @@ def test_usps_agrees_with_a_general_reader():
     parts = [np.loadtxt(content_of(name).splitlines()) for name in ("zip.train", "zip.test")]
     X, y = load_usps("all", return_X_y=True, data_home=data_folder())
     assert_array_equal(np.c_[y, X], np.vstack(parts))
-    assert X.shape == (7291 + 2007, 256)
 
 
 def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():

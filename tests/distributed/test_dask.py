@@ -64,11 +64,13 @@ def test_the_workers_come_to_the_same_model(name, client):
     assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
 
 
-def test_files_are_read_where_the_workers_are(client, paths, tmp_path):
-    caches = tmp_path / "caches"
-    there = fit_distributed(paths, client=client.scheduler.address, cache_dir=caches, **HOW)
+def test_files_are_read_where_the_workers_are(client, paths, tmp_path, monkeypatch):
+    """Who are in another folder."""
+    monkeypatch.chdir(tmp_path)
+    how = {"client": client.scheduler.address, "cache_dir": "caches", **HOW}
+    there = fit_distributed([os.path.relpath(path) for path in paths], **how)
     assert_same(there, fit_distributed(paths, **HOW))
-    assert len(list(caches.iterdir())) == 3
+    assert len(list((tmp_path / "caches").iterdir())) == 3
 
 
 def test_dask_arrays_are_cut_at_their_blocks(near):

@@ -70,7 +70,6 @@ RECIPE = Recipe(
 def tiny(monkeypatch):
     CALLS.clear()
     monkeypatch.setattr(running, "recipes", lambda: {"tiny": RECIPE})
-    return RECIPE
 
 
 def run_tiny(folder, quick=True):

@@ -35,9 +35,8 @@ def test_every_table_has_all_its_cells_and_a_quick_run_makes_one_epoch_of_the_sa
         assert quick or all(cell.work is not None for cell in cells)
         epochs = {dict(work.arguments)["epochs"] for work in found.works}
         assert not quick or epochs == {1}
-        runs[quick] = {
-            tuple(sorted(dict(work.arguments, epochs=1).items())) for work in found.works
-        }
+        works = [dict(work.arguments, epochs=1) for work in found.works]
+        runs[quick] = {tuple(sorted(work.items())) for work in works}
     assert runs[True] == runs[False]
 
 

@@ -5,6 +5,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
 from sklearn.svm import SVC
 
 from depth import some
@@ -114,8 +115,7 @@ def test_alma_keeps_to_part_2_on_noisy_data(p, alpha, seed):
     for gamma in (0.1, 0.3, 1.0):
         short = theory.deviations(achieved, gamma)
         for bound in (theory.alma_corrections_inseparable, theory.alma_corrections_repaired):
-            allowed = bound(gamma, short, alpha=alpha, B=B, C=C, p=p)
-            assert model.n_corrections_ <= allowed
+            assert model.n_corrections_ <= bound(gamma, short, alpha=alpha, B=B, C=C, p=p)
 
 
 def make_unlucky_order(gamma):
@@ -135,10 +135,8 @@ def make_unlucky_order(gamma):
         wanted = (score - 1e-12 - theta[0] * gamma) / across
         if rest < abs(wanted) and theta[0] > 0:
             return np.array(rows)
-        along = theta[1:] / rest if rest else np.array([1.0, 0.0])
-        cosine = np.clip(wanted / rest, -1, 1) if rest else 0.0
-        beside = sqrt(1 - cosine**2) * np.array([-along[1], along[0]])
-        rows.append(np.append(gamma, across * (cosine * along + beside)))
+        turn = np.arctan2(theta[2], theta[1]) + np.arccos(np.clip(wanted / max(rest, 1e-99), -1, 1))
+        rows.append(np.array([gamma, across * np.cos(turn), across * np.sin(turn)]))
         theta = theta + eta * rows[-1]
         theta = theta / max(1.0, np.linalg.norm(theta))
 
@@ -157,9 +155,7 @@ def test_one_example_on_the_wrong_side_can_break_part_2_as_printed(gamma):
 
 
 def test_formulas_of_theorem_3_by_hand():
-    assert theory.alma_corrections(0.5, alpha=1.0) == 12.0
     assert_allclose(theory.alma_corrections([0.5, 1.0], alpha=0.5, p=3.0), [156.0, 48.0])
-    assert theory.alma_margin_estimate(25, B=2.0, p=10.0) == pytest.approx(1.2)
     assert theory.alma_margin_reached(24, alpha=0.75, B=2.0, p=10.0) == pytest.approx(0.3)
     for alpha in (0.1, 0.5, 1.0):
         B, C = theory.alma_constants(alpha)
@@ -196,10 +192,7 @@ def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
     fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     tau = fraction ** (-1 / epsilon) - 1
     chi, omega = 1 - eta / 2 * (1 + eta) / g, eta * (1 + eta) * g
-    if epsilon == 1.0:
-        grown = np.log1p(tau)
-    else:
-        grown = np.expm1((1 - epsilon) * np.log1p(tau)) / (1 - epsilon)
+    grown = quad(lambda t: (1 + t) ** -epsilon, 0, tau, epsabs=0)[0]
     left = beta ** (-1 / epsilon) * g ** (1 / epsilon - 1) * (1 + omega) / eta
     assert chi * tau - (1 + eta) * grown == pytest.approx(left)
     assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
@@ -212,8 +205,7 @@ def test_bounds_vanish_where_convergence_is_not_proved():
     assert limit * (1 + limit) / 2 == pytest.approx(0.1)
     shares = np.array([0.9, 0.999, 0.999999, 1.0, 2.0])
     updates = theory.cramma_corrections(0.1, 1.0, beta=1.0, eta_eff=shares * limit)
-    assert (np.diff(updates[:3]) > 0).all()
-    assert updates[2] > 1e12
+    assert (np.diff(updates[:4]) > 0).all()
     assert updates[3] > 1e24
     assert updates[4] == inf
     assert theory.cramma_margin_fraction(0.1, 1.0, beta=1.0, eta_eff=2 * limit) == 0.0
@@ -233,16 +225,13 @@ def test_the_geometric_margin_lies_where_eq_2_says(rho):
 
 
 @each_seed
-def test_the_soft_margin_guarantees_the_margin_of_eq_27(seed):
+def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_93_rows_on(seed):
     X, y, _ = make_noisy(seed, m=25, n=3)
     delta = 0.8
     best = largest_margin(X, y, 2, normalize=False, delta=delta).lower
     assert best >= theory.least_soft_margin(delta, 25) == 0.8 / 5
     best = largest_margin(np.ones((20, 1)), [1, -1] * 10, 2, normalize=False, delta=delta).upper
     assert best == pytest.approx(theory.least_soft_margin(delta, 20))
-
-
-def test_the_automatic_rate_is_that_of_table_4_and_converges_from_93_rows_on():
     assert theory.automatic_rate(1.0, sqrt(917), 683) == pytest.approx(1.7 / sqrt(917 * 683))
     for n_samples, proved in ((2, False), (93, True), (10**6, True)):
         # With rows of zeros nothing but Delta makes up R, the least it can be.

@@ -14,7 +14,6 @@ from references.higher_order import HigherOrder, run_matrix_reference
 from sparsemargin import HigherOrderPerceptron
 
 RATES = [0.0, 0.2, 0.8]
-POWERS = [2.0, 3.0, 7.0]
 GAMMAS = np.geomspace(1e-2, 10, 12)
 
 
@@ -43,32 +42,16 @@ def dense_transform(rows, rates, p):
     return np.array(transformed), B
 
 
-def printed_bound(margin, loss, c):
-    """Theorem 1 as it is printed, its c being 1 - c."""
-    theirs = 1 - c
-    alpha = (2 - theirs) / theirs
-    under_root = alpha * loss / margin + alpha**2 / (4 * margin**2)
-    first = alpha * loss / margin + alpha**2 / (2 * margin**2)
-    return first + alpha / margin * np.sqrt(under_root)
-
-
-def vectors_for(run, target):
-    """Return comparison vectors: the target, a random one, and one that suits this run."""
-    rows = run.transformed_rows()
-    vectors = [target, np.random.RandomState(0).standard_normal(len(target))]
-    if len(set(run.labels)) == 2:
-        svm = LinearSVC(fit_intercept=False, C=10, random_state=0).fit(rows, run.labels)
-        vectors.append(svm.coef_[0])
-    return vectors
-
-
 @pytest.mark.parametrize("c", RATES)
 def test_the_bound_is_the_printed_one(c):
-    """Without a matrix and loss it is the Perceptron's."""
+    """Its c being 1 - c; without a matrix and loss it is the Perceptron's."""
     rng = np.random.RandomState(0)
     margins, losses = rng.uniform(0.05, 3, 50), rng.uniform(0, 9, 50)
     found = theory.higher_order_mistakes(margins, losses, c=c)
-    assert_allclose(found, printed_bound(margins, losses, c), rtol=1e-12)
+    alpha = (1 + c) / (1 - c)
+    first = alpha * losses / margins + alpha**2 / (2 * margins**2)
+    under_root = alpha * losses / margins + alpha**2 / (4 * margins**2)
+    assert_allclose(found, first + alpha / margins * np.sqrt(under_root), rtol=1e-12)
     if c == 0:
         found = theory.higher_order_mistakes(GAMMAS, c=0.0)
         assert_allclose(found, theory.perceptron_mistakes(1.0, GAMMAS))
@@ -110,14 +93,17 @@ def test_the_sequence_is_that_of_the_matrices(p, c, options):
 
 
 @pytest.mark.parametrize(
-    ("p", "c", "noise", "sparse_updates"), pairwise(POWERS, RATES, [0.0, 0.2], [False, True])
+    ("p", "c", "noise", "sparse"),
+    pairwise([2.0, 3.0, 7.0], RATES, [0.0, 0.2], [False, True]),
 )
-def test_runs_keep_to_the_theorem(p, c, noise, sparse_updates):
+def test_runs_keep_to_the_theorem(p, c, noise, sparse):
     for seed in range(some(1, 5)):
         X, y, target = make_examples(seed, noise=noise)
-        run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse_updates)[1]
+        run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse)[1]
         numbers = {"c": c, "p": p, "radius": 1.0 if p == 2 else run.radius}
-        for u in vectors_for(run, target):
+        svm = LinearSVC(fit_intercept=False, C=10, random_state=0)
+        svm.fit(run.transformed_rows(), run.labels)
+        for u in target, np.random.RandomState(0).standard_normal(len(target)), svm.coef_[0]:
             bounds = [run.bound(u, margin) for margin in GAMMAS] + [run.bound(u)]
             assert {bound.n_mistakes for bound in bounds} == {len(run.labels)}
             assert len(run.labels) <= min(bound.bound for bound in bounds)
