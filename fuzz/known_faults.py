@@ -1,0 +1,239 @@
+"""The faults that are planted, and the tests that should notice.
+
+Each stands for a kind: a formula, a guard for what is rare, a count that is off by one, a check left
+out. `right` stands once in the file; what stands in its place compiles.
+"""
+
+from typing import NamedTuple
+
+ENGINE = "sparsemargin/_engine/"
+
+
+class Fault(NamedTuple):
+    room: str
+    file: str
+    right: str
+    wrong: str
+
+
+FIRST_ORDER = (
+    "engine/test_learning", "engine/test_rows_as_they_come", "engine/test_hypothesis_errors",
+    "engine/test_max_margin", "engine/test_joint", "engine/test_label_blocks",
+    "engine/test_first_order", "engine/test_range", "engine/test_certificate",
+)  # fmt: skip
+FILES = (
+    "io/test_row_cache", "io/test_forged_row_caches", "io/test_model_files",
+    "io/test_hostile_models", "io/test_damaged_archives", "io/test_archives", "io/test_stream",
+)  # fmt: skip
+
+#: Tests of what has a fault of that kind.
+ROOMS = {
+    **dict.fromkeys(
+        ("rules", "corrections", "averages", "guards", "epochs", "certificate"), FIRST_ORDER
+    ),
+    "rows": ("models/test_bad_input", "engine/test_corrupted_arrays", *FIRST_ORDER),
+    "votes": (*FIRST_ORDER, "engine/test_kernel_space"),
+    "matrix": (
+        "engine/test_matrix_learning", "engine/test_matrix_extremes", "engine/test_matrix_rules",
+        "io/test_kernel_files", "io/test_hostile_models", "io/test_model_files",
+    ),
+    "kernel": (
+        "engine/test_kernel_models", "engine/test_kernel_input", "engine/test_kernel_space",
+        "io/test_kernel_files", "engine/test_hypothesis_errors", "engine/test_range",
+    ),
+    "scanner": (
+        "engine/test_scanner", "io/test_load_svmlight", "io/test_text_and_npz", "io/test_stream",
+    ),
+    "model files": FILES,
+    "row cache": FILES,
+}  # fmt: skip
+
+#: Of faults that no test can notice, or need not: why.
+EXPECTED: dict[str, str] = {}
+
+# fmt: off
+FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
+    ("rules", ENGINE + "first_order/rules.pxd"): [
+        ("return rule.margin / pow(<double> k, rule.epsilon)",
+         "return rule.margin / pow(<double> k, 0.5)"),
+        ("if cosine * relaxed >= 1.0:", "if cosine * relaxed > 2.0:"),
+        ("/ across / trial.norm / trial.norm, FREE)", "/ across / trial.norm, FREE)"),
+        ("return Step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart", "return restart"),
+        (" / trial.norm / trial.norm / (rule.p - 1.0)", " / trial.norm / trial.norm"),
+        ("max(size, -trial.multiplier)", "size"),
+        ("if size == 0.0 and trial.output != 1.0:", "if False:"),
+    ],
+    ("rules", ENGINE + "numerics/arithmetic.pxd"): [
+        ("a[j] = sqrt(a[j]) if power.half else 1.0", "a[j] = 1.0"),
+    ],
+    ("corrections", ENGINE + "first_order/instance.pxd"): [
+        ("    x.slack *= x.scale.factor\n", ""),
+    ],
+    ("corrections", ENGINE + "first_order/labels.pxd"): [
+        ("return label.S.high + label.S.low + label.S_slack", "return label.S.high + label.S.low"),
+        ("        label.mass /= label.norm\n", ""),
+        ("label.largest = max(label.largest, ldexp(row.norm, row.exponent))",
+         "label.largest = ldexp(row.norm, row.exponent)"),
+    ],
+    ("corrections", ENGINE + "first_order/linear.pyx"): [
+        ("label.S_peak = label.S_slack = label.mass = 0.0", "label.S_peak = label.S_slack = 0.0"),
+        ("    label.mass *= step.keep\n", ""),
+    ],
+    ("corrections", ENGINE + "first_order/trial.pxi"): [
+        ("link(&c.link, slack_t[l]) * c.slack", "slack_t[l] * c.slack"),
+        ("return (call.scores[0] >= 0.0) != (code == 1)",
+         "return (call.scores[0] > 0.0) != (code == 1)"),
+        ("        c.threshold[l] = next_threshold(&job.rule.rule, c.labels + l)\n", ""),
+    ],
+    ("corrections", ENGINE + "first_order/trials.pyx"): [
+        ("    space.labels[l].S_slack += slack_squares(space, l) - before\n", ""),
+    ],
+    ("averages", ENGINE + "first_order/labels.pxd"): [
+        ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
+    ],
+    ("averages", ENGINE + "first_order/labels.pyx"): [
+        ("                label.begin += self.trials - label.stopped\n", ""),
+        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
+        ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
+         "np.where(stopped >= 0, stopped, self.trials)"),
+    ],
+    ("averages", ENGINE + "first_order/linear.pxd"): [
+        ("if at.synced[i + l] < c.labels[l].flushes:", "if False:"),
+    ],
+    ("averages", ENGINE + "first_order/linear.pyx"): [
+        ("        at.synced[i] = 0\n", ""),
+        ("        at.synced[i] = flushes\n", ""),
+        ("if must_flush(label, min(before, unit(space, l))):", "if must_flush(label, before):"),
+    ],
+    ("averages", ENGINE + "first_order/trial.pxi"): [
+        ("settle(rule, c, l, of_row, mass, call.trials + 1)",
+         "settle(rule, c, l, of_row, mass, call.trials)"),
+    ],
+    ("averages", ENGINE + "first_order/trials.pyx"): [
+        ("        if job.weights != NULL and job.weights[call.row] == 0.0:\n            continue\n",
+         "        if job.weights != NULL and job.weights[call.row] == 0.0:\n            call.trials += 1\n            continue\n"),
+    ],
+    ("guards", ENGINE + "first_order/labels.pxd"): [
+        ("return label.S.high < share * label.S_peak", "return False"),
+        ("return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
+         "return 0.0 < least < FLUSH * label.unit_peak"),
+        ("max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)", "label.Z / MOST_TERMS"),
+    ],
+    ("guards", ENGINE + "first_order/linear.pyx"): [
+        ("label.S_slack *= pow(factor, space.p.exponent)", "label.S_slack *= factor"),
+        ("    for j in range(space.n_slack):\n        space.slack_t[j * space.n_labels + l] *= factor\n",
+         ""),
+        ("        nonzero += (t[i] != 0) - (old != 0.0)\n", "        nonzero += (t[i] != 0)\n"),
+        ("    if shift * space.p.exponent > space.window:\n", "    if False:\n"),
+        ("    if label.nonzero == 0:\n        label.S = Sum(0.0, 0.0, 0.0)\n        label.S_peak = 0.0\n",
+         ""),
+    ],
+    ("guards", ENGINE + "first_order/trial.pxi"): [
+        ("        bound *= job.stretch\n", "        pass\n"),
+        ("        bound *= sqrt(<double> (row.nnz + 2))\n", "        pass\n"),
+        ("not LEAST < largest < 1.0 / LEAST):", "False):"),
+    ],
+    ("guards", ENGINE + "rows/csr.hpp"): [
+        ("middle + plain - exponent", "middle + 1000 - exponent"),
+    ],
+    ("guards", ENGINE + "rows/csr.pyx"): [
+        ("return bound if bound > 1e-140 else INFINITY", "return bound"),
+    ],
+    ("guards", ENGINE + "rows/scores.hpp"): [
+        ("!(1e-30 < std::fabs(total))", "false"),
+    ],
+    ("votes", ENGINE + "first_order/trial.pxi"): [
+        ("entry.start = call.trials - c.labels[l].idle", "entry.start = call.trials"),
+    ],
+    ("votes", ENGINE + "hypotheses/replay.pyx"): [
+        ("if entry.start >= trials:", "if entry.start > trials:"),
+        ("if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:", "if fabs(scores[j]) > 0.0:"),
+        ("if entry.shift_before or entry.shift_after or unit > STALE", "if unit > STALE"),
+    ],
+    ("epochs", ENGINE + "first_order/trials.pyx"): [
+        ("call.by_trial.shape[0], call.seed + call.passes)", "call.by_trial.shape[0], call.seed)"),
+    ],
+    ("epochs", ENGINE + "fitting/epochs.py"): [
+        ("trials = passes * self.task.n_trials +", "trials = passes * self.n_rows +"),
+        ("return (margin > 0) & (margin >=", "return (margin >="),
+        ("return learning, converged and stop == self.n_rows", "return learning, converged"),
+        ("        if converged and self.n_active < self.n_rows:\n            self._take_rows(None)\n            return learning, False\n",
+         ""),
+    ],
+    ("rows", ENGINE + "rows/csr.hpp"): [
+        ("last - U(columns[j])", "U(last + 1 - U(columns[j]))"),
+        ("U(columns[j + 1]) - U(columns[j]) - 1", "U(columns[j + 1]) - U(columns[j])"),
+        ("!sign(carry)", "carry != 1"),
+    ],
+    ("matrix", ENGINE + "matrix/base.pyx"): [
+        ("        if self.nonzero == 0:\n", "        if False:\n"),
+        ("if 0 <= self.most_updates <= self.updates:", "if 0 <= self.most_updates < self.updates:"),
+        ("(self.trials - self.begin) * self.unit, self.total.size())",
+         "self.trials - self.begin, self.total.size())"),
+        ('require(len(np.unique(record.fields["places"])) == n, "\'places\' hold a row twice")',
+         ""),
+    ],
+    ("matrix", ENGINE + "matrix/higher_order.pyx"): [
+        ("if self.c == 0.0 or (self.sparse_updates and agreement < 0.0):",
+         "if self.c == 0.0 or (self.sparse_updates and agreement <= 0.0):"),
+        ("return self.c / (self.corrections + 1) if self.may_update(grown) else 0.0",
+         "return self.c / (self.updates + 1) if self.may_update(grown) else 0.0"),
+    ],
+    ("matrix", ENGINE + "matrix/second_order.pyx"): [
+        ("add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_met)",
+         "add_multiple(self.w.data(), self.z.data(), step, self.n_met)"),
+        ("max(square - dot(z.data(), z.data(), k), 0.0)", "square - dot(z.data(), z.data(), k)"),
+    ],
+    ("kernel", ENGINE + "kernel/products.pyx"): [
+        ("    label.S_slack += slack_part\n", ""),
+        ("return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)",
+         "return (label.corrections - since >= CORRECTIONS_PER_REFRESH"),
+        ("                    passed_over += 1\n", "                    pass\n"),
+    ],
+    ("kernel", ENGINE + "kernel/space.pyx"): [
+        ("                    self.log.corrections[e].shift_after += shift\n",
+         "                    pass\n"),
+        ("self.c.slack * self.c.slack * squares", "self.c.slack * squares"),
+    ],
+    ("certificate", ENGINE + "fitting/certificate.py"): [
+        ("                result *= self.space.theta_norm()\n", "                pass\n"),
+        ("            result += self._slack_outputs(block)\n", ""),
+    ],
+    ("scanner", ENGINE + "svmlight/entries.hpp"): [
+        ("shape.count() <= MOST_DIGITS", "shape.count() <= 21"),
+        ("shape.whole <= MOST_WHOLE_DIGITS", "shape.whole <= 8"),
+        ("mantissa <= LARGEST_EXACT", "true"),
+    ],
+    ("scanner", ENGINE + "svmlight/scanner.hpp"): [
+        ("    check_no_nul({p, stop});", ""),
+        ("start <= token.stop", "start < token.stop"),
+        ("index <= previous || index > limit_", "index < previous || index > limit_"),
+        ("lowest = std::min<int64_t>(lowest, rows_.indices[first] + options_.base);",
+         "lowest = std::min<int64_t>(lowest, rows_.indices[first]);"),
+        ("outcome.offset = ended;", ""),
+    ],
+    ("scanner", ENGINE + "svmlight/sorting.hpp"): [
+        ("start < other.start", "start > other.start"),
+    ],
+    ("model files", "sparsemargin/io/archive.py"): [
+        (" or zlib.crc32(content) != info.CRC", ""),
+        ("math.prod(shape) * dtype.itemsize != n_left",
+         "math.prod(shape) * dtype.itemsize > n_left"),
+    ],
+    ("model files", ENGINE + "first_order/spaces.pyx"): [
+        ('            require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)\n',
+         ""),
+        ("require((most <= flushes).all(),", "require(True,"),
+    ],
+    ("model files", ENGINE + "hypotheses/log.pyx"): [
+        ('        require_within("row", state["row"], 0, n_rows - 1)\n', ""),
+    ],
+    ("model files", ENGINE + "state.py"): [
+        ("        and array.dtype == dtype\n", ""),
+    ],
+    ("row cache", "sparsemargin/io/row_cache.py"): [
+        ("    if not rises.all():\n", "    if False:\n"),
+        ("rows.labels.max() < n_labels)", "rows.labels.max() <= n_labels)"),
+        ("if cache.identity == json.loads(json.dumps(identity)):", "if True:"),
+    ],
+}.items() for right, wrong in pairs]
