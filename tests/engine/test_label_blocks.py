@@ -39,8 +39,6 @@ MACHINES = [
     MaxMarginClassifier(hypothesis="last", soft_margin=0.5, tol=0.5),
     ROMMAClassifier(hypothesis="last", soft_margin=0.5),
 ]
-for machine in MACHINES:
-    machine.set_params(fit_intercept=True)
 
 
 @pytest.fixture
@@ -69,7 +67,8 @@ def assert_same(model, other, X):
 
 
 def fitted(machine, X, y, n_jobs=None):
-    return clone(machine).set_params(max_iter=3, random_state=0, n_jobs=n_jobs).fit(X, y)
+    how = {"max_iter": 3, "random_state": 0, "fit_intercept": True, "n_jobs": n_jobs}
+    return clone(machine).set_params(**how).fit(X, y)
 
 
 # Room for 16 labels, and for up to 64.

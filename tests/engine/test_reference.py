@@ -65,7 +65,7 @@ TURNED = [0.7 / np.hypot(0.7, 0.725), 0.725 / np.hypot(0.7, 0.725)]
 GROWING = [[1, 0], [10, 0], [0.5, 0], [0, -3]], [1] * 4
 NEAR_RIGHT = [[2, 0], [1, 3], [4, 0], [2, 0]], [1] * 4
 OPPOSITE = [[2, 0], [-2, 1e-7], [-1, 0]], [1] * 3
-TO_THE_END, TWICE = {"n_epochs": None}, {"max_corrections": 2}
+TO_THE_END = {"n_epochs": None}
 
 # What is run, and what it leaves behind.
 RUNS = {
@@ -96,7 +96,13 @@ RUNS = {
         "theta": [1.5, 1.5], "bounds": MARGIN_BOUNDS,
     }),
     # The second vector's bound is no news.
-    "two corrections": (MARGIN, MarginPerceptron(2), TWICE, {"margin_upper_bound": 1}),
+    "two corrections": (MARGIN, MarginPerceptron(2), {"max_corrections": 2}, {
+        "margin_upper_bound": 1, "correcting_trials": [0, 1], "n_trials": 2,
+    }),
+    "beyond rest": (MARGIN, MarginPerceptron(2), {"n_epochs": 7}, {"n_trials": 21}),
+    # Two passes prove 2/sqrt(13) of sqrt(13)/4, and the third 3/sqrt(18) of sqrt(18)/5.
+    "four fifths": (MARGIN, MarginPerceptron(2), TO_THE_END | {"tol": 0.2}, {"n_trials": 9}),
+    "three fifths": (MARGIN, MarginPerceptron(2), TO_THE_END | {"tol": 0.4}, {"n_trials": 6}),
     # R = 5, thresholds 2.5/t. u_1 = (3,4)/5 scores 5, then 0; u_2 is along (0.6,0.8) + (0.4,-0.3).
     "CRAMMA": (([[3, 4], [-4, 3]], [1, -1]), CRAMMA(0.5, 0.5, epsilon=1.0), TO_THE_END, {
         "weights": [[0, 0], [0.6, 0.8], [1 / LONG, 0.5 / LONG]], "correcting_trials": [1],
@@ -116,6 +122,10 @@ RUNS = {
         "weights": [[0, 0], [0.5, 0], [0.5, 1.5]], "correcting_trials": [0, 1], "n_trials": 4,
         "multipliers": [1, 1.5], "bounds": [2, np.sqrt(0.4)], "margin": np.sqrt(0.4),
     }),
+    "ROMMA, one pass proves it": (
+        ([[2, 0], [1, -1]], [1, -1]), ROMMA(), TO_THE_END | {"tol": 2**-10},
+        {"n_trials": 2, "smallest_gap": 2**-10},
+    ),
     # All three later rows are right. (1,3) scores 1/2, less than 1: a = 8/9, b = 1/18. (4,0) then
     # scores 2. (2,0) scores exactly 1, and is left alone.
     "aggressive": (NEAR_RIGHT, ROMMA(True), {}, {
@@ -168,13 +178,10 @@ def test_votes_slices_and_normalized_averages_by_hand():
     assert [run_reference(X, y, rule).slice_index(r) for r in range(4)] == [0, 1, 2, 2]
 
 
-def test_alma_constants_default_to_theorem_3():
+def test_alma_constants_default_to_theorem_3_and_norms_by_hand():
     rule = ALMA(alpha=0.5)
     assert rule.threshold(4, 10) == pytest.approx(0.5 * np.sqrt(8) / 0.5 * 3 / 2, rel=1e-15)
     assert rule.step(4, 10) == pytest.approx(np.sqrt(2) / (3 * 2), rel=1e-15)
-
-
-def test_alma_norms_by_hand():
     # Norms 1, 2, 4; alpha = 1 makes every threshold zero, whatever the scale of the test.
     X, y = [[1, 0], [-2, 0], [0, 4]], [1, 1, 1]
     step = np.array([1, 1 / np.sqrt(2), 1 / np.sqrt(3)]) / 2
@@ -281,31 +288,6 @@ def test_the_dual_vector_is_a_nonnegative_combination_and_bounds_every_margin(ru
     assert len(run.bounds) == run.n_corrections + rule.starts_at_first_row
 
 
-def test_runs_end_at_a_pass_without_corrections_or_at_their_limit():
-    X, y = lifted_problem(2)
-    full = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None)
-    n_passes, rest = divmod(full.n_trials, len(X))
-    assert rest == 0
-    assert (n_passes - 2) * len(X) <= full.correcting_trials[-1] < (n_passes - 1) * len(X)
-    assert full.margin > 0
-    going_on = run_reference(X, y, MarginPerceptron(1.0), n_epochs=n_passes + 3)
-    assert going_on.n_trials == full.n_trials + 3 * len(X)
-    cut = run_reference(X, y, MarginPerceptron(1.0), n_epochs=None, max_corrections=7)
-    assert cut.correcting_trials == full.correcting_trials[:7]
-    assert cut.n_trials == full.correcting_trials[6] + 1
-
-
-def test_runs_end_at_the_epoch_that_certifies_the_tolerance():
-    X, y = lifted_problem(2)
-    reached = [-np.inf]
-    while reached[-1] < 0.9:
-        run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=len(reached))
-        reached.append(run.margin / run.margin_upper_bound)
-    run = run_reference(X, y, ROMMA(aggressive=True), n_epochs=None, tol=0.1)
-    assert run.n_trials == len(X) * (len(reached) - 1) > 2 * len(X)
-    assert 0 < run.smallest_gap <= reached[-1] - 0.9
-
-
 def test_soft_margin_objective_by_hand():
     # The rows (2|2,0) and (-1|0,2) in the extended space, w = their sum = (1|2,2) of length 3:
     # Gamma = 3/3, gamma = 3, D^2 = (3-2)^2 + (3+1)^2, D'^2 = 4 (9-1).
@@ -317,12 +299,9 @@ def test_soft_margin_objective_by_hand():
     wrong = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=0.5)
     assert wrong.margin < 0
     assert soft_margin_objective(wrong) == (np.inf, np.inf)
-
-
-def test_soft_margin_objective_of_unit_rows_by_hand():
-    # The rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared length 2: the outputs
-    # are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5 and 1 the rows fall
-    # short by (5/3 - 3/5) 5/4 = 4/3 and 5/3, which is what w has there: (4/5)/|a| and 1/|a|.
+    # Of unit length: the rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared length
+    # 2: the outputs are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5 and 1
+    # they fall short by (5/3 - 3/5) 5/4 = 4/3 and 5/3, which is what w has there: (4/5)/|a|, 1/|a|.
     run = run_reference([[3], [0]], [1, 1], Perceptron(), delta=4.0)
     assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
     objective, deviation = soft_margin_objective(run)
