@@ -156,7 +156,9 @@ class DaskBackend:
                 # It takes the current client, which the one that was given need not be.
                 with self.client.as_current():
                     done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
-                return next(iter(done))
+                # What was done may be lost again with its worker before it is looked at.
+                if done:
+                    return next(iter(done))
             except TimeoutError:
                 if not self.client.scheduler_info().get("workers"):
                     warnings.warn(

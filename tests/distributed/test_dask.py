@@ -173,6 +173,19 @@ def test_what_is_no_address_is_told_of_and_that_dask_is_needed(address, monkeypa
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
 
+def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatch):
+    wait, lost = distributed.wait, []
+
+    def forget_once(*futures, **how):
+        told = wait(*futures, **how)
+        return told if lost else lost.append(told) or told._replace(done=set())
+
+    monkeypatch.setattr(distributed, "wait", forget_once)
+    shards = cut(*make_data(60), 2)
+    assert_same(fit_distributed(shards, client=near, **HOW), fit_distributed(shards, **HOW))
+    assert lost
+
+
 @pytest.mark.parametrize("name", some(["pnorm 6"], ["pnorm 6", "so"]))
 def test_workers_may_die(name, cluster, tmp_path):
     """One as it loads a shard, and all after an epoch, with what they have."""

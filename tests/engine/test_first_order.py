@@ -35,7 +35,6 @@ from problems.first_order import (
     check_hypotheses,
     check_weights,
     comparable_runs,
-    cramma_rules,
     examples,
     index_types,
     machines,
@@ -275,7 +274,7 @@ def test_batches_are_an_epoch_of_fit_to_the_bit(
 
 
 @examples(100)
-@given(cramma_rules, few_classes, one_epoch, st.integers(1, 40), vectors)
+@given(RULES["CRAMMA"], few_classes, one_epoch, st.integers(1, 40), vectors)
 def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, hypothesis):
     running = RunningCRAMMA(rule.beta, rule.eta_eff, rule.epsilon)
     runs = comparable_runs(Machine(running), problem, extras)

@@ -14,19 +14,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from depth import pairwise, some
+from problems.first_order import RULES as OF_FIRST_ORDER
 from problems.first_order import (
     Problem,
     assert_per_machine,
     assert_same_corrections,
     check_random_slices,
     check_votes,
-    cramma_rules,
     examples,
     make_problem,
-    margin_rules,
     partial_epochs,
     problems,
-    romma_rules,
     vectors,
 )
 from problems.kernels import (
@@ -68,7 +66,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 extras = st.builds(KernelExtras, **augmentations)
 
 
-bounding_rules = margin_rules | cramma_rules | romma_rules
+bounding_rules = st.one_of(OF_FIRST_ORDER[name] for name in ("margin", "CRAMMA", "ROMMA"))
 cases = (
     st.tuples(machines(), extras)
     | st.tuples(

@@ -3,6 +3,7 @@ of what is not zero."""
 
 import pickle
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from sparsemargin.io.model_files import load_model, save_model
 # ROMMA says that it has not come to its aim.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-N_ROWS, N_FEATURES = 300, 250
+N_ROWS, N_FEATURES, DENSE = 300, 250, 1 << 40
 
 MACHINES = [
     PNormPerceptron(hypothesis="last"),
@@ -38,18 +39,12 @@ MACHINES = [
     MaxMarginClassifier(hypothesis="last", soft_margin=0.5, tol=0.5),
     ROMMAClassifier(hypothesis="last", soft_margin=0.5),
 ]
-for machine in MACHINES:
-    machine.set_params(fit_intercept=True)
 
 
 @pytest.fixture
 def in_blocks(monkeypatch):
-    """More than sixteen labels are learned in blocks, however few features there are."""
-
-    def switch(on, n_bytes=0):
-        monkeypatch.setattr(label_blocks, "DENSE_BYTES", n_bytes if on else 1 << 40)
-
-    return switch
+    """Let more than sixteen labels that take more than so many bytes be learned in blocks."""
+    return partial(monkeypatch.setattr, label_blocks, "DENSE_BYTES")
 
 
 def make_problem(n_labels, dtype=np.float64, seed=0):
@@ -72,7 +67,8 @@ def assert_same(model, other, X):
 
 
 def fitted(machine, X, y, n_jobs=None):
-    return clone(machine).set_params(max_iter=3, random_state=0, n_jobs=n_jobs).fit(X, y)
+    how = {"max_iter": 3, "random_state": 0, "fit_intercept": True, "n_jobs": n_jobs}
+    return clone(machine).set_params(**how).fit(X, y)
 
 
 # Room for 16 labels, and for up to 64.
@@ -85,9 +81,9 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
     n_labels, room = size
     X, y = make_problem(n_labels, np.float32 if n_labels == 40 else np.float64)
     X = scattered(X, 0.5, 0) if n_labels == 17 else X
-    in_blocks(False)
+    in_blocks(DENSE)
     dense = fitted(machine, X, y)
-    in_blocks(True, room)
+    in_blocks(room)
     blocks = fitted(machine, X, y, n_jobs=n_jobs)
     assert type(blocks._space) is LabelBlocks
     assert type(dense._space) is not LabelBlocks
@@ -97,7 +93,7 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
 def test_models_in_blocks_travel_and_learn_on(machine, in_blocks, tmp_path):
     X, y = make_problem(40)
-    in_blocks(True)
+    in_blocks(0)
     model = fitted(machine, X, y)
     save_model(model, tmp_path / "model")
     others = pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")
@@ -121,11 +117,11 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
         model.n_features_in_ = N_FEATURES + more
         return csr_matrix((X.data, X.indices, X.indptr), shape=(N_ROWS, N_FEATURES + more))
 
-    in_blocks(False)
+    in_blocks(DENSE)
     model, dense = begun(), begun()
     dense.partial_fit(widened(dense, 1)[100:], y[100:])
     # As many features as a dense model may have, and one more.
-    in_blocks(True, model._space.nbytes)
+    in_blocks(model._space.nbytes)
     wider = widened(model, 1)
     assert type(model._space) is LabelBlocks
     assert_same(model.partial_fit(wider[100:], y[100:]), dense, wider)
@@ -133,7 +129,7 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
 
 def test_logs_of_blocks_and_bad_rows_are_refused(in_blocks):
     X, y = make_problem(40)
-    in_blocks(True)
+    in_blocks(0)
     with pytest.raises(ValueError, match=r"hypothesis='average', or fewer features .*hash_bits"):
         PNormPerceptron(hypothesis="vote").fit(X, y)
     X.data[X.indptr[7]] = np.nan
@@ -143,7 +139,7 @@ def test_logs_of_blocks_and_bad_rows_are_refused(in_blocks):
 
 def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
     X, y = make_problem(40)
-    in_blocks(True)
+    in_blocks(0)
     expected = PNormPerceptron(max_iter=1, random_state=0).fit(X, y)
     take_from, calls = LabelBlocks.take_from, []
 
@@ -162,7 +158,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypothesis, in_blocks):
     X, y = make_problem(40, np.float32)
-    in_blocks(True)
+    in_blocks(0)
     model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
     outputs = model.decision_function(X)
     assert_array_equal(np.vstack([model.decision_function(row) for row in X[:20]]), outputs[:20])
@@ -173,7 +169,7 @@ def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypo
 
 def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
     X, y = make_problem(40)
-    in_blocks(True)
+    in_blocks(0)
     state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
     *others, last = state["held"]
     at, of_no_blocks = last["at"], "it is not of labels in blocks"
@@ -193,7 +189,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
         ({**state, "n_features": 0}, "'n_features' is not a whole number"),
         ({**state, "t": np.ones_like(state["t"])}, of_no_blocks),
     ]
-    in_blocks(False)
+    in_blocks(DENSE)
     lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()
     refused.append(({**lone, "held": [], "n_features": N_FEATURES}, of_no_blocks))
     for bad, told in refused:
@@ -203,7 +199,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
 
 def test_a_copy_learns_nothing_from_the_original(in_blocks):
     X, y = make_problem(40)
-    in_blocks(True)
+    in_blocks(0)
     model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
     buffers = []
     told = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
@@ -229,7 +225,7 @@ def text(tmp_path):
 def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks):
     settings = {"algo": "pnorm", "hypothesis": "last", "n_features": n_features}
     dense = fit_svmlight(text, **settings)
-    in_blocks(True, 1 << 20)
+    in_blocks(1 << 20)
     limit = 16 * 8 * 100_000
     blocks = fit_svmlight(text, memory_limit=limit, **settings)
     assert type(blocks._space) is LabelBlocks
@@ -238,7 +234,7 @@ def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks
 
 
 def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks):
-    in_blocks(True, 1 << 16)
+    in_blocks(1 << 16)
     for given, told in (
         ({}, r"memory_limit has room for.* 34,722 features"),
         ({"n_features": 100_000}, r"100,000 features take 28,800,000 bytes .*more than"),
@@ -247,7 +243,7 @@ def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks
             fit_svmlight(text, "pnorm", memory_limit=10**7, **given)
     # Every row corrects every label: what is held comes to more than one dense block.
     dump_svmlight_file(*make_problem(40), str(tmp_path / "dense.svm"))
-    in_blocks(True)
+    in_blocks(0)
     limit = N_FEATURES * 16 * 18
     with pytest.raises(ValueError, match=rf"weights that are not 0.* memory_limit={limit:,}"):
         fit_svmlight(tmp_path / "dense.svm", "pnorm", n_features=N_FEATURES, memory_limit=limit)
@@ -269,7 +265,7 @@ def test_the_memory_of_weights_is_known_beforehand(model, dtype, in_blocks):
     X, y = make_problem(40, dtype)
     n_coordinates = N_FEATURES + model.fit_intercept
     for on in (False, True):
-        in_blocks(on)
+        in_blocks(0 if on else DENSE)
         space = clone(model).partial_fit(X, y, classes=np.arange(40))._space
         told = n_coordinates * model._bytes_per_feature(np.dtype(dtype), 40, N_FEATURES)
         blocks = on and getattr(model, "multi_class", "ovr") == "ovr"

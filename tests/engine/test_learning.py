@@ -154,9 +154,7 @@ def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
     assert len(begun) == n_begun
 
 
-@pytest.mark.parametrize(
-    ("max_iter", "n_trials"), [(0.1, 8), (0.5, 40), (1, 80), (1.5, 120), (2.26, 181), (1e-9, 1)]
-)
+@pytest.mark.parametrize(("max_iter", "n_trials"), [(0.1, 8), (1, 80), (2.26, 181), (1e-9, 1)])
 def test_fractions_of_an_epoch(max_iter, n_trials):
     X, y = make_problem()
     model = ALMAClassifier(max_iter=max_iter, shuffle=False, intercept_scaling=1.0).fit(X, y)
@@ -386,25 +384,21 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
             PNormPerceptron(shuffle=False, **params).fit(X, y)
 
 
-def endless(estimator, **params):
-    return estimator(max_iter=None, n_jobs=2, verbose=1, warm_start=True, **params)
-
-
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.usefixtures("threads_at_once")
 @pytest.mark.parametrize(
     ("model", "memory", "line"),
     [
-        (endless(PNormPerceptron, hypothesis="last").set_params(n_jobs=1), 0, 2),
-        (endless(PNormPerceptron, hypothesis="average", soft_margin=1e-3), 0, 2),
-        (endless(MarginPerceptron, margin=1e9), 0, 11),
-        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), 0, 11),
-        # After ten epochs lines are rare, and calls of several passes: here over products kept.
-        (endless(MarginPerceptron, margin=1e9, soft_margin=0.05), gram.MEMORY, 11),
+        (PNormPerceptron(hypothesis="last", n_jobs=1), 0, 2),
+        (PNormPerceptron(hypothesis="average", soft_margin=1e-3, n_jobs=2), 0, 2),
+        # After ten epochs lines are rare, and calls of several passes: some over products kept.
+        (MarginPerceptron(margin=1e9, soft_margin=0.05, n_jobs=2), 0, 11),
+        (MarginPerceptron(margin=1e9, soft_margin=0.05, n_jobs=2), gram.MEMORY, 11),
     ],
 )
 def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", memory)
+    model.set_params(max_iter=None, verbose=1, warm_start=True)
     X, y = make_contradiction()
     y = np.where(np.arange(len(y)) % 3, y, 2)
     # The timer starts once the loop runs, and without the interrupt this fit would never end.
@@ -416,13 +410,10 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     n_corrections, theta = model.n_corrections_, model.theta_
     time.sleep(0.1)
     # No thread learns on.
-    assert_array_equal(model.n_corrections_, n_corrections)
     assert_array_equal(model.theta_, theta)
     assert model.n_iter_ >= 2
-    assert_array_equal(model.classes_, [0, 1, 2])
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.decision_function(X)).all()
     assert (n_corrections > 0).all()
-    assert set(model.predict(X)) <= {0, 1, 2}
     model.set_params(max_iter=1).fit(X, y).partial_fit(X, y)
     assert (model.n_corrections_ > n_corrections).all()
 

@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from depth import some
+from problems.first_order import RULES as OF_FIRST_ORDER
 from problems.first_order import (
     Extras,
     Machine,
     Subject,
-    alma_rules,
     assert_same_corrections,
     by_machine,
-    cramma_rules,
     index_types,
-    margin_rules,
-    perceptron_rules,
     problems,
-    romma_rules,
     smallest_gap,
 )
 from references.first_order import ALMA, CRAMMA, ROMMA, Perceptron
@@ -56,8 +52,8 @@ RULES = [
     ROMMA(), ROMMA(aggressive=True),
 ]  # fmt: skip
 KERNELS = [Kernel("poly", 4, 0.5, 1.0), Kernel("rbf", gamma=0.5), Kernel("polyrbf", 5, 0.5)]
-weighted_rules = perceptron_rules | alma_rules | margin_rules
-rules = weighted_rules | cramma_rules | romma_rules
+weighted_rules = st.one_of(OF_FIRST_ORDER[name] for name in ("Perceptron", "ALMA", "margin"))
+rules = st.one_of(*OF_FIRST_ORDER.values())
 FORMS = ["named", "dense", "precomputed", "callable", "callable on dense"]
 
 any_problem = st.integers(2, 3).flatmap(
