@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -53,6 +53,11 @@ fuzz-python: $(VENV)/equipped
 
 planted-bugs:
 	fuzz/planted_bugs
+
+# Small faults in the library, one at a time: do the tests of its room notice? Some twenty minutes.
+planted-faults: $(VENV)/equipped
+	$(RUN) -m pip install -q "cython>=3.2,<4" "setuptools>=77.0.3"
+	$(RUN) fuzz/faults.py --jobs 2
 
 # Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
 # .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, and data that

@@ -1,7 +1,7 @@
 """The faults that are planted, and the tests that should notice.
 
-Each stands for a kind: a formula, a guard for what is rare, a count that is off by one, a check left
-out. `right` stands once in the file; what stands in its place compiles.
+Each stands for a kind: a formula, a guard for what is rare, a count that is off by one, a check that
+is left out. `right` stands once in the file; what stands in its place compiles.
 """
 
 from typing import NamedTuple
