@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from dask.distributed import Client, Future
 
 # Seconds for a first worker to join the scheduler, to hear from a scheduler at all, and between
-# two looks whether a worker is left.
+# two looks whether a worker is left; what has failed meanwhile is looked for more often.
 PATIENCE = 30
+_LOOKS = 15
 # Times that a shard may be begun again after workers died of it; to the first Dask adds three.
 _RETRIES = 12
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
@@ -132,11 +134,11 @@ class DaskBackend:
                 for s, shard in enumerate(self.shards):
                     running[submit(function, shard, *sent, pure=False)] = s
                 while running:
-                    future = self._next(list(running))
+                    future = self._next(list(running), sent)
                     s, error = running[future], future.exception()
                     if isinstance(error, KilledWorker) and retries[s] < _RETRIES:
                         retries[s] += 1
-                        future.retry()
+                        self._retry([future, *self.shards, *sent])
                         continue
                     del running[future]
                     if error is not None:
@@ -147,24 +149,42 @@ class DaskBackend:
             finally:
                 self.client.cancel(list(running))
 
-    def _next(self, futures: list[Future]) -> Future:
+    def _next(self, futures: list[Future], shared: list[Future]) -> Future:
         """One that is done; warns where nobody is left to do any."""
         from dask.distributed import wait
 
+        looks = 0
         while True:
             try:
                 # It takes the current client, which the one that was given need not be.
                 with self.client.as_current():
-                    done = wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                    told = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
                 # What was done may be lost again with its worker before it is looked at.
-                if done:
-                    return next(iter(done))
+                if told.done:
+                    return next(iter(told.done))
             except TimeoutError:
-                if not self.client.scheduler_info().get("workers"):
+                looks += 1
+                self._retry([*self.shards, *shared])
+                if looks % _LOOKS == 0 and not self.client.scheduler_info().get("workers"):
                     warnings.warn(
                         "No worker is left; the fit goes on when one joins the Dask scheduler at "
                         f"{self.address}.", stacklevel=2,
                     )  # fmt: skip
+
+    def _retry(self, futures: list[Future]) -> None:
+        """Begin again those that have failed, and what they failed of.
+
+        Of two causes Dask begins the one again that it names, and then waits for ever: so they are
+        all given. `Client.retry` fails at what only the scheduler knows, and may take for begun
+        what is done by then.
+        """
+        failed = [future for future in futures if future.status == "error"]
+        if failed:
+            keys, client = [future.key for future in failed], self.client
+            client.sync(client.scheduler.retry, keys=keys, client=client.id)
+            told_by = time.monotonic() + 1
+            while failed[0].status == "error" and time.monotonic() < told_by:
+                time.sleep(0.01)
 
     @contextmanager
     def _connected(self) -> Iterator[None]:

@@ -147,7 +147,7 @@ def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, packe
 
 
 COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
-GZ = gzip.compress(PACKABLE["zip.train"])
+GZ = gzip.compress(PACKABLE["zip.train"], mtime=0)
 
 
 @pytest.mark.parametrize(("file", "content", "complaint"), [

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -13,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 import sparsemargin
 from depth import some
-from long.kill_workers import Workers, scheduler_and_workers
+from long.kill_workers import scheduler_and_workers
 from problems.command_line import run
 from problems.shards import assert_same, cut, make_data, parameters, write_each
 from sparsemargin.distributed import LostScheduler, _backends, _fit, _rounds, fit_distributed
@@ -33,10 +31,9 @@ def cluster(tmp_path_factory):
 
     What a worker dies of is an error at once, after which the library begins again itself.
     """
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        scheduler_and_workers(tmp_path_factory.mktemp("dask")) as (client, workers),
-    ):
+    how = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    folder = tmp_path_factory.mktemp("dask")
+    with scheduler_and_workers(folder, **how) as (_, client, workers):
         client.wait_for_workers(2)
         yield client, workers
 
@@ -194,7 +191,7 @@ def test_workers_may_die(name, cluster, tmp_path):
     shards, died = cut(*make_data(), 3), str(tmp_path / "died")
 
     def load(X):
-        # Of two that come here at once, one goes on: with neither left, the fit would wait for ever.
+        # Of two that come here at once one goes on: with neither left, the fit would never end.
         with suppress(FileExistsError):
             os.mkdir(died)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -205,35 +202,43 @@ def test_workers_may_die(name, cluster, tmp_path):
             for _ in range(workers.n_workers):
                 workers.kill(0)
 
-    futures = [(client.submit(load, X, pure=False), y) for X, y in shards]
-    there = fit_distributed(futures, client=client, on_round=kill, **parameters(name))
+    lazy = [(dask.delayed(load)(X), y) for X, y in shards]
+    there = fit_distributed(lazy, client=client, on_round=kill, **parameters(name))
     assert os.path.exists(died)
     assert_same(there, fit_distributed(shards, **parameters(name)))
 
 
+def test_of_two_causes_both_are_begun_again(cluster, tmp_path):
+    client, workers = cluster
+
+    def live_the_second_time(name):
+        with suppress(FileExistsError):
+            os.mkdir(tmp_path / name)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return name
+
+    workers.start()
+    workers.start()
+    client.wait_for_workers(4)
+    shared, *shards = (client.submit(live_the_second_time, name) for name in "abc")
+    for future in shared, *shards:
+        assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
+    backend = _backends.DaskBackend(client, cut(*make_data(), 2))
+    backend.shards = shards
+    assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
+
+
 def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
-    checkpoint, port_file = tmp_path / "last.model", tmp_path / "scheduler.json"
-    command = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
-               "--no-dashboard", "--scheduler-file", str(port_file)]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    checkpoint = tmp_path / "last.model"
+    with scheduler_and_workers(tmp_path, n_workers=1) as (scheduler, client, _):
 
-    def kill(done):
-        if done.epoch == 3:
-            process.kill()
-            process.wait()
+        def kill(done):
+            if done.epoch == 3:
+                scheduler.kill()
+                scheduler.wait()
 
-    try:
-        while not port_file.exists() or not port_file.stat().st_size:
-            assert process.poll() is None
-            time.sleep(0.05)
-        with (
-            distributed.Client(scheduler_file=str(port_file), set_as_default=False) as client,
-            Workers(client.scheduler.address, 1, tmp_path / "dask"),
-            pytest.raises(LostScheduler, match=r"gone away.*after epoch 3.*last\.model"),
-        ):
+        with pytest.raises(LostScheduler, match=r"gone away.*after epoch 3.*last\.model"):
             fit_distributed(paths, client=client, checkpoint=checkpoint, on_round=kill, **HOW)
-    finally:
-        process.kill()
     assert_same(sparsemargin.load_model(checkpoint), fit_distributed(paths, max_iter=3, **HOW))
     resumed = fit_distributed(paths, checkpoint=checkpoint, resume=True, **HOW)
     assert_same(resumed, fit_distributed(paths, **HOW))

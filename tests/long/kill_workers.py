@@ -5,6 +5,7 @@ PYTHONPATH=tests python -m long.kill_workers [KILLS]: 50 unless told, over as ma
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client
 
 from problems.shards import assert_same, cut, make_data, write_each
 from sparsemargin.distributed import fit_distributed
@@ -83,14 +84,28 @@ def fit_under_kills(
 
 
 @contextmanager
-def scheduler_and_workers(folder: Path) -> Iterator[tuple[Client, Workers]]:
-    """A scheduler in this process, with two workers in others."""
-    with (
-        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
-        Workers(cluster.scheduler_address, 2, folder) as workers,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client, workers
+def scheduler_and_workers(
+    folder: Path, n_workers: int = 2, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Client, Workers]]:
+    """A scheduler's process, whose environment may be told more, its client, and workers.
+
+    Dask's cluster of this process would fail at workers that go before it has heard of them.
+    """
+    file = str(folder / "scheduler.json")
+    command = [
+        sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
+        "--no-dashboard", "--scheduler-file", file,
+    ]  # fmt: skip
+    scheduler = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
+    try:
+        with (
+            Client(scheduler_file=file, set_as_default=False) as client,
+            Workers(client.scheduler.address, n_workers, folder) as workers,
+        ):
+            yield scheduler, client, workers
+    finally:
+        scheduler.kill()
+        scheduler.wait()
 
 
 def main() -> None:
@@ -104,7 +119,7 @@ def main() -> None:
         X, y = make_data(80_000)
         noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.1, 1 - y, y)
         paths = write_each(Path(name), cut(X, noisy, 4))
-        with scheduler_and_workers(Path(name, "dask")) as (client, workers):
+        with scheduler_and_workers(Path(name)) as (_, client, workers):
             for how in algorithms:
                 expected = fit_distributed(paths, random_state=0, **how)
                 fits = kills = 0
