@@ -87,7 +87,7 @@ def test_the_order_of_rows_comes_from_random_state():
     assert not np.array_equal(first.coef_, later.coef_)
 
 
-def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
+def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
     # On orthogonal rows every row corrects once, whatever the order, and its correction is
     # counted from its place on; so the average tells the order of the epoch.
     m = 30
@@ -106,6 +106,11 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
+    # Whether passes are made in one call or in many.
+    model = PNormPerceptron(max_iter=4, random_state=0)
+    in_one = model.fit(X, y).theta_
+    monkeypatch.setattr(learning, "PRODUCTS_PER_CALL", 1)
+    assert_array_equal(model.fit(X, y).theta_, in_one)
 
 
 @pytest.mark.usefixtures("threads_at_once")

@@ -87,12 +87,6 @@ def test_the_margin_of_weights_is_theirs_by_any_scale():
     problem = margin.Problem("two", X, y)
     w = np.array([4.0, -3.0])
     assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
-    soft = replace(problem, soft_margin=0.5)
-    # The best slacks by a search over the scale.
-    scales = np.linspace(0, 1, 100_001)[:, None]
-    slacks = np.maximum(0, 1 - scales * (y * (X @ w)))
-    least = (25 * scales[:, 0] ** 2 + (slacks**2).sum(axis=1) / 0.25).min()
-    assert soft.margin(w) == pytest.approx(least**-0.5) == pytest.approx(soft.margin(9 * w))
 
 
 def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
@@ -107,25 +101,6 @@ def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
         assert 0.1 * most - 250 < found["mistakes"][-1] < 0.1 * most + 250
         model.partial_fit(X[:250], higher_order.flip(y)[:250], classes=(-1, 1))
         assert 2 * found["nonzeros"][0] == np.diff(X.indptr)[model.mistakes_].sum()
-
-
-def test_the_busiest_worker_is_told_for_each_round():
-    told = [(10, 13, "a"), (10, 12, "b"), (13, 14, "b"), (0, 1, "a"), (0, 1, "b"), (1, 3, "a")]
-    kinds = [("learn_epoch", "compute")] * 6 + [("survey", "compute"), ("learn_epoch", "transfer")]
-    told += [(2, 9, "a")] * 2
-    tasks = [
-        {"key": f"{key}-1", "worker": worker,
-         "startstops": [{"action": action, "start": start, "stop": stop}]}
-        for (start, stop, worker), (key, action) in zip(told, kinds, strict=True)
-    ]  # fmt: skip
-    assert scale._learned(tasks, 2) == [3, 3]
-
-
-def test_the_law_of_touched_coordinates_leaves_whole_vectors_out():
-    rows, whole = [1000, 2000, 4000, 8000], [False] * 3 + [True]
-    law = scale.law({"rows": rows, "coordinates": [100, 200, 283, 9999], "whole": whole})
-    assert law["last"] == [4000, 283]
-    assert law["tail"] == pytest.approx(0.5, abs=0.01)
 
 
 def test_what_is_wrong_with_a_soak_is_told():
