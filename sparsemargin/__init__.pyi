@@ -10,6 +10,7 @@ from .io.model_files import save_model as save_model
 from .io.readable import write_readable as write_readable
 from .io.svmlight import load_svmlight as load_svmlight
 from .models.classifiers import ALMAClassifier as ALMAClassifier
+from .models.classifiers import AROWClassifier as AROWClassifier
 from .models.classifiers import CRAMMAClassifier as CRAMMAClassifier
 from .models.classifiers import HigherOrderPerceptron as HigherOrderPerceptron
 from .models.classifiers import MarginPerceptron as MarginPerceptron

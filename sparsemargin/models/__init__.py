@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.arow import AROW
 from sparsemargin.models.base import Learner
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
@@ -18,7 +19,7 @@ from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
 
 Algorithm = Literal[
-    "perceptron", "pnorm", "alma", "ho", "so", "margin", "cramma", "romma", "maxmargin"
+    "perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", "romma", "maxmargin"
 ]
 
 #: Each name of an algorithm: its learner, and the parameters the name fixes.
@@ -26,6 +27,7 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
     "pnorm": (PNorm, {}),
     "alma": (ALMA, {}),
+    "arow": (AROW, {}),
     "ho": (HigherOrder, {}),
     "so": (SecondOrder, {}),
     "margin": (Margin, {}),

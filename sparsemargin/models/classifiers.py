@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
+from sparsemargin.models.arow import AROW
 from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
@@ -44,6 +45,7 @@ from sparsemargin.models.validation import check_sparse
 
 __all__ = [
     "ALMAClassifier",
+    "AROWClassifier",
     "CRAMMAClassifier",
     "Classifier",
     "HigherOrderPerceptron",
@@ -501,6 +503,10 @@ def _attributes(model: type[Learner]) -> str:
 
 class ALMAClassifier(Classifier, ALMA):
     __doc__ = _documented(ALMA)
+
+
+class AROWClassifier(Classifier, AROW):
+    __doc__ = _documented(AROW)
 
 
 class CRAMMAClassifier(Classifier, CRAMMA):

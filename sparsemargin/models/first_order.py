@@ -126,6 +126,9 @@ class FirstOrderLearner(Learner):
             )
         super()._refuse_many_labels()
 
+    # Whether coordinates have variances.
+    _adaptive: ClassVar[bool] = False
+
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         """The engine's rule; `sample` is None in a stream."""
@@ -285,6 +288,7 @@ class FirstOrderLearner(Learner):
             return KernelSpace(
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
+        how["adaptive"] = self._adaptive
         kind, needs = LinearSpace, self._bytes_per_feature
         if needs(dtype, n_labels, n_features) < n_labels * needs(dtype, 1, n_features):
             kind = LabelBlocks
@@ -308,8 +312,8 @@ class FirstOrderLearner(Learner):
             return n_labels * _BYTES_PER_PRODUCT
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
-        # theta, its link where that is another vector, the sum of the weights and its state.
-        size = kind.itemsize * (2 if linked else 1)
+        # theta, its link where that is another vector, the variances, the sum of the weights and its state.
+        size = kind.itemsize * (1 + linked + self._adaptive)
         if self.hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
         if self.multi_class == "joint":

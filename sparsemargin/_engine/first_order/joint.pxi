@@ -62,7 +62,7 @@ cdef class JointState(LinearState):
         t = self.t.reshape(-1, K)
         g = t if self.g is self.t else self.g.reshape(-1, K)
         labels.take_coordinates(t, g, self.acc.reshape(-1, K), self.synced.reshape(-1, K),
-                                np.repeat(self.pending, K, axis=0))
+                                self.gain.reshape(-1, K), np.repeat(self.pending, K, axis=0))
         labels.take_labels(self.p, np.repeat(self.labels, K), np.repeat(self.sigma, K),
                            np.repeat(self.threshold, K))
         return labels

@@ -150,14 +150,14 @@ class LabelBlocks(LinearSpace):
 
     Parameters
     ----------
-    n_features, n_labels, p, dtype, bias, slack, averaged, normalized
+    n_features, n_labels, p, dtype, bias, slack, averaged, normalized, adaptive
         As those of `LinearSpace`.
 
     Attributes
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
         Of each sixteen labels, and of the last few: "t", "g" where it is not t, and "acc" and
-        "synced" with an average, but for zeros; and "at", rising, the coordinate * 16 + the label
+        "synced" with an average, and "gain" with variances, but for zeros; and "at", rising, the coordinate * 16 + the label
         of each.
     """
 
@@ -191,6 +191,8 @@ class LabelBlocks(LinearSpace):
             arrays["g"] = space.g[:, labels]
         if self.averaged:
             arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
+        if self.adaptive:
+            arrays["gain"] = space.gain[:, labels]
         return arrays
 
     @property
@@ -385,13 +387,13 @@ _SCALARS = "labels", "sigma", "threshold", "pending"
 def how_of(space):
     """What a space like this is made with."""
     return {"bias": space.bias, "slack": space.slack, "averaged": space.averaged,
-            "normalized": space.normalized}  # fmt: skip
+            "normalized": space.normalized, "adaptive": space.adaptive}  # fmt: skip
 
 
 def itemsize_of(space):
     """Bytes that the dense state takes a number."""
     linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averaged else ()
-    return space.t.itemsize * (1 + linked) + sum(array.itemsize for array in sums)
+    return space.t.itemsize * (1 + linked + space.adaptive) + sum(array.itemsize for array in sums)
 
 
 def resized(space, n_features, first=0):

@@ -9,8 +9,8 @@ from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
 from sparsemargin._engine.first_order.rules cimport (
-    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Projection, Rule, Step, Trial, respond,
-    threshold
+    BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Projection, Rule, Step, Trial,
+    keeps_variances, respond, threshold
 )
 from sparsemargin._engine.hypotheses.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport Power
@@ -54,6 +54,7 @@ cdef struct Space:
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, the last one; 0: none
     double slack  # value of a row's soft-margin coordinate; 0: none
+    bint adaptive  # whether coordinates have variances
     double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
@@ -177,7 +178,9 @@ cdef inline double scaled_step(const Rule* rule, Label* label, double size,
 
 cdef inline double multiplier(const Rule* rule, const Label* label, double size) noexcept nogil:
     """What a step of that size adds to the row's multiplier: of the instance divided by its own
-    norm, or of the row as it is."""
+    norm, or of the row as it is. Where variances are kept theta is no sum of rows."""
+    if keeps_variances(rule):
+        return INFINITY
     if rule.scaling == BY_RUNNING_MAX:
         return size / label.largest
     if rule.scaling == BY_RADIUS:
@@ -189,8 +192,8 @@ cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, d
                            double norm, double of_row) noexcept nogil:
     """What the rule is told of a trial: `output` is ``y w.x``, `of_row` the row's multiplier."""
     if rule.scaling == BY_ROW:
-        return Trial(output / norm, space.labels[l].norm, 1.0, of_row)
-    return Trial(output, space.labels[l].norm, norm, of_row)
+        return Trial(output / norm, space.labels[l].norm, 1.0, of_row, 0.0)
+    return Trial(output, space.labels[l].norm, norm, of_row, 0.0)
 
 
 cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, double share,
@@ -204,6 +207,8 @@ cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, doub
         return False
     size = share * step.size
     step.size = scaled_step(rule, label, size, row)
+    if step.precision:
+        step.precision *= share * scaled_step(rule, label, 1.0, row) ** 2
     mass[0] = multiplier(rule, label, size)
     return True
 

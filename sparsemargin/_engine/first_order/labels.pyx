@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from sparsemargin._engine.first_order.rules cimport (
-    ALMA, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, N_KINDS, PERCEPTRON, ROMMA,
+    ALMA, AROW, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, N_KINDS, PERCEPTRON, ROMMA,
     UNSCALED, keeps_multipliers
 )
 from sparsemargin._engine.numerics.arithmetic cimport make_power
@@ -18,7 +18,7 @@ from sparsemargin._engine.state import (
 SCALINGS = {True: BY_ROW, False: UNSCALED, "running": BY_RUNNING_MAX, "max": BY_RADIUS}
 
 cdef dict NOTHING_SET = dict.fromkeys(
-    ("p", "alpha", "B", "C", "radius", "margin", "rate", "epsilon"), 0.0
+    ("p", "alpha", "B", "C", "radius", "margin", "rate", "epsilon", "r"), 0.0
 )
 
 
@@ -54,13 +54,19 @@ cdef class FirstOrderRule:
         return FirstOrderRule({"kind": ASCENT, "scaling": SCALINGS[normalize], "p": p,
                                "margin": 1.0})
 
+    @staticmethod
+    def arow(double r, normalize):
+        return FirstOrderRule({"kind": AROW, "scaling": SCALINGS[normalize], "p": 2.0,
+                               "margin": 1.0, "r": r})
+
     def __init__(self, dict fields):
-        self.__setstate__({**NOTHING_SET, **fields})
+        self.__setstate__(fields)
 
     def __getstate__(self):
         return self.rule
 
     def __setstate__(self, state):
+        state = {**NOTHING_SET, **state}
         numbers = {name: real(state, name, -INFINITY, INFINITY) for name in NOTHING_SET}
         self.rule = {"kind": integer(state, "kind", 0, N_KINDS - 1),
                      "scaling": integer(state, "scaling", BY_ROW, BY_RADIUS), **numbers}
@@ -162,6 +168,10 @@ cdef class FirstOrderSpace:
     @property
     def normalized(self):
         return self.c.normalized
+
+    @property
+    def adaptive(self):
+        return self.c.adaptive
 
     def per_label(self, name):
         """The scalars called `name`, a view of shape (n_labels,)."""

@@ -15,6 +15,7 @@ cdef extern from *:
         S *t, *g;  // g is t itself for p = 2
         S *acc;  // where there is an average
         uint16_t *synced;  // flushes that acc has taken in
+        S *gain;  // in precision, where there are variances: these are 1 / (1 + gain)
         Py_ssize_t width;
     };
     """
@@ -23,6 +24,7 @@ cdef extern from *:
         S* g
         S* acc
         uint16_t* synced
+        S* gain
         Py_ssize_t width
 
 
@@ -55,5 +57,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
+cdef double variance_of(const Coordinates[state_t]& at, Py_ssize_t l,
+                        const Instance* x) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

@@ -219,6 +219,35 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
     label.nonzero += nonzero
 
 
+cdef double variance_of(const Coordinates[state_t]& at, Py_ssize_t l,
+                        const Instance* x) noexcept nogil:
+    """Of the output for the row times its factor."""
+    cdef double total = 0.0
+    cdef Py_ssize_t j
+    for j in range(x.n):
+        total += x.values[j] * x.values[j] / (1.0 + at.gain[x.columns[j] * at.width + l])
+    return total
+
+
+cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
+                               const Instance* x, double step, double precision) noexcept nogil:
+    """As `move_2`, by the variances; which fall."""
+    cdef Py_ssize_t i, j
+    cdef int64_t nonzero = 0
+    cdef double old, increment = 0.0
+    for j in range(x.n):
+        i = x.columns[j] * at.width + l
+        old = at.t[i]
+        x.numbers[j] = old
+        at.t[i] = <state_t> (old + step * x.values[j] / (1.0 + at.gain[i]))
+        at.gain[i] += <state_t> (precision * x.values[j] * x.values[j])
+        increment += (at.t[i] - old) * (at.t[i] + old)
+        nonzero += (at.t[i] != 0) - (old != 0.0)
+    add(&label.S, increment)
+    tidy(&label.S)
+    label.nonzero += nonzero
+
+
 cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step) noexcept nogil:
     """The new t and g of the row's coordinates, what g was being kept; and S."""
@@ -326,7 +355,9 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     done.shift_before = FORGET if restarts else <int32_t> (label.shift - shift)
     shift = label.shift
     label.mass += mass
-    if space.p.exponent == 2.0:
+    if space.adaptive:
+        move_adaptive(label, at, l, x, size, step.precision)
+    elif space.p.exponent == 2.0:
         move_2(label, at, l, x, size, space.averaged)
     else:
         move_p(space, at, l, x, size)

@@ -13,6 +13,7 @@ cdef enum Kind:  # saved by number: new ones come last
     CRAMMA
     ROMMA
     ASCENT  # dual coordinate ascent
+    AROW
     N_KINDS
 
 cdef enum Scaling:  # the norm an instance is divided by
@@ -37,29 +38,32 @@ cdef struct Rule:  # saved by name, see `FirstOrderRule`
     double margin
     double rate
     double epsilon
+    double r
 
 cdef struct Trial:  # x as the rule divides it
     double output  # y w.x
     double length  # ||w||_q
     double norm  # ||x||_p
     double multiplier  # of the row by now, where the rule keeps multipliers
+    double variance  # of the output, times the trial's weight, where the rule keeps variances
 
-cdef struct Step:  # theta' = keep * theta + size * y * x; keep 1 and size 0: no correction
+cdef struct Step:  # theta' = keep * theta + size * y * V x; keep 1 and size 0: no correction
     double keep
     double size
     Projection projection
+    double precision  # 1 / V gains it times x**2; V is 1 where the rule keeps no variances
 
 
 # The p-norm Perceptron, with or without a margin: correct by the instance itself.
 
 cdef inline Step perceptron_step(const Rule* rule) noexcept nogil:
-    return Step(1.0, rule.rate, FREE)
+    return Step(1.0, rule.rate, FREE, 0.0)
 
 
 # ALMA_p(alpha; B, C), Gentile (2001), Figure 1.
 
 cdef inline Step alma_step(const Rule* rule, int64_t k) noexcept nogil:
-    return Step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL)
+    return Step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL, 0.0)
 
 
 cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
@@ -69,7 +73,7 @@ cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
 # CRAMMA^epsilon, Tsampouka & Shawe-Taylor (2006), section 3; t = k, since the start is t = 1.
 
 cdef inline Step cramma_step(const Rule* rule) noexcept nogil:
-    return Step(1.0, rule.rate, ONTO_SPHERE)
+    return Step(1.0, rule.rate, ONTO_SPHERE, 0.0)
 
 
 cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
@@ -82,7 +86,7 @@ cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
 
 cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     cdef double cosine, relaxed, across, parallel = 1.0 / (1 << 20) / (1 << 20)
-    cdef Step restart = Step(0.0, 1.0 / trial.norm / trial.norm, FREE)
+    cdef Step restart = Step(0.0, 1.0 / trial.norm / trial.norm, FREE, 0.0)
     if trial.length == 0.0:
         return restart
     relaxed = 1.0 / (trial.norm * trial.length)
@@ -92,11 +96,11 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     cosine = trial.output * relaxed
     across = 1.0 - cosine * cosine
     if across <= parallel:
-        return Step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
+        return Step(1.0, 0.0, FREE, 0.0) if trial.output <= 0.0 else restart
     if cosine * relaxed >= 1.0:  # the half-space takes no part
         return restart
     return Step((1.0 - cosine * relaxed) / across,
-                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
+                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE, 0.0)
 
 
 # Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
@@ -106,7 +110,14 @@ cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogi
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
     if size == 0.0 and trial.output != 1.0:  # it underflowed: no step is small enough
         size = INFINITY
-    return Step(1.0, max(size, -trial.multiplier), FREE)
+    return Step(1.0, max(size, -trial.multiplier), FREE, 0.0)
+
+
+# AROW with a variance for each coordinate, Crammer, Kulesza & Dredze (2009), Figure 1: they start at
+# 1, and of the update of their inverse, Sigma^-1 + x x^T / r, the diagonal is kept.
+
+cdef inline Step arow_step(const Rule* rule, const Trial* trial) noexcept nogil:
+    return Step(1.0, (1.0 - trial.output) / (trial.variance + rule.r), FREE, 1.0 / rule.r)
 
 
 cdef inline Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:
@@ -118,6 +129,8 @@ cdef inline Step respond(const Rule* rule, int64_t k, const Trial* trial) noexce
         return romma_step(trial)
     if rule.kind == ASCENT:
         return ascent_step(rule, trial)
+    if rule.kind == AROW:
+        return arow_step(rule, trial)
     return perceptron_step(rule)
 
 
@@ -136,6 +149,11 @@ cdef inline bint starts_from_first_row(const Rule* rule) noexcept nogil:
 cdef inline bint keeps_multipliers(const Rule* rule) noexcept nogil:
     """Whether a step may take back what the row has added, so that each row's sum is kept."""
     return rule.kind == ASCENT
+
+
+cdef inline bint keeps_variances(const Rule* rule) noexcept nogil:
+    """Whether each coordinate has a variance, the less the more it has been corrected by."""
+    return rule.kind == AROW
 
 
 cdef inline bint has_margin(const Rule* rule) noexcept nogil:

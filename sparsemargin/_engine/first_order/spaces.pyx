@@ -75,26 +75,29 @@ cdef class LinearState(FirstOrderSpace):
         Type of the coordinates; p > 2 always takes float64.
     bias, slack : float
         Values of the intercept's and of the soft margin's coordinates; 0 for none.
-    averaged, normalized : bool
-        Whether the sum of the hypotheses is kept; whether they count with norm 1.
+    averaged, normalized, adaptive : bool
+        Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
+        coordinates have variances.
     log : CorrectionLog or None
         Where the corrections are logged.
 
     Attributes
     ----------
-    t, g, acc, synced : ndarray of shape (n_coordinates, width)
-        See `linear`; the labels come first, padding after them. The last two are empty without an
-        average.
+    t, g, acc, synced, gain : ndarray of shape (n_coordinates, width)
+        See `linear`; the labels come first, padding after them. Empty are acc and synced without an
+        average, gain without variances.
     pending : ndarray of shape (width, FLUSHES + 1)
     """
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
-                 double bias, double slack, bint averaged, bint normalized, log):
+                 double bias, double slack, bint averaged, bint normalized, log,
+                 bint adaptive=False):
         dtype = np.dtype(dtype if p == 2.0 else np.float64)
         self.c.n_labels = n_labels
         self.c.n_coordinates = n_features + (1 if bias else 0)
         self.c.bias, self.c.slack = bias, slack
         self.c.averaged, self.c.normalized = averaged, normalized
+        self.c.adaptive = adaptive
         width = padded(n_labels)
         if self.c.n_coordinates > MOST_NUMBERS // width:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
@@ -103,14 +106,16 @@ cdef class LinearState(FirstOrderSpace):
         n_counted = n if averaged else 0
         self.take_coordinates(
             t, t if p == 2.0 else zeros(n, width, dtype), zeros(n_counted, width, dtype),
-            zeros(n_counted, width, np.uint16), np.zeros((width, FLUSHES + 1 if averaged else 0)))
+            zeros(n_counted, width, np.uint16), zeros(n if adaptive else 0, width, dtype),
+            np.zeros((width, FLUSHES + 1 if averaged else 0)))
         self.log = log
         self.open_labels(p)
 
-    cdef take_coordinates(self, t, g, acc, synced, pending):
+    cdef take_coordinates(self, t, g, acc, synced, gain, pending):
         """Take these arrays for the coordinates' numbers."""
         cdef double[:, ::1] of_pending = pending
-        self.t, self.g, self.acc, self.synced, self.pending = t, g, acc, synced, pending
+        self.t, self.g, self.acc, self.synced, self.gain = t, g, acc, synced, gain
+        self.pending = pending
         self.c.pending = &of_pending[0, 0]
         self.c.n_coordinates, self.width = t.shape
         self.is_single = t.dtype == np.float32
@@ -122,16 +127,18 @@ cdef class LinearState(FirstOrderSpace):
         cdef void* t = address(self.t)
         cdef void* g = address(self.g)
         cdef void* acc = address(self.acc)
+        cdef void* gain = address(self.gain)
         self.singles.t, self.singles.g, self.singles.acc = <float*> t, <float*> g, <float*> acc
         self.doubles.t, self.doubles.g, self.doubles.acc = <double*> t, <double*> g, <double*> acc
         self.singles.synced = self.doubles.synced = <uint16_t*> address(self.synced)
+        self.singles.gain, self.doubles.gain = <float*> gain, <double*> gain
         self.singles.width = self.doubles.width = self.width
 
     @property
     def nbytes(self):
         """Bytes that the coordinates take."""
         return (self.t.nbytes + (0 if self.g is self.t else self.g.nbytes) + self.acc.nbytes
-                + self.synced.nbytes)
+                + self.synced.nbytes + self.gain.nbytes)
 
     @property
     def n_features(self):
@@ -148,6 +155,7 @@ cdef class LinearState(FirstOrderSpace):
         return {"t": self.of_labels(self.t).ravel(), "g": g,
                 "acc": self.of_labels(self.acc).ravel() if self.c.averaged else None,
                 "synced": self.of_labels(self.synced).ravel() if self.c.averaged else None,
+                "gain": self.of_labels(self.gain).ravel() if self.c.adaptive else None,
                 "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
                 "labels": self.labels_state(),
                 "log": None if self.log is None else self.log.__getstate__(),
@@ -168,6 +176,8 @@ cdef class LinearState(FirstOrderSpace):
         self.c.slack = real(state, "slack", 0.0, INFINITY)
         self.c.averaged = flag(state, "averaged")
         self.c.normalized = flag(state, "normalized")
+        # Models of before there were variances have none.
+        self.c.adaptive = state.get("gain") is not None
         self.trials = integer(state, "trials", 0, MAX_TRIALS)
         dtype = getattr(part(state, "t"), "dtype", None)
         require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
@@ -185,7 +195,10 @@ cdef class LinearState(FirstOrderSpace):
         pending[:self.c.n_labels, :flushes.max()] = array_of(
             state, "pending", np.float64, (self.c.n_labels, flushes.max()))
         self.take_coordinates(t, g, self.laid_out(state, "acc", dtype, n_counted),
-                              self.laid_out(state, "synced", np.uint16, n_counted), pending)
+                              self.laid_out(state, "synced", np.uint16, n_counted),
+                              self.laid_out(state, "gain", dtype, n if self.c.adaptive else 0),
+                              pending)
+        require_within("gain", self.of_labels(self.gain), 0.0, np.finfo(dtype).max)
         most = self.of_labels(self.synced).max(axis=0, initial=0)
         require((most <= flushes).all(),
                 f"'synced' holds {most.max(initial=0)}, more flushes than there were")
@@ -232,7 +245,7 @@ cdef class LinearState(FirstOrderSpace):
 
         t = moved(self.t)
         self.take_coordinates(t, t if self.g is self.t else moved(self.g), moved(self.acc),
-                              moved(self.synced), self.pending)
+                              moved(self.synced), moved(self.gain), self.pending)
 
     # ------------------------------------------------------------------------------ the weights
 

@@ -173,7 +173,7 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     if not starts_from_first_row(&job.rule.rule) or c.labels[l].started:
         return OK
     norm = ldexp(x.scale.norm, x.scale.exponent)
-    step = Step(0.0, y / x.scale.norm, ONTO_SPHERE)
+    step = Step(0.0, y / x.scale.norm, ONTO_SPHERE, 0.0)
     if move(job, call, at, l, x, &step, 1.0 / norm) != OK:
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
@@ -204,6 +204,11 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if not kept and not output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
         return OK
     trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
+    if c.adaptive:
+        trial.variance = (share * scaled_step(rule, c.labels + l, 1.0, &x.scale) ** 2
+                          * variance_of(at, l, x))
+        if not isfinite(trial.variance):
+            return TOO_WIDE
     if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
         return OK
     step.size *= y

@@ -17,11 +17,11 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, refit, settle, trial_of,
-    unit
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, refit, scaled_step, settle,
+    trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
-    Coordinates, Move, keep_in_window, sum_afresh, take_step, weigh
+    Coordinates, Move, keep_in_window, sum_afresh, take_step, variance_of, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin,

@@ -149,7 +149,7 @@ class GramLoop(StoredProducts):
         """Whether the task can be learned this way at all."""
         m = len(task.codes)
         return (
-            space.p == 2.0 and space.log is None and not space.averaged
+            space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged
             and 8 * m * m <= MEMORY
             and (task.weights is None or task.weights.all())
             and _within_range(task.rows.data)

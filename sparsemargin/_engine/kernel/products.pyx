@@ -358,7 +358,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
     for i in range(n):
         j = order[i] if order != NULL else i
         if block.norms[j] > 0.0 and block.slots[j] >= 0:
-            step = Step(0.0, block.signs[j] / block.norms[j], ONTO_SPHERE)
+            step = Step(0.0, block.signs[j] / block.norms[j], ONTO_SPHERE, 0.0)
             return move(block, space, j, &step, 1.0 / block.norms[j], trials + i, log)
     return OK
 
