@@ -5,6 +5,9 @@ What is averaged is theta, not w: for p > 2 a mixture of the weights is the link
 what the shards have learned, while ``||.||_p**2 / 2`` is convex in theta, so that no mixture is
 further from the target, in the measure that the proofs count by, than the shards are on average.
 
+Where coordinates have variances, the shards' posteriors are multiplied, as such that began with the
+same prior.
+
 What the others learn is a function of the rows of their mistakes. So the rows travel, and the
 mixture is made of all mistakes of all shards, one shard's after the other's, as if one Perceptron
 had made them: the Second-order one's matrix ``a I + S S^T`` and vector ``v`` are sums over them.
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -125,6 +128,8 @@ class DualVectors:
     # scale, that it began with; None: they are not averaged, or none have been counted.
     sums: SparseDelta | None
     scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
+    # In precision, where coordinates have variances; theta is then told times the precision.
+    gains: SparseDelta | None = None
 
 
 def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
@@ -133,6 +138,18 @@ def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
         return base.astype(dtype)
     with np.errstate(over="ignore"):
         return (base * ratio).astype(dtype)
+
+
+def changed(base: np.ndarray, shares: np.ndarray, deltas: Sequence[SparseDelta]) -> np.ndarray:
+    """The base and, times shares of shape (n_deltas, n_vectors), what each delta changes of it; in
+    float64."""
+    pairs = list(zip(shares, deltas, strict=True))
+    # The sum of the shares times the ratios, and 1 where all of these are.
+    ratio = 1.0 + sum(share * (each.ratio - 1.0) for share, each in pairs)
+    total = multiplied(base, ratio, np.float64)
+    for share, each in pairs:
+        each.add_to(total, base, share)
+    return total
 
 
 def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
@@ -220,17 +237,15 @@ class VectorMixer(SingleMixer):
         space, shares = self.mixture.space, self._shares(updates)
         theta = _theta_of(space)
         learned = [each.learned for each in updates]
-        shared = list(zip(shares, learned, strict=True))
-        # The sum of the shares times the ratios, and 1 where all of these are.
-        ratio = 1.0 + sum(share * (each.theta.ratio - 1.0) for share, each in shared)
-        total = multiplied(theta, ratio, np.float64)
-        for share, each in shared:
-            each.theta.add_to(total, theta, share)
+        total = self._mixed(theta, shares, learned)
         trials = space.trials + sum(each.trials for each in updates)
         sums = _held(self._summed(theta, learned), theta.dtype)
         space.place_dual(_held(total, theta.dtype))
         space.take_sums(sums, trials)
-        take_scalars(space, _mixed_scalars(shared))
+        take_scalars(space, _mixed_scalars(shares, learned))
+
+    def _mixed(self, theta: np.ndarray, shares: Any, learned: Sequence[DualVectors]) -> Any:
+        return changed(theta, shares, [each.theta for each in learned])
 
     def _shares(self, updates: Sequence[Update]) -> np.ndarray:
         """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
@@ -253,6 +268,43 @@ class VectorMixer(SingleMixer):
         return total
 
 
+class AdaptiveEpoch(VectorEpoch):
+    """An epoch on one of several shards, where coordinates have variances."""
+
+    def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
+        super().__init__(learner, no_rows, start)
+        assert start.gains is not None
+        self.gains = start.gains.array()
+        self.space.of_labels(self.space.gain)[...] = self.gains
+
+    def learned(self) -> DualVectors:
+        told, after = super().learned(), self.space.of_labels(self.space.gain)
+        moved = after != self.gains
+        information = (1.0 + after.astype(np.float64)) * _theta_of(self.space)
+        return replace(
+            told, theta=SparseDelta.of(information, moved, 1.0),
+            gains=SparseDelta.of(after, moved, 1.0),
+        )  # fmt: skip
+
+
+class AdaptiveMixer(VectorMixer):
+    """Multiplies the posteriors that epochs on the shards have come to from one prior: what each
+    has added to the precisions, and to these times theta, is added up."""
+
+    epoch_type = AdaptiveEpoch
+
+    def start(self) -> DualVectors:
+        gain = self.mixture.space.of_labels(self.mixture.space.gain)
+        return replace(super().start(), gains=SparseDelta.of(gain, gain != 0.0))
+
+    def _mixed(self, theta: np.ndarray, shares: Any, learned: Sequence[DualVectors]) -> Any:
+        gain, times = self.mixture.space.of_labels(self.mixture.space.gain), len(learned) * shares
+        before = (1.0 + gain.astype(np.float64)) * theta
+        information = changed(before, times, [each.theta for each in learned])
+        gain[...] = _held(changed(gain, times, [each.gains for each in learned]), gain.dtype)
+        return information / (1.0 + gain.astype(np.float64))
+
+
 def _held(values: Any, dtype: Any) -> np.ndarray:
     """The same in the type of the coordinates, which must be able to hold it."""
     with np.errstate(over="ignore"):
@@ -262,11 +314,10 @@ def _held(values: Any, dtype: Any) -> np.ndarray:
     return held
 
 
-def _mixed_scalars(shared: Sequence[tuple[np.ndarray, DualVectors]]) -> dict[str, np.ndarray]:
+def _mixed_scalars(shares: np.ndarray, learned: Sequence[DualVectors]) -> dict[str, np.ndarray]:
     """Of the mixture: the corrections go on from the largest count, so that no rate or margin that
     falls with them rises again."""
-    shares = np.array([share for share, _ in shared])
-    by_name = {name: np.array([each.scalars[name] for _, each in shared]) for name in _SCALARS}
+    by_name = {name: np.array([each.scalars[name] for each in learned]) for name in _SCALARS}
     return {
         "corrections": by_name["corrections"].max(axis=0),
         "largest": by_name["largest"].max(axis=0),

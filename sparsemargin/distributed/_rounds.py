@@ -20,6 +20,7 @@ from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._mixing import (
+    AdaptiveMixer,
     MistakesMixer,
     Mixing,
     SingleEpoch,
@@ -142,7 +143,8 @@ class Rounds:
         if len(self.surveys) == 1:
             return SingleMixer(self.mixture)
         if isinstance(self.mixture.space, LinearSpace):
-            return VectorMixer(self.mixture, mixing)
+            kind = AdaptiveMixer if self.mixture.space.adaptive else VectorMixer
+            return kind(self.mixture, mixing)
         counts = [survey.n_rows for survey in self.surveys]
         return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 

@@ -312,7 +312,7 @@ class FirstOrderLearner(Learner):
             return n_labels * _BYTES_PER_PRODUCT
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
-        # theta, its link where that is another vector, the variances, the sum of the weights and its state.
+        # theta, its link where that is another vector, the variances; the sum and its state.
         size = kind.itemsize * (1 + linked + self._adaptive)
         if self.hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize

@@ -156,9 +156,9 @@ class LabelBlocks(LinearSpace):
     Attributes
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
-        Of each sixteen labels, and of the last few: "t", "g" where it is not t, and "acc" and
-        "synced" with an average, and "gain" with variances, but for zeros; and "at", rising, the coordinate * 16 + the label
-        of each.
+        Of each sixteen labels, and of the last few: "t", "g" where it is not t, "acc" and "synced"
+        with an average, and "gain" with variances, but for zeros; and "at", rising, the coordinate
+        * 16 + the label of each.
     """
 
     n_features = 0
