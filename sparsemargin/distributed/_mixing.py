@@ -140,7 +140,7 @@ def multiplied(base: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
         return (base * ratio).astype(dtype)
 
 
-def changed(base: np.ndarray, shares: np.ndarray, deltas: Sequence[SparseDelta]) -> np.ndarray:
+def changed(base: np.ndarray, shares: np.ndarray, deltas: Sequence[Any]) -> np.ndarray:
     """The base and, times shares of shape (n_deltas, n_vectors), what each delta changes of it; in
     float64."""
     pairs = list(zip(shares, deltas, strict=True))

@@ -1,0 +1,128 @@
+"""AROW against its dense reference, and its variances wherever a model's state goes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from problems.first_order import examples, index_types, problems, scattered
+from problems.models import make_problem
+from problems.shards import cut, write
+from references.arow import Run, multiply, run_arow
+from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin.distributed import fit_distributed
+
+problem_of_classes = st.integers(2, 4).flatmap(
+    lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
+)
+
+
+def signs_of(y):
+    classes = np.unique(y)
+    return [np.where(y == c, 1, -1) for c in (classes if len(classes) > 2 else classes[1:])]
+
+
+def assert_same_as(model, runs, hypothesis, n_features, tolerance=1e-10):
+    assert_array_equal(np.atleast_1d(model.n_corrections_), [run.n_corrections for run in runs])
+    mean = np.array([getattr(run, hypothesis) for run in runs]).astype(float)
+    gain = np.array([run.precision for run in runs]).astype(float) - 1
+    of_space = model._space.of_labels(model._space.gain).T
+    assert_allclose(model.coef_, mean[:, :n_features], rtol=0, atol=tolerance * np.abs(mean).max())
+    assert_allclose(of_space, gain, rtol=0, atol=tolerance * gain.max())
+    if mean.shape[1] > n_features:
+        expected = mean[:, n_features] * model.intercept_scaling
+        assert_allclose(model.intercept_, expected, rtol=0, atol=tolerance * np.abs(mean).max())
+
+
+def assert_same(model, other):
+    """To the bit."""
+    for name in ("coef_", "intercept_", "n_corrections_"):
+        one, same = (getattr(each, name) for each in (model, other))
+        assert_array_equal(one.toarray() if hasattr(one, "toarray") else one, same)
+    assert model._space.trials == other._space.trials
+    if not model._space.in_blocks:
+        assert_array_equal(model._space.gain, other._space.gain)
+
+
+@examples(200)
+@given(
+    problem_of_classes, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([None, 0.5, 3.0]),
+    st.booleans(), st.integers(1, 4), st.booleans(), st.sampled_from(["last", "average"]),
+)  # fmt: skip
+def test_the_reference(problem, r, rho, normalize, n_epochs, weighted, hypothesis):
+    rng = np.random.RandomState(len(problem.y))
+    weights = np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)] if weighted else None
+    how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize, "weights": weights}
+    runs = [run_arow(problem.X.toarray(), y, r, **how) for y in signs_of(problem.y)]
+    assume(min(run.smallest_gap for run in runs) > 1e-9)
+    model = AROWClassifier(
+        r=r, normalize=normalize, max_iter=n_epochs, hypothesis=hypothesis, shuffle=False,
+        fit_intercept=rho is not None, intercept_scaling=rho or "auto",
+    )  # fmt: skip
+    model.fit(scattered(problem.X, 0.1, n_epochs), problem.y, sample_weight=weights)
+    assert_same_as(model, runs, {"last": "mean"}.get(hypothesis, hypothesis), problem.X.shape[1])
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
+    X, y = make_problem(200, n_classes=3)
+    how = {"shuffle": False, "intercept_scaling": 0.5, "hypothesis": hypothesis}
+    whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
+    shares = {0: 2.0, 1: 1.0, 2: 0.5}
+    runs = [
+        run_arow(X.toarray(), sign, 1.0, rho=0.5, n_epochs=2, weights=np.where(sign > 0, share, 1))
+        for sign, share in zip(signs_of(y), shares.values(), strict=True)
+    ]
+    assert_same_as(whole, runs, {"last": "mean"}.get(hypothesis, hypothesis), X.shape[1])
+    parts = AROWClassifier(**how, class_weight={0: 2.0, 2: 0.5})
+    for start in [*range(0, 200, 7)] * 2:
+        parts.partial_fit(X[start : start + 7], y[start : start + 7], classes=[0, 1, 2])
+    assert_same(parts, whole)
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
+    hypothesis, dtype, tmp_path, monkeypatch
+):
+    X, y = make_problem(200, n_classes=20)
+    X = X.astype(dtype)
+    how = {"hypothesis": hypothesis, "random_state": 0, "intercept_scaling": 0.5}
+    model, dense = AROWClassifier(**how).fit(X, y), AROWClassifier(**how).fit(X, y)
+    save_model(model, tmp_path / "a.model")
+    again = load_model(tmp_path / "a.model").partial_fit(X, y)
+    assert_same(again, dense.partial_fit(X, y))
+    path = write(tmp_path / "a.svm", X, y)
+    streamed = fit_svmlight(path, "arow", dtype=dtype, **how)
+    assert_same(streamed, AROWClassifier(**how, shuffle=False).fit(X, y))
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
+    blocks = AROWClassifier(**how).fit(X, y)
+    assert blocks._space.in_blocks
+    assert_same(blocks, model)
+    assert_same(blocks.partial_fit(X, y), dense)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("mixing", ["uniform", "errors"])
+def test_posteriors_of_shards_are_multiplied(n_classes, mixing):
+    X, y = make_problem(240, n_classes=n_classes)
+    shards = cut(X, y, 3)
+    fit = {"algo": "arow", "max_iter": 2, "mixing": mixing, "random_state": 0}
+    fit |= {"hypothesis": "average", "intercept_scaling": 0.5, "shuffle": False}
+    found = fit_distributed(shards, **fit)
+    zero = np.zeros(X.shape[1] + 1, np.longdouble)
+    for label, sign in enumerate(signs_of(y)):
+        mixed = Run(zero, zero + 1, zero)
+        for _ in range(2):
+            runs = [
+                run_arow(part.toarray(), sign[s::3], 1.0, rho=0.5, run=replace(mixed))
+                for s, (part, _) in enumerate(shards)
+            ]
+            made = [run.n_corrections if mixing == "errors" else 1 for run in runs]
+            mixed = multiply(runs, mixed, made)
+        expected = mixed.average.astype(float)
+        assert_allclose(found.coef_[label], expected[:-1], rtol=0, atol=1e-10)

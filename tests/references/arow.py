@@ -1,0 +1,77 @@
+"""AROW with a variance for each weight: dense, slow, and independent of the engine.
+
+Figure 1 of Crammer, Kulesza & Dredze (2009), of whose inverse covariance the diagonal is kept.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Run:
+    """What a run of one label comes to; `smallest_gap` is how near a margin came to 1, or, of the
+    outputs, to 0, relative to their terms."""
+
+    mean: np.ndarray
+    precision: np.ndarray
+    sums: np.ndarray
+    n_corrections: int = 0
+    n_trials: int = 0
+    n_errors: int = 0
+    smallest_gap: float = np.inf
+
+    @property
+    def average(self):
+        return self.sums / self.n_trials
+
+
+def run_arow(X, y, r, *, n_epochs=1, rho=None, normalize=True, weights=None, run=None):
+    """Learn from dense rows, labels being -1 and 1, in order; rows of weight 0 are no trials."""
+    X = np.asarray(X, dtype=np.longdouble)
+    if rho is not None:
+        X = np.hstack([X, np.full((len(X), 1), rho, np.longdouble)])
+    weights = np.ones(len(X)) if weights is None else weights
+    zero = np.zeros(X.shape[1], np.longdouble)
+    run = run or Run(zero, zero + 1, zero)
+    for _ in range(n_epochs):
+        for x, label, weight in zip(X, y, weights, strict=True):
+            norm = np.sqrt(x @ x)
+            if weight == 0:
+                continue
+            run.n_errors += (run.mean @ x >= 0) != (label > 0)
+            if norm > 0:
+                x = x / norm if normalize else x
+                learn(run, x, label, np.longdouble(r) / weight)
+            run.sums, run.n_trials = run.sums + run.mean, run.n_trials + 1
+    return run
+
+
+def learn(run, x, label, r):
+    margin = label * (run.mean @ x)
+    if run.mean.any():
+        size = np.abs(run.mean) @ np.abs(x)
+        run.smallest_gap = min(run.smallest_gap, abs(margin - 1) / (1 + size))
+    if margin >= 1:
+        return
+    covariance = 1 / run.precision
+    beta = 1 / (x @ (covariance * x) + r)
+    run.mean = run.mean + beta * (1 - margin) * label * covariance * x
+    run.precision = run.precision + x * x / r
+    run.n_corrections += 1
+
+
+def multiply(runs, prior, made):
+    """The product of the posteriors that runs have come to from a prior, each to the power of its
+    share of the corrections `made`, times their number; sums and trials are added up."""
+    times = np.array(made) * np.longdouble(len(runs)) / sum(made)
+    before = prior.precision * prior.mean
+    precision = prior.precision + sum(
+        a * (run.precision - prior.precision) for a, run in zip(times, runs, strict=True)
+    )
+    information = before + sum(
+        a * (run.precision * run.mean - before) for a, run in zip(times, runs, strict=True)
+    )
+    sums = prior.sums + sum(run.sums - prior.sums for run in runs)
+    trials = prior.n_trials + sum(run.n_trials - prior.n_trials for run in runs)
+    return Run(information / precision, precision, sums, 0, trials)
