@@ -423,6 +423,12 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     assert (model.n_corrections_ > n_corrections).all()
 
 
+def test_half_a_pass_without_a_correction_is_no_end():
+    model = MarginPerceptron(max_iter=None, warm_start=True).fit([[1.0], [-1.0]], [1, 0])
+    with pytest.warns(ConvergenceWarning, match="Stopped after 0.5 epochs"):
+        model.set_params(max_iter=0.5).fit([[1.0], [-1.0]], [1, 0])
+
+
 def test_ctrl_c_between_epochs_leaves_whole_epochs(monkeypatch):
     X, y = make_contradiction()
     model = PNormPerceptron(max_iter=None, shuffle=False, verbose=1)

@@ -25,8 +25,6 @@ import epoch
 import files
 import floor
 import growth
-import higher_order
-import kernels
 import labels
 import launch
 import margin
@@ -87,20 +85,6 @@ def test_the_margin_of_weights_is_theirs_by_any_scale():
     problem = margin.Problem("two", X, y)
     w = np.array([4.0, -3.0])
     assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
-
-
-def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
-    mistakes, nonzeros = np.arange(1, 31) * 100, np.geomspace(1e3, 1e6, 30)
-    seconds = np.where(mistakes < higher_order.FITTED_FROM, 1.0, 1e-9 * nonzeros**1.5)
-    told = higher_order.told(mistakes, nonzeros, seconds)
-    assert told["exponent"]["slope"] == pytest.approx(1.5)
-    X, y = make_zipf_text(1500, 2000, mean_nnz=20, random_state=0)
-    y = np.where(y == y[0], 1, -1)
-    for name, found in higher_order.measure_growth(X, y, n_rounds=1, part=0.1).items():
-        model, most = clone(higher_order.ESTIMATORS[name]), higher_order.MOST_MISTAKES[name]
-        assert 0.1 * most - 250 < found["mistakes"][-1] < 0.1 * most + 250
-        model.partial_fit(X[:250], higher_order.flip(y)[:250], classes=(-1, 1))
-        assert 2 * found["nonzeros"][0] == np.diff(X.indptr)[model.mistakes_].sum()
 
 
 def test_what_is_wrong_with_a_soak_is_told():
@@ -210,18 +194,6 @@ def test_shards_make_the_models_that_the_curves_tell_of(tmp_path):
     for epochs, error in enumerate(both[0]["errors"], start=1):
         model = fit_csr(problem.X, problem.y, max_iter=epochs, random_state=scale.SEED, **PNORM)
         assert error == pytest.approx(1 - model.score(problem.X_test, problem.y_test), abs=1e-6)
-
-
-def test_kernels_are_held_apart_and_the_fastest_counts(monkeypatch):
-    contest = kernels.Contest(kernels.BOUNDED, 3000, max_support=50)
-    apart = timing.apart(kernels.hold, *contest)
-    assert apart["support"] == 50 < apart["passed_over"]
-    assert 0 < apart["error"] < 50
-    fits = iter([8.0, 2.0, 1.0, 1.0, 30.0, 31.0])
-    monkeypatch.setattr(kernels, "apart", lambda hold, *asked: apart | {"fit": next(fits)})
-    monkeypatch.setattr(kernels, "load", lambda name: None)
-    results = kernels.beside(kernels.ALMA_4, kernels.SVC_RAW, 10, 2)
-    assert [each["ratios"]["fit"] for each in results] == [15.0, 30.0, 1.0]
 
 
 SHAPE = replace(corpora.RCV1_LARGE, n_train=500, n_test=100, n_features=3000, mean_nnz=20)
