@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
 from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
@@ -312,7 +313,14 @@ def _check(name: str, state: dict[str, Any]) -> None:
         require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
         require(space.takes_many_labels, "'_space' is of rows with one class each")
     if isinstance(space, FirstOrderSpace):
-        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
+        rules = part(state, "_rule")
+        of_each = isinstance(rules, list) and len(rules) > 0
+        require(
+            all(isinstance(each, FirstOrderRule) for each in (rules if of_each else [rules])),
+            "'_rule' is no rule",
+        )
+        settings = len(space.errors) if isinstance(space, RacedSpace) else space.n_labels
+        require(not of_each or len(rules) == settings, "'_rule' is not of each label")
     # A vote needs a log to replay.
     replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")

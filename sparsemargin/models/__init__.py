@@ -19,11 +19,22 @@ from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
 
 Algorithm = Literal[
-    "perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", "romma", "maxmargin"
+    "auto",
+    "perceptron",
+    "pnorm",
+    "alma",
+    "arow",
+    "ho",
+    "so",
+    "margin",
+    "cramma",
+    "romma",
+    "maxmargin",
 ]
 
 #: Each name of an algorithm: its learner, and the parameters the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
+    "auto": (AROW, {"r": "auto"}),
     "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
     "pnorm": (PNorm, {}),
     "alma": (ALMA, {}),

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+import numpy as np
+from numpy.typing import DTypeLike
+
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks, how_of, labels_at_once
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.race import RacedSpace
+from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import Hypothesis, declared, one_of, parameter, real
+from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real
+from sparsemargin.models.rows import Rows
+
+#: What `r` and `max_loss` are raced, of equal ones the first being preferred.
+RACED = [(0.3, 1.0), (3.0, 1.0), (0.3, 0.3), (0.1, 0.1)]
 
 
 @declared
@@ -23,12 +32,10 @@ class AROW(FirstOrderLearner):
 
         \beta = \frac{1}{\sum_i v_i \hat{x}_i^2 + r}, \qquad
         w_i \leftarrow w_i + \beta (1 - y\, w \cdot \hat{x})\, y\, v_i \hat{x}_i, \qquad
-        \frac{1}{v_i} \leftarrow \frac{1}{v_i} + \frac{\hat{x}_i^2}{r}.
+        v_i \leftarrow v_i - \beta (v_i \hat{x}_i)^2.
 
-    That is Figure 1 of [1]_, of whose inverse covariance matrix the diagonal is kept. One epoch is
-    mostly enough. A trial costs O(nnz(x)).
-
-    A weight of c makes a row count as one with r / c would.
+    That is Figure 1 of [1]_, of whose covariance matrix the diagonal is kept. One epoch is mostly
+    enough. A trial costs O(nnz(x)). A row of weight c counts as one with r / c would.
 
     {parameters}
 
@@ -36,8 +43,8 @@ class AROW(FirstOrderLearner):
 
     Notes
     -----
-    In [1]_ the mistakes on any data are bounded for the full matrix; of its diagonal nothing is
-    proven. No margin is proven either: `margin_upper_bound_` is infinite.
+    In [1]_ the mistakes on any data are bounded for the full matrix; of its diagonal, and of losses
+    that are cut, nothing is proven. No margin is proven either: `margin_upper_bound_` is infinite.
 
     See Also
     --------
@@ -60,7 +67,7 @@ class AROW(FirstOrderLearner):
 
     classifier = "AROWClassifier"
 
-    spaces = (LinearSpace, LabelBlocks)
+    spaces = (LinearSpace, LabelBlocks, RacedSpace)
 
     _adaptive = True
 
@@ -76,11 +83,19 @@ class AROW(FirstOrderLearner):
     gamma: float | Literal["scale", "auto"] = field(default="scale", init=False)
     coef0: float = field(default=0.0, init=False)
 
-    r: float = parameter(
+    r: float | Literal["auto"] = parameter(
         1.0,
-        real(0),
-        "How little a row is trusted. Larger where more labels are wrong: 10 for every twentieth, "
-        "say.",
+        (real(0), one_of(["auto"])),
+        "How little a row is trusted: the larger, the more labels are wrong. "
+        '``"auto"``: several are raced in the first pass, each with a `max_loss` of its own, and '
+        "each label keeps the one that errs least one step ahead; see `candidates_`.",
+        structural=True,
+    )
+    max_loss: float | None = parameter(
+        None,
+        (real(0), NONE),
+        "The most that the loss of a row, ``1 - y w.x``, counts for; None: as much as it is. Where "
+        "labels are wrong, 1 and less keep those from moving the weights far.",
     )
     hypothesis: Hypothesis = parameter(
         "last",
@@ -91,5 +106,81 @@ class AROW(FirstOrderLearner):
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
-    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.arow(float(self.r), bool(self.normalize))
+    def _has_aim(self) -> bool:
+        return False
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.r == "auto" and self.max_loss is not None:
+            raise ValueError(
+                f"r='auto' races values of max_loss, too; got max_loss={self.max_loss!r}. Leave it "
+                "out, or pass r as a number."
+            )
+
+    def _make_rule(self, p: float, sample: Sample | None) -> Any:
+        if self.r != "auto":
+            return FirstOrderRule.arow(self.r, self.max_loss, bool(self.normalize))
+        chosen = RACED
+        if not isinstance(self._space, RacedSpace):
+            raced = getattr(self, "_raced", None)
+            best = [0] * self._space.n_labels if raced is None else raced["best"]
+            chosen = [RACED[each] for each in best]
+        return [FirstOrderRule.arow(*each, bool(self.normalize)) for each in chosen]
+
+    def _new_space(self, rows: Rows) -> LinearSpace:
+        self._raced = None
+        space = super()._new_space(rows)
+        if self.r != "auto" or not self._is_race(space.t.dtype, space.n_labels, len(space.t)):
+            return space
+        return RacedSpace(
+            space.n_features, space.n_labels, 2.0, space.t.dtype, n_settings=len(RACED),
+            **how_of(space), log=None,
+        )  # fmt: skip
+
+    def _is_race(self, dtype: DTypeLike, n_labels: int, n_coordinates: int) -> bool:
+        """Whether the vectors of all settings may be laid out at once."""
+        n_candidates = n_labels * len(RACED)
+        size = super()._bytes_per_feature(dtype, 1, n_coordinates)
+        return labels_at_once(n_coordinates, n_candidates, size) == n_candidates
+
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        size = super()._bytes_per_feature(dtype, n_labels, n_features)
+        if self.r == "auto" and self._is_race(dtype, n_labels, n_features + self.fit_intercept):
+            return size * (1 + len(RACED))
+        return size
+
+    def _conclude(self, result: FitResult) -> None:
+        super()._conclude(result)
+        if not result.interrupted or self._space.trials:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let the best go on alone."""
+        if isinstance(self._space, RacedSpace):
+            self._raced = {"best": self._space.best, "errors": self._errors(self._space)}
+            self._space = self._space.settled()
+            self._rule = self._make_rule(2.0, None)
+
+    @staticmethod
+    def _errors(space: RacedSpace) -> np.ndarray:
+        return space.errors.T / max(space.weight, 1.0)
+
+    @property
+    def candidates_(self) -> dict[str, np.ndarray]:
+        """What was raced: arrays ``r`` and ``max_loss`` of shape (n_candidates,), and
+        ``progressive_error``, of shape (n_candidates,) or (n_classes, n_candidates): of the trials,
+        each counted as many times as there were until it, the share that had the wrong sign one
+        step ahead. ``best`` is each label's candidate."""
+        self._check_fitted()
+        if isinstance(self._space, RacedSpace):
+            best, errors = self._space.best, self._errors(self._space)
+        elif getattr(self, "_raced", None) is not None:
+            best, errors = self._raced["best"], self._raced["errors"]
+        else:
+            raise AttributeError("candidates_ needs r='auto'.")
+        r, max_loss = (np.array(column, dtype=float) for column in zip(*RACED, strict=True))
+        lone = len(best) == 1 and not self._has_many_labels
+        return {
+            "r": r, "max_loss": max_loss, "progressive_error": errors[0] if lone else errors,
+            "best": best[0] if lone else best,
+        }  # fmt: skip

@@ -94,6 +94,8 @@ class Learner(SharedParameters):
     _sparse_rows: bool
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
+    # Of a race of settings that is over: what each label took, and what each setting came to.
+    _raced: dict[str, np.ndarray] | None
     # Of learners of first order, what they learn by, and what came of the last fit.
     _rule: FirstOrderRule
     _outcome: FitResult | None

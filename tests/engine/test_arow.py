@@ -51,16 +51,17 @@ def assert_same(model, other):
 @examples(200)
 @given(
     problem_of_classes, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([None, 0.5, 3.0]),
-    st.booleans(), st.integers(1, 4), st.booleans(), st.sampled_from(["last", "average"]),
+    st.sampled_from([0.3, 1.0, None]), st.booleans(), st.integers(1, 4), st.booleans(), st.sampled_from(["last", "average"]),
 )  # fmt: skip
-def test_the_reference(problem, r, rho, normalize, n_epochs, weighted, hypothesis):
+def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted, hypothesis):
     rng = np.random.RandomState(len(problem.y))
     weights = np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)] if weighted else None
     how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize, "weights": weights}
+    how["max_loss"] = max_loss or np.inf
     runs = [run_arow(problem.X.toarray(), y, r, **how) for y in signs_of(problem.y)]
     assume(min(run.smallest_gap for run in runs) > 1e-9)
     model = AROWClassifier(
-        r=r, normalize=normalize, max_iter=n_epochs, hypothesis=hypothesis, shuffle=False,
+        r=r, max_loss=max_loss, normalize=normalize, max_iter=n_epochs, hypothesis=hypothesis, shuffle=False,
         fit_intercept=rho is not None, intercept_scaling=rho or "auto",
     )  # fmt: skip
     model.fit(scattered(problem.X, 0.1, n_epochs), problem.y, sample_weight=weights)

@@ -1,6 +1,6 @@
 """AROW with a variance for each weight: dense, slow, and independent of the engine.
 
-Figure 1 of Crammer, Kulesza & Dredze (2009), of whose inverse covariance the diagonal is kept.
+Figure 1 of Crammer, Kulesza & Dredze (2009), of whose covariance matrix the diagonal is kept.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ class Run:
         return self.sums / self.n_trials
 
 
-def run_arow(X, y, r, *, n_epochs=1, rho=None, normalize=True, weights=None, run=None):
+def run_arow(
+    X, y, r, *, max_loss=np.inf, n_epochs=1, rho=None, normalize=True, weights=None, run=None
+):
     """Learn from dense rows, labels being -1 and 1, in order; rows of weight 0 are no trials."""
     X = np.asarray(X, dtype=np.longdouble)
     if rho is not None:
@@ -42,12 +44,12 @@ def run_arow(X, y, r, *, n_epochs=1, rho=None, normalize=True, weights=None, run
             run.n_errors += (run.mean @ x >= 0) != (label > 0)
             if norm > 0:
                 x = x / norm if normalize else x
-                learn(run, x, label, np.longdouble(r) / weight)
+                learn(run, x, label, np.longdouble(r) / weight, max_loss)
             run.sums, run.n_trials = run.sums + run.mean, run.n_trials + 1
     return run
 
 
-def learn(run, x, label, r):
+def learn(run, x, label, r, max_loss):
     margin = label * (run.mean @ x)
     if run.mean.any():
         size = np.abs(run.mean) @ np.abs(x)
@@ -56,8 +58,8 @@ def learn(run, x, label, r):
         return
     covariance = 1 / run.precision
     beta = 1 / (x @ (covariance * x) + r)
-    run.mean = run.mean + beta * (1 - margin) * label * covariance * x
-    run.precision = run.precision + x * x / r
+    run.mean = run.mean + beta * min(1 - margin, max_loss) * label * covariance * x
+    run.precision = 1 / (covariance - beta * (covariance * x) ** 2)
     run.n_corrections += 1
 
 

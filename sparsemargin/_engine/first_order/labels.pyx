@@ -55,9 +55,11 @@ cdef class FirstOrderRule:
                                "margin": 1.0})
 
     @staticmethod
-    def arow(double r, normalize):
+    def arow(double r, max_loss, normalize):
+        """`max_loss` None: any."""
         return FirstOrderRule({"kind": AROW, "scaling": SCALINGS[normalize], "p": 2.0,
-                               "margin": 1.0, "r": r})
+                               "margin": 1.0, "r": r,
+                               "C": INFINITY if max_loss is None else max_loss})
 
     def __init__(self, dict fields):
         self.__setstate__(fields)

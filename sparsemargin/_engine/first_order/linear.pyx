@@ -29,7 +29,7 @@ from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.first_order.labels cimport (
     Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
 )
-from sparsemargin._engine.first_order.rules cimport FREE, Step
+from sparsemargin._engine.first_order.rules cimport FREE, Fall, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
@@ -230,17 +230,19 @@ cdef double variance_of(const Coordinates[state_t]& at, Py_ssize_t l,
 
 
 cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
-                               const Instance* x, double step, double precision) noexcept nogil:
+                               const Instance* x, double step, const Fall* fall) noexcept nogil:
     """As `move_2`, by the variances; which fall."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
-    cdef double old, increment = 0.0
+    cdef double old, precision, square, increment = 0.0
     for j in range(x.n):
         i = x.columns[j] * at.width + l
         old = at.t[i]
         x.numbers[j] = old
-        at.t[i] = <state_t> (old + step * x.values[j] / (1.0 + at.gain[i]))
-        at.gain[i] += <state_t> (precision * x.values[j] * x.values[j])
+        precision = 1.0 + at.gain[i]
+        at.t[i] = <state_t> (old + step * x.values[j] / precision)
+        square = fall.factor * x.values[j] * x.values[j]
+        at.gain[i] += <state_t> (square / (fall.noise + max(fall.output - square / precision, 0.0)))
         increment += (at.t[i] - old) * (at.t[i] + old)
         nonzero += (at.t[i] != 0) - (old != 0.0)
     add(&label.S, increment)
@@ -356,7 +358,7 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     shift = label.shift
     label.mass += mass
     if space.adaptive:
-        move_adaptive(label, at, l, x, size, step.precision)
+        move_adaptive(label, at, l, x, size, &step.fall)
     elif space.p.exponent == 2.0:
         move_2(label, at, l, x, size, space.averaged)
     else:

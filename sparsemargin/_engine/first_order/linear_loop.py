@@ -34,6 +34,7 @@ class LinearLoop(Loop):
         super().__init__(space, task)
         self.rule = rule
         self.n_mistakes = 0
+        self.errors = np.zeros(len(space.labels))
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
@@ -92,6 +93,7 @@ class LinearLoop(Loop):
         ends = run_together(calls, len(slices))
         self.space.count_trials(max(end.trials for end in ends))
         self.n_mistakes += ends[0].mistakes
+        self.errors += sum(end.errors for end in ends)
         # Of threads that stop at different rows, the one that stops first tells.
         for end in sorted(ends, key=lambda end: end.trials):
             if end.status not in (OK, ALL_STOPPED):

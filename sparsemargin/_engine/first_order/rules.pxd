@@ -47,23 +47,32 @@ cdef struct Trial:  # x as the rule divides it
     double multiplier  # of the row by now, where the rule keeps multipliers
     double variance  # of the output, times the trial's weight, where the rule keeps variances
 
+cdef struct Fall:  # of variances V: 1 / V_j gains factor * x_j**2 / (noise + what others add to output)
+    double factor
+    double output
+    double noise
+
 cdef struct Step:  # theta' = keep * theta + size * y * V x; keep 1 and size 0: no correction
     double keep
     double size
     Projection projection
-    double precision  # 1 / V gains it times x**2; V is 1 where the rule keeps no variances
+    Fall fall  # factor 0: V is 1, and stays
+
+
+cdef inline Step plain_step(double keep, double size, Projection projection) noexcept nogil:
+    return Step(keep, size, projection, Fall(0.0, 0.0, 0.0))
 
 
 # The p-norm Perceptron, with or without a margin: correct by the instance itself.
 
 cdef inline Step perceptron_step(const Rule* rule) noexcept nogil:
-    return Step(1.0, rule.rate, FREE, 0.0)
+    return plain_step(1.0, rule.rate, FREE)
 
 
 # ALMA_p(alpha; B, C), Gentile (2001), Figure 1.
 
 cdef inline Step alma_step(const Rule* rule, int64_t k) noexcept nogil:
-    return Step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL, 0.0)
+    return plain_step(1.0, rule.C / (sqrt(rule.p - 1.0) * sqrt(<double> k)), ONTO_BALL)
 
 
 cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
@@ -73,7 +82,7 @@ cdef inline double alma_threshold(const Rule* rule, int64_t k) noexcept nogil:
 # CRAMMA^epsilon, Tsampouka & Shawe-Taylor (2006), section 3; t = k, since the start is t = 1.
 
 cdef inline Step cramma_step(const Rule* rule) noexcept nogil:
-    return Step(1.0, rule.rate, ONTO_SPHERE, 0.0)
+    return plain_step(1.0, rule.rate, ONTO_SPHERE)
 
 
 cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
@@ -86,7 +95,7 @@ cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
 
 cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     cdef double cosine, relaxed, across, parallel = 1.0 / (1 << 20) / (1 << 20)
-    cdef Step restart = Step(0.0, 1.0 / trial.norm / trial.norm, FREE, 0.0)
+    cdef Step restart = plain_step(0.0, 1.0 / trial.norm / trial.norm, FREE)
     if trial.length == 0.0:
         return restart
     relaxed = 1.0 / (trial.norm * trial.length)
@@ -96,11 +105,11 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     cosine = trial.output * relaxed
     across = 1.0 - cosine * cosine
     if across <= parallel:
-        return Step(1.0, 0.0, FREE, 0.0) if trial.output <= 0.0 else restart
+        return plain_step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
     if cosine * relaxed >= 1.0:  # the half-space takes no part
         return restart
-    return Step((1.0 - cosine * relaxed) / across,
-                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE, 0.0)
+    return plain_step((1.0 - cosine * relaxed) / across,
+                (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
 
 
 # Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
@@ -110,14 +119,16 @@ cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogi
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
     if size == 0.0 and trial.output != 1.0:  # it underflowed: no step is small enough
         size = INFINITY
-    return Step(1.0, max(size, -trial.multiplier), FREE, 0.0)
+    return plain_step(1.0, max(size, -trial.multiplier), FREE)
 
 
-# AROW with a variance for each coordinate, Crammer, Kulesza & Dredze (2009), Figure 1: they start at
-# 1, and of the update of their inverse, Sigma^-1 + x x^T / r, the diagonal is kept.
+# AROW, Crammer, Kulesza & Dredze (2009), Figure 1: of the covariance matrix, which starts at I, the
+# diagonal is kept. With x's output varying by v, V' = V - (V x)**2 / (v + r) is
+# 1 / V_j' = 1 / V_j + x_j**2 / (r + v - V_j x_j**2). A loss counts as C at most.
 
 cdef inline Step arow_step(const Rule* rule, const Trial* trial) noexcept nogil:
-    return Step(1.0, (1.0 - trial.output) / (trial.variance + rule.r), FREE, 1.0 / rule.r)
+    cdef double loss = min(1.0 - trial.output, rule.C)
+    return Step(1.0, loss / (trial.variance + rule.r), FREE, Fall(1.0, trial.variance, rule.r))
 
 
 cdef inline Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:

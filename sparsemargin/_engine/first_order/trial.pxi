@@ -73,6 +73,10 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
     if call.counts:
         call.mistakes += errs_of_labels(job, call)
     set_signs(job, call, 1.0)
+    if job.races:
+        for l in range(call.first, call.last):
+            if (call.scores[l] >= 0.0) != (call.signs[l] > 0.0):
+                call.wrong[l] += call.trials + 1
     status = correct_labels(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)
     return status
@@ -170,23 +174,23 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     cdef Space* c = &job.space.c
     cdef Step step
     cdef double norm
-    if not starts_from_first_row(&job.rule.rule) or c.labels[l].started:
+    if not starts_from_first_row(&job.rules[l]) or c.labels[l].started:
         return OK
     norm = ldexp(x.scale.norm, x.scale.exponent)
-    step = Step(0.0, y / x.scale.norm, ONTO_SPHERE, 0.0)
+    step = plain_step(0.0, y / x.scale.norm, ONTO_SPHERE)
     if move(job, call, at, l, x, &step, 1.0 / norm) != OK:
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
-    if job.rule.rule.scaling == BY_RUNNING_MAX:
+    if job.rules[l].scaling == BY_RUNNING_MAX:
         c.labels[l].largest = norm
-        c.threshold[l] = next_threshold(&job.rule.rule, c.labels + l)
+        c.threshold[l] = next_threshold(&job.rules[l], c.labels + l)
     return OK
 
 
 cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
     """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
-    cdef const Rule* rule = &job.rule.rule
+    cdef const Rule* rule = &job.rules[l]
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
     cdef double mass, largest, norm = ldexp(x.scale.norm, x.scale.exponent)

@@ -24,7 +24,7 @@ from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, keep_in_window, sum_afresh, take_step, variance_of, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
-    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin,
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
     starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
@@ -58,7 +58,9 @@ cdef class Job:
     Parameters
     ----------
     space : LinearState or JointState
-    rule : FirstOrderRule
+    rule : FirstOrderRule or list of FirstOrderRule
+        One for each label that divides rows alike: the labels are then raced, and the numbers of
+        the trials added up before which each one's output had the wrong sign.
     rows : Csr
     task : Task
         Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
@@ -69,7 +71,8 @@ cdef class Job:
     """
 
     cdef LinearState space
-    cdef FirstOrderRule rule
+    cdef vector[Rule] rules  # of each label
+    cdef bint races
     cdef readonly Csr rows
     cdef list arrays  # that pointers lead to
     cdef bint is_joint
@@ -86,14 +89,17 @@ cdef class Job:
     cdef uint8_t* repeats  # of each row; NULL: none
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
-    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
+    def __init__(self, LinearState space, rule, Csr rows, task, bint distinct):
         cdef JointState joint
+        cdef FirstOrderRule of_label
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
         cdef const double[:, ::1] class_weight = task.class_weight
         cdef uint8_t[::1] repeats
         cdef int64_t[::1] logged
-        self.space, self.rule, self.rows = space, rule, rows
+        self.space, self.rows, self.races = space, rows, isinstance(rule, list)
+        for of_label in rule if self.races else [rule] * space.c.n_labels:
+            self.rules.push_back(of_label.rule)
         self.is_joint = isinstance(space, JointState)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
         self.stretch = 1.0
@@ -101,7 +107,7 @@ cdef class Job:
             joint = space
             self.n_scores = self.width = joint.n_classes
             self.bias, self.stretch = joint.rho, pow(2.0, 1.0 / space.c.p.exponent)
-        self.normed = rule.rule.scaling == BY_ROW and has_margin(&rule.rule)
+        self.normed = self.rules[0].scaling == BY_ROW and has_margin(&self.rules[0])
         self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
         if task.positives is not None:
             starts, labels = task.positives
@@ -187,6 +193,7 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
+    cdef vector[double] wrong  # of each label that is raced
     # Of the row at hand.
     cdef vector[double] scores, signs, units
     cdef Workspace work
@@ -205,6 +212,13 @@ cdef class Call:
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
+        self.wrong.resize(job.n_scores)
+
+    @property
+    def errors(self):
+        """Numbers of the trials, added up, before which each label's output had the wrong sign,
+        where labels are raced; shape (n_labels,)."""
+        return np.array(self.wrong)
 
 
 # ----------------------------------------------------------------------------------- the passes
@@ -336,10 +350,11 @@ include "trial.pxi"
 
 # ----------------------------------------------------------------------------------- from Python
 
-def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
-    """Put the rule's threshold before every label that is still learning."""
+def set_thresholds(FirstOrderSpace space, rules):
+    """Put its rule's threshold before every label that is still learning."""
     cdef Py_ssize_t l
-    for l in range(space.c.n_labels):
+    cdef FirstOrderRule rule
+    for l, rule in enumerate(rules):
         space.c.threshold[l] = -INFINITY
         if space.c.labels[l].stopped < 0:
             space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)

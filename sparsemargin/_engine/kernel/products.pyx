@@ -18,7 +18,7 @@ from sparsemargin._engine.first_order.labels cimport (
     settle, tighten, total_S, trial_of, unit
 )
 from sparsemargin._engine.first_order.rules cimport (
-    ONTO_SPHERE, Rule, Step, Trial, starts_from_first_row
+    ONTO_SPHERE, Rule, Step, Trial, plain_step, starts_from_first_row
 )
 from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
@@ -358,7 +358,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
     for i in range(n):
         j = order[i] if order != NULL else i
         if block.norms[j] > 0.0 and block.slots[j] >= 0:
-            step = Step(0.0, block.signs[j] / block.norms[j], ONTO_SPHERE, 0.0)
+            step = plain_step(0.0, block.signs[j] / block.norms[j], ONTO_SPHERE)
             return move(block, space, j, &step, 1.0 / block.norms[j], trials + i, log)
     return OK
 

@@ -1,0 +1,154 @@
+"""Several settings raced in one pass: the labels are learned by all of them side by side, and each
+label keeps the setting whose outputs err least, one step ahead."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from sparsemargin._engine.first_order.label_blocks import how_of
+from sparsemargin._engine.first_order.linear_loop import LinearLoop
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.state import array_of, part, real, require, writable
+
+
+class RaceLoop(LinearLoop):
+    """The loop over all candidates; errors count in its first pass, before rows come again."""
+
+    counted = None
+
+    def run(self, order, seed, stop, n_passes, check):
+        ended = super().run(order, seed, stop, n_passes, check)
+        if self.counted is None:
+            self.counted = self.errors.copy()
+        return ended
+
+
+class Candidates(LinearSpace):
+    """Each setting's vectors of all labels, one setting's after the other's."""
+
+    loop_type = RaceLoop
+
+
+class RacedSpace(LinearSpace):
+    """The vectors of the labels, each learned by the setting that is best so far.
+
+    Errors weigh as many times as trials have been made by then: early ones tell who learns fast.
+
+    Parameters
+    ----------
+    n_features, n_labels, p, dtype, **how
+        As those of `LinearSpace`.
+    n_settings : int
+        Of equal ones the first is preferred.
+
+    Attributes
+    ----------
+    field : Candidates
+    errors : ndarray of shape (n_settings, n_labels)
+        Numbers of the trials before which the output had the wrong sign, added up.
+    weight : float
+        What they come to if all were wrong.
+    best : ndarray of shape (n_labels,)
+        Each label's setting.
+    """
+
+    def __init__(self, n_features, n_labels, p, dtype, *, n_settings, **how):
+        super().__init__(n_features, n_labels, p, dtype, **how)
+        self.field = Candidates(n_features, n_labels * n_settings, p, dtype, **how)
+        self.errors, self.weight = np.zeros((n_settings, n_labels)), 0.0
+        self.best = np.zeros(n_labels, np.int64)
+
+    @contextmanager
+    def loop(self, task, rule=None, *, skips=False):
+        """As that of `LinearSpace`, `rule` being a list of the settings' rules."""
+        before, swept = self.trials, self.field.per_label("passes").sum()
+        rules = [each for each in rule for _ in range(self.n_labels)]
+        with self.field.loop(self._of_all(task), rules) as loop:
+            try:
+                yield loop
+            finally:
+                errors = loop.errors if loop.counted is None else loop.counted
+                trials = min(self.field.trials - before, task.n_trials)
+                self._choose(task, errors, before, trials, swept)
+
+    def _of_all(self, task):
+        """The task of all candidates."""
+        n_settings, n = self.errors.shape
+        starts, labels = task.positives or (None, task.codes)
+        if starts is None:
+            of_row = (labels == 1).astype(np.int64) if n == 1 else np.ones(len(labels), np.int64)
+            labels = np.zeros(of_row.sum(), np.int64) if n == 1 else labels
+        else:
+            of_row = np.diff(starts)
+        every = np.arange(n_settings) * n
+        # Of each row the labels of all settings, which have to rise.
+        place = np.repeat(np.arange(len(of_row)), of_row)
+        order = np.lexsort(
+            (np.tile(labels, n_settings), np.repeat(every, len(labels)), np.tile(place, n_settings))
+        )
+        together = (np.repeat(every, len(labels)) + np.tile(labels, n_settings))[order]
+        positives = Positives(np.append(0, np.cumsum(of_row * n_settings)), together)
+        weights = np.ascontiguousarray(np.tile(task.class_weight, n_settings))
+        return replace(task, positives=positives, class_weight=weights)
+
+    def _choose(self, task, errors, before, trials, swept):
+        """Count the errors of so many trials, and let each label be the best candidate's."""
+        field, n = self.field, self.n_labels
+        self.errors += errors.reshape(self.errors.shape)
+        self.weight += trials * (before + (trials + 1) / 2)
+        best = self.errors.argmin(axis=0)
+        some = slice(None)
+        if (best == self.best).all() and field.per_label("passes").sum() == swept:
+            # Nothing but the coordinates of the rows has changed.
+            some = np.append(np.unique(task.rows.indices), field.t.shape[0] - 1)
+        self.best, which = best, best * n + np.arange(n)
+        for name in ("t", "acc", "synced", "gain"):
+            mine = getattr(self, name)
+            if len(mine):
+                mine[some, :n] = getattr(field, name)[some][:, which]
+        for name in ("labels", "sigma", "threshold"):
+            getattr(self, name)[:] = getattr(field, name)[which]
+        self.pending[:n] = field.pending[which]
+        self.begin_after(field.trials)
+
+    def count_trials(self, trials):
+        super().count_trials(trials)
+        self.field.count_trials(trials)
+
+    def resize(self, n_features, first=0):
+        super().resize(n_features, first)
+        self.field.resize(n_features, first)
+
+    @property
+    def nbytes(self):
+        """Bytes that all coordinates take."""
+        return super().nbytes + self.field.nbytes
+
+    def settled(self):
+        """The vectors alone, as they are now."""
+        space = LinearSpace.__new__(LinearSpace)
+        space.__setstate__(super().__getstate__())
+        return space
+
+    # --------------------------------------------------------------------------------- the state
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "field": self.field, "errors": self.errors,
+                "weight": self.weight, "best": self.best}  # fmt: skip
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.field, n = part(state, "field"), self.n_labels
+        n_settings = len(array_of(state, "errors", np.float64, (None, n), 0.0, np.inf))
+        self.errors = writable(state["errors"])
+        self.weight = real(state, "weight", 0.0, np.inf)
+        self.best = writable(array_of(state, "best", np.int64, (n,), 0, n_settings - 1))
+        require(
+            isinstance(self.field, Candidates) and self.field.n_labels == n * n_settings
+            and self.field.t.dtype == self.t.dtype and self.field.t.shape[0] == self.t.shape[0]
+            and how_of(self.field) == how_of(self), "'field' is not of these labels' settings"
+        )  # fmt: skip
