@@ -11,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 import sparsemargin
 from sparsemargin import fit_csr
-from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -45,17 +43,6 @@ def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
         y = np.where(corpus.y[:, label], 1, -1)
         alone = floor.FloorPerceptron(corpus.X, y, orders).run()
         np.testing.assert_allclose(sweep.weights[:, label], alone.weights, atol=1e-4)
-
-
-def test_corpora_are_renumbered_and_mislabelled():
-    drawn = corpora.draw_corpus(TINY)
-    unsorted = drawn.renumbered()
-    # A word has one number in all rows, and its own.
-    numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
-    assert len(set(numbers.values())) == len(numbers)
-    assert not unsorted.X.has_sorted_indices
-    assert unsorted.with_sorted_rows().X.has_sorted_indices
-    assert np.sum(drawn.mislabelled(0.05).y == -drawn.y) == 6
 
 
 def noisy_rows():
@@ -215,9 +202,6 @@ def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
     for ours, theirs in zip(*pairs, strict=True):
         label, _, features = ours.partition(" ")
         assert theirs == f"{int(label)} |f {features}"
-    train, few = (texts.path(name).read_bytes() for name in ("train", "few"))
-    assert texts.path("train-twice").read_bytes() == 2 * train
-    assert few == b"".join(train.splitlines(keepends=True)[: files.FEW_ROWS])
 
 
 def test_commands_run_alone(tmp_path):
