@@ -219,6 +219,16 @@ def test_rows_that_cancel_wholly_leave_nothing():
     assert (model.n_corrections_, model.theta_, model.theta_norm_) == (3, 0, 0)
 
 
+def test_votes_by_huge_kernel_values_are_those_by_small_ones():
+    rows, y = noisy_rows(0, 60, 10, 4, 0.2)
+    of = {"kernel": "poly", "degree": 1, "gamma": 1.0, "hypothesis": "vote", "random_state": 0}
+    votes = [
+        PNormPerceptron(normalize=False, **of).fit(rows * size, y).decision_function(rows)
+        for size in (1.0, 2.0**330)
+    ]
+    assert_array_equal(*votes)
+
+
 def test_a_row_may_be_far_larger_than_all_before():
     X = sp.csr_matrix(np.diag([1.0, 2.0**20]))
     model = PNormPerceptron(p=64, normalize=False, max_iter=1, **AS_PRINTED)

@@ -74,19 +74,6 @@ def test_the_margin_of_weights_is_theirs_by_any_scale():
     assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
 
 
-def test_what_is_wrong_with_a_soak_is_told():
-    done, held = (5, 9, 15, 20, 60, 95, 100, 100), (10, 500, 100, 100, 90, 120, 110, 0)
-    memory = soak.summary(list(zip(done, held, strict=True)))
-    assert memory == {"early_bytes": 100, "late_bytes": 120}
-    drift = {"parted_at": None, "norm": 1e-16, "average": 1e-14, "same_bits": True}
-    assert soak.faults("ALMA", {"memory": memory, "drift": drift}) == []
-    wrong = {"parted_at": 7, "norm": 1e-6, "average": 1e-6, "same_bits": False}
-    grown = memory | {"late_bytes": 5 * 2**20 + 100}
-    faults = soak.faults("ALMA", {"memory": grown, "drift": wrong | {"trials_right": False}})
-    told = ("grown by 5.0 MB", "bits", "part from", "trials", "norm", "average")
-    assert all(what in fault for what, fault in zip(told, faults, strict=True))
-
-
 def part_of(report):
     machine = dict.fromkeys(("cpu", "cpus", *tables.PACKAGES), "some")
     return {"quick": False, "report": json.loads(json.dumps(report)) | {"machine": machine}}
