@@ -136,7 +136,8 @@ def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hyp
         return
     plain.fit(sp.csr_matrix(rows), y)
     assert scaled.n_corrections_ == plain.n_corrections_
-    assert_array_equal(scaled.predict(rows * scale), plain.predict(rows))
+    told = np.abs(plain.decision_function(rows) * scale) > np.finfo(float).tiny  # has a sign
+    assert_array_equal(scaled.predict(rows * scale)[told], plain.predict(rows)[told])
     assert_array_equal(scaled.predict(rows), plain.predict(rows))
     if hypothesis != "vote":
         # By powers of two nothing is rounded where rows are divided by their norms.
