@@ -11,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 import sparsemargin
 from sparsemargin import fit_csr
-from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -47,17 +45,6 @@ def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
         np.testing.assert_allclose(sweep.weights[:, label], alone.weights, atol=1e-4)
 
 
-def test_corpora_are_renumbered_and_mislabelled():
-    drawn = corpora.draw_corpus(TINY)
-    unsorted = drawn.renumbered()
-    # A word has one number in all rows, and its own.
-    numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
-    assert len(set(numbers.values())) == len(numbers)
-    assert not unsorted.X.has_sorted_indices
-    assert unsorted.with_sorted_rows().X.has_sorted_indices
-    assert np.sum(drawn.mislabelled(0.05).y == -drawn.y) == 6
-
-
 def noisy_rows():
     rng = np.random.default_rng(0)
     X = sp.random(3000, 80, 0.1, "csr", random_state=rng)
@@ -85,19 +72,6 @@ def test_the_margin_of_weights_is_theirs_by_any_scale():
     problem = margin.Problem("two", X, y)
     w = np.array([4.0, -3.0])
     assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
-
-
-def test_what_is_wrong_with_a_soak_is_told():
-    done, held = (5, 9, 15, 20, 60, 95, 100, 100), (10, 500, 100, 100, 90, 120, 110, 0)
-    memory = soak.summary(list(zip(done, held, strict=True)))
-    assert memory == {"early_bytes": 100, "late_bytes": 120}
-    drift = {"parted_at": None, "norm": 1e-16, "average": 1e-14, "same_bits": True}
-    assert soak.faults("ALMA", {"memory": memory, "drift": drift}) == []
-    wrong = {"parted_at": 7, "norm": 1e-6, "average": 1e-6, "same_bits": False}
-    grown = memory | {"late_bytes": 5 * 2**20 + 100}
-    faults = soak.faults("ALMA", {"memory": grown, "drift": wrong | {"trials_right": False}})
-    told = ("grown by 5.0 MB", "bits", "part from", "trials", "norm", "average")
-    assert all(what in fault for what, fault in zip(told, faults, strict=True))
 
 
 def part_of(report):
@@ -215,9 +189,6 @@ def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
     for ours, theirs in zip(*pairs, strict=True):
         label, _, features = ours.partition(" ")
         assert theirs == f"{int(label)} |f {features}"
-    train, few = (texts.path(name).read_bytes() for name in ("train", "few"))
-    assert texts.path("train-twice").read_bytes() == 2 * train
-    assert few == b"".join(train.splitlines(keepends=True)[: files.FEW_ROWS])
 
 
 def test_commands_run_alone(tmp_path):
