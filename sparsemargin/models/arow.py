@@ -157,13 +157,13 @@ class AROW(FirstOrderLearner):
     def _settle(self) -> None:
         """Let the best go on alone."""
         if isinstance(self._space, RacedSpace):
-            self._raced = {"best": self._space.best, "errors": self._errors(self._space)}
+            self._raced = self._state_of(self._space)
             self._space = self._space.settled()
             self._rule = self._make_rule(2.0, None)
 
     @staticmethod
-    def _errors(space: RacedSpace) -> np.ndarray:
-        return space.errors.T / max(space.weight, 1.0)
+    def _state_of(space: RacedSpace) -> dict[str, np.ndarray]:
+        return {"best": space.best, "errors": space.errors.T / max(space.weight, 1.0)}
 
     @property
     def candidates_(self) -> dict[str, np.ndarray]:
@@ -173,11 +173,10 @@ class AROW(FirstOrderLearner):
         step ahead. ``best`` is each label's candidate."""
         self._check_fitted()
         if isinstance(self._space, RacedSpace):
-            best, errors = self._space.best, self._errors(self._space)
-        elif getattr(self, "_raced", None) is not None:
-            best, errors = self._raced["best"], self._raced["errors"]
-        else:
+            raced = self._state_of(self._space)
+        elif (raced := getattr(self, "_raced", None)) is None:
             raise AttributeError("candidates_ needs r='auto'.")
+        best, errors = raced["best"], raced["errors"]
         r, max_loss = (np.array(column, dtype=float) for column in zip(*RACED, strict=True))
         lone = len(best) == 1 and not self._has_many_labels
         return {

@@ -51,7 +51,8 @@ def assert_same(model, other):
 @examples(200)
 @given(
     problem_of_classes, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([None, 0.5, 3.0]),
-    st.sampled_from([0.3, 1.0, None]), st.booleans(), st.integers(1, 4), st.booleans(), st.sampled_from(["last", "average"]),
+    st.sampled_from([0.3, 1.0, None]), st.booleans(), st.integers(1, 4), st.booleans(),
+    st.sampled_from(["last", "average"]),
 )  # fmt: skip
 def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted, hypothesis):
     rng = np.random.RandomState(len(problem.y))
@@ -61,8 +62,8 @@ def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted,
     runs = [run_arow(problem.X.toarray(), y, r, **how) for y in signs_of(problem.y)]
     assume(min(run.smallest_gap for run in runs) > 1e-9)
     model = AROWClassifier(
-        r=r, max_loss=max_loss, normalize=normalize, max_iter=n_epochs, hypothesis=hypothesis, shuffle=False,
-        fit_intercept=rho is not None, intercept_scaling=rho or "auto",
+        r=r, max_loss=max_loss, normalize=normalize, max_iter=n_epochs, hypothesis=hypothesis,
+        shuffle=False, fit_intercept=rho is not None, intercept_scaling=rho or "auto",
     )  # fmt: skip
     model.fit(scattered(problem.X, 0.1, n_epochs), problem.y, sample_weight=weights)
     assert_same_as(model, runs, {"last": "mean"}.get(hypothesis, hypothesis), problem.X.shape[1])
