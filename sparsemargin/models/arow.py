@@ -172,9 +172,10 @@ class AROW(FirstOrderLearner):
         each counted as many times as there were until it, the share that had the wrong sign one
         step ahead. ``best`` is each label's candidate."""
         self._check_fitted()
+        raced = getattr(self, "_raced", None)
         if isinstance(self._space, RacedSpace):
             raced = self._state_of(self._space)
-        elif (raced := getattr(self, "_raced", None)) is None:
+        if raced is None:
             raise AttributeError("candidates_ needs r='auto'.")
         best, errors = raced["best"], raced["errors"]
         r, max_loss = (np.array(column, dtype=float) for column in zip(*RACED, strict=True))
