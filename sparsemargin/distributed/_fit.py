@@ -23,12 +23,15 @@ from sparsemargin.distributed._shards import FileShard, Survey, shards_of
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
-from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, Learner, find_algorithm
+from sparsemargin.models import Algorithm, Learner, find_algorithm
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
     from sparsemargin.models.classifiers import Classifier
+
+# What is learned by in one place is a race, which shards can't run.
+_DEFAULT_ALGORITHM: Algorithm = "alma"
 
 # What is told of files only.
 _OF_FILES = (
@@ -195,7 +198,7 @@ def learn_distributed(
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     # Of those declared here it is the learner's, too.
     params = {name: told[name] for name in ("max_iter", *options.keys() - _DEFAULTS.keys())}
-    kind, known = find_algorithm(told["algo"] or DEFAULT_ALGORITHM, params)
+    kind, known = find_algorithm(told["algo"] or _DEFAULT_ALGORITHM, params)
     learner = kind(**known)
     check_mixable(learner)
     positive = told["positive"]
@@ -233,7 +236,11 @@ def check_mixable(learner: Learner) -> None:
     if learner.classifier in _NOT_MIXED:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
-            "can are perceptron, pnorm, alma, margin, so and ho."
+            "can are perceptron, pnorm, alma, arow, margin, so and ho."
+        )
+    if getattr(learner, "r", None) == "auto":
+        raise ValueError(
+            "r='auto' is raced where all rows are, and these are in shards. Pass algo='arow', r=1."
         )
     for name, off in _NEED_ALL_ROWS.items():
         value = getattr(learner, name, off)

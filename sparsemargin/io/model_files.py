@@ -254,7 +254,7 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int]:
         require(name in LEARNERS, f"there is no classifier {name!r}")
         n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
-        decoder.most = (n_features + 1) * _n_labels(classes, state)
+        decoder.most = (n_features + 1) * _n_labels(classes, state) * LEARNERS[name].n_raced
         del state["classes_"]
         state = {"classes_": classes, **decoder.decode_named(state)}
         _check(name, state)

@@ -257,8 +257,9 @@ class _Stream:
                 self._learn(block, order)
         if not self.opened:
             raise ValueError(f"{self.corpus.names} has no rows. {FORM}.")
-        max_iter = self.learner.max_iter
-        if self._corrections() > before:
+        max_iter, made = self.learner.max_iter, self._corrections() > before
+        self.learner._end_pass()
+        if made:
             return max_iter is None or self.epoch < max_iter
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.

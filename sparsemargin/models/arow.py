@@ -67,6 +67,8 @@ class AROW(FirstOrderLearner):
 
     classifier = "AROWClassifier"
 
+    n_raced = len(RACED)
+
     spaces = (LinearSpace, LabelBlocks, RacedSpace)
 
     _adaptive = True
@@ -153,6 +155,9 @@ class AROW(FirstOrderLearner):
         super()._conclude(result)
         if not result.interrupted or self._space.trials:
             self._settle()
+
+    def _end_pass(self) -> None:
+        self._settle()
 
     def _settle(self) -> None:
         """Let the best go on alone."""

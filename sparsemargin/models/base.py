@@ -69,6 +69,9 @@ class Learner(SharedParameters):
     #: Name of the scikit-learn class over it.
     classifier: ClassVar[str]
 
+    #: Settings that may be learned side by side.
+    n_raced: ClassVar[int] = 1
+
     #: What it learns in.
     spaces: ClassVar[tuple[type[Space], ...]]
 
@@ -415,6 +418,9 @@ class Learner(SharedParameters):
         if self._space.full and not was_full:
             self._warn_of_full()
         return mistakes
+
+    def _end_pass(self) -> None:
+        """Hear that all rows of a stream have come, and may come again."""
 
     def _warn_of_full(self) -> None:
         """Say in a stream what a bound on memory costs from now on."""

@@ -18,12 +18,17 @@ class Run:
     sums: np.ndarray
     n_corrections: int = 0
     n_trials: int = 0
-    n_errors: int = 0
+    error_weight: int = 0
     smallest_gap: float = np.inf
 
     @property
     def average(self):
         return self.sums / self.n_trials
+
+    @property
+    def weighted_error(self):
+        """Of the trials, each counted as often as there were by then, those that erred."""
+        return 2 * self.error_weight / (self.n_trials * (self.n_trials + 1))
 
 
 def run_arow(
@@ -41,7 +46,8 @@ def run_arow(
             norm = np.sqrt(x @ x)
             if weight == 0:
                 continue
-            run.n_errors += (run.mean @ x >= 0) != (label > 0)
+            wrong = (run.mean @ x >= 0) != (label > 0)
+            run.error_weight += (run.n_trials + 1) * wrong
             if norm > 0:
                 x = x / norm if normalize else x
                 learn(run, x, label, np.longdouble(r) / weight, max_loss)

@@ -1,0 +1,116 @@
+"""Settings raced in one pass: the best is what it is alone, and errors are those one step ahead."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from problems.models import make_problem
+from problems.shards import cut, write
+from references.arow import run_arow
+from sparsemargin import AROWClassifier, fit_csr, fit_svmlight, load_model, save_model
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.models.arow import RACED
+
+HOW = {"intercept_scaling": 0.5, "random_state": 0}
+
+
+def noisy(m=300, n_classes=2):
+    X, y = make_problem(m, n_classes=n_classes)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(m) < 0.2
+    y[wrong] = rng.integers(n_classes, size=wrong.sum())
+    return X, y
+
+
+def signs_of(y):
+    classes = np.unique(y)
+    return [np.where(y == c, 1, -1) for c in (classes if len(classes) > 2 else classes[1:])]
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_the_best_is_what_it_is_alone(n_classes, hypothesis, max_iter):
+    X, y = noisy(n_classes=n_classes)
+    how = HOW | {"hypothesis": hypothesis, "max_iter": max_iter, "shuffle": False}
+    model = AROWClassifier(r="auto", **how).fit(X, y)
+    told = model.candidates_
+    best, errors = np.atleast_1d(told["best"]), np.atleast_2d(told["progressive_error"])
+    # Of many labels, not all are learned best by one setting, or it would be no race for each.
+    assert n_classes == 2 or len(set(best)) > 1
+    for label, sign in enumerate(signs_of(y)):
+        r, max_loss = RACED[best[label]]
+        alone = AROWClassifier(r=r, max_loss=max_loss, **how).fit(X, y)
+        assert_array_equal(model.coef_[label], alone.coef_[label])
+        assert_array_equal(model.intercept_[label], alone.intercept_[label])
+        expected = [
+            run_arow(X.toarray(), sign, r, max_loss=most, rho=0.5).weighted_error
+            for r, most in RACED
+        ]
+        assert_allclose(errors[label], expected, rtol=1e-12)
+        assert errors[label].argmin() == best[label]
+    again = AROWClassifier(r="auto", **how).fit(X, y).partial_fit(X, y)
+    assert_array_equal(again._rule[-1].__getstate__()["r"], RACED[best[-1]][0])
+
+
+@pytest.mark.parametrize("hypothesis", ["last", "average"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stream_goes_on_racing_in_batches_of_any_size_and_from_files(hypothesis, dtype, tmp_path):
+    X, y = noisy(n_classes=3)
+    X = X.astype(dtype)
+    whole, parts = (AROWClassifier(r="auto", hypothesis=hypothesis, **HOW) for _ in range(2))
+    whole.partial_fit(X, y, classes=[0, 1, 2])
+    changes, before = 0, None
+    for start in range(0, 300, 3):
+        parts.partial_fit(X[start : start + 3], y[start : start + 3], classes=[0, 1, 2])
+        best = parts.candidates_["best"]
+        changes += before is not None and not np.array_equal(best, before)
+        before = best
+        if start == 150:
+            save_model(parts, tmp_path / "a.model")
+            parts = load_model(tmp_path / "a.model")
+    assert changes > 1
+    assert_array_equal(parts.coef_, whole.coef_)
+    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+    for name, told in whole.candidates_.items():
+        assert_array_equal(parts.candidates_[name], told)
+    settled = AROWClassifier(r="auto", hypothesis=hypothesis, shuffle=False, **HOW).fit(X, y)
+    assert_array_equal(settled.coef_, whole.coef_)
+    path = write(tmp_path / "a.svm", X, y)
+    for max_iter in 1, 2:
+        fit = {"hypothesis": hypothesis, "max_iter": max_iter, "shuffle": False, **HOW}
+        streamed = fit_svmlight(path, "auto", dtype=dtype, **fit)
+        assert_array_equal(streamed.coef_, fit_csr(X, y, "auto", **fit).coef_)
+
+
+def test_rows_with_many_labels_and_features_that_come_later():
+    X, _ = noisy()
+    Y = sp.csr_matrix(np.random.default_rng(0).random((300, 5)) < 0.3).astype(int)
+    model = AROWClassifier(r="auto", shuffle=False, **HOW).fit(X, Y)
+    for label in range(5):
+        alone = AROWClassifier(r="auto", shuffle=False, **HOW).fit(X, Y.toarray()[:, label])
+        assert_array_equal(model.coef_[label], alone.coef_[0])
+        told = model.candidates_["progressive_error"][label]
+        assert_array_equal(told, alone.candidates_["progressive_error"])
+
+
+def test_labels_too_many_to_be_raced_take_the_first_setting(monkeypatch):
+    X, y = make_problem(100, n_classes=20)
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
+    r, max_loss = RACED[0]
+    model = AROWClassifier(r="auto", **HOW).fit(X, y)
+    assert model._space.in_blocks
+    alone = AROWClassifier(r=r, max_loss=max_loss, **HOW).fit(X, y)
+    assert_array_equal(model.coef_.toarray(), alone.coef_.toarray())
+    with pytest.raises(AttributeError, match="candidates_ needs r='auto'"):
+        alone.candidates_  # noqa: B018
+
+
+def test_what_does_not_go_with_a_race_is_refused():
+    X, y = noisy()
+    with pytest.raises(ValueError, match=r"r='auto' races values of max_loss.*max_loss=0\.3"):
+        AROWClassifier(r="auto", max_loss=0.3).fit(X, y)
+    with pytest.raises(ValueError, match=r"r='auto' is raced where.*algo='arow'"):
+        fit_distributed(cut(X, y, 2), algo="auto")
