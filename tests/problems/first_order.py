@@ -308,7 +308,7 @@ def comparable_runs(machine, problem, extras, normalized=False, least_gap=1e-9):
     """Return the runs, if rounding decided nothing and what is normalised has a direction."""
     runs = extras.runs(machine, problem)
     assume(smallest_gap(runs) > least_gap)
-    assume(any(run.theta.any() for run in runs))  # or there is no size to compare with
+    assume(any(run.weights[-1].any() for run in runs))  # or there is no size to compare with
     assume(not normalized or have_directions(runs))
     return runs
 

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 # What is made by `make docs` lies in folders of its own.
 WRITTEN = [DOCS / folder for folder in (".", "algorithms", "api", "guide")]
 PAGES = [ROOT / "README.md", *sorted(page for folder in WRITTEN for page in folder.glob("*.md"))]
-OTHERS = sorted([*ROOT.glob("[CS]*.md"), *ROOT.glob("*/README.md")])
+OTHERS = sorted([*ROOT.glob("[CS]*.md"), *ROOT.glob("[ef]*/README.md")])
 of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 # The loaders' examples read these files.
