@@ -48,7 +48,7 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
 }
 
 #: What ``algo=None`` means.
-DEFAULT_ALGORITHM: Algorithm = "alma"
+DEFAULT_ALGORITHM: Algorithm = "auto"
 
 # What other libraries, and the command line, call `max_iter`.
 _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}

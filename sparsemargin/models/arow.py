@@ -18,7 +18,7 @@ from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, p
 from sparsemargin.models.rows import Rows
 
 #: What `r` and `max_loss` are raced, of equal ones the first being preferred.
-RACED = [(0.3, 1.0), (3.0, 1.0), (0.3, 0.3), (0.1, 0.1)]
+RACED = [(0.3, 1.0), (1.0, 1.0), (3.0, 1.0), (0.1, 0.1)]
 
 
 @declared
