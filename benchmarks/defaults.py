@@ -48,10 +48,8 @@ SVC, SGD, AS_IT_COMES = "LinearSVC()", "SGDClassifier(average=True)", "fit_csr(X
 #: `fit(X, y, random_state=seed)` returns a fitted classifier.
 CONTESTANTS: dict[str, Callable[..., Any]] = {
     AS_IT_COMES: fit_csr,
-    SVC: lambda X, y, random_state: LinearSVC(random_state=random_state).fit(X, y),
-    SGD: lambda X, y, random_state: SGDClassifier(average=True, random_state=random_state).fit(
-        X, y
-    ),
+    SVC: lambda X, y, **seed: LinearSVC(**seed).fit(X, y),
+    SGD: lambda X, y, **seed: SGDClassifier(average=True, **seed).fit(X, y),
 }
 N_TOPICS = 20
 CLAIM_SEEDS, NOISE = (10, 11, 12, 13, 14), (0.0, 0.05, 0.15)
@@ -106,7 +104,7 @@ def claims(options: Namespace) -> dict[str, Any]:
             found.append(race(X[train], y[train], X[test], y[test], seed))
         if seed == 0 or not options.quick:
             models = (
-                fit_csr(X[train], Y[train]),
+                fit_csr(X[train], Y[train], random_state=seed),
                 OneVsRestClassifier(LinearSVC()).fit(X[train], Y[train]),
             )
             for name, model in zip(scores, models, strict=True):
