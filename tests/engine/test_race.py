@@ -11,6 +11,7 @@ from references.arow import run_arow
 from sparsemargin import AROWClassifier, fit_csr, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models.arow import RACED
 
 HOW = {"intercept_scaling": 0.5, "random_state": 0}
@@ -83,6 +84,15 @@ def test_a_stream_goes_on_racing_in_batches_of_any_size_and_from_files(hypothesi
         fit = {"hypothesis": hypothesis, "max_iter": max_iter, "shuffle": False, **HOW}
         streamed = fit_svmlight(path, "auto", dtype=dtype, **fit)
         assert_array_equal(streamed.coef_, fit_csr(X, y, "auto", **fit).coef_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_a_block_the_errors_of_those_that_lead_before_it_are_told(n_classes, tmp_path):
+    path, told = write(tmp_path / "a.svm", *noisy(n_classes=n_classes)), []
+    r, max_loss = RACED[0]
+    for algo, params in ("auto", {}), ("arow", {"r": r, "max_loss": max_loss}):
+        learn_svmlight([path], algo, report=told.append, **HOW, **params)
+    assert told[0].mistakes == told[1].mistakes > 0
 
 
 def test_rows_with_many_labels_and_features_that_come_later():

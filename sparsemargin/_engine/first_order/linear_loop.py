@@ -55,7 +55,8 @@ class LinearLoop(Loop):
     def mistakes(self):
         """Rows whose class was predicted wrongly just before they were learned from; None where
         the labels are split over threads, none of which sees all outputs."""
-        counted = self.n_threads == 1 and self.task.positives is None
+        has_class = self.task.positives is None or self.space.leading is not None
+        counted = self.n_threads == 1 and has_class
         return self.n_mistakes if counted else None
 
     def sum_repeats(self):

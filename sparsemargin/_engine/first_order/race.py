@@ -67,6 +67,8 @@ class RacedSpace(LinearSpace):
         """As that of `LinearSpace`, `rule` being a list of the settings' rules."""
         before, swept = self.trials, self.field.per_label("passes").sum()
         rules = [each for each in rule for _ in range(self.n_labels)]
+        leading = self.best * self.n_labels + np.arange(self.n_labels)
+        self.field.leading = leading if task.positives is None else None
         with self.field.loop(self._of_all(task), rules) as loop:
             try:
                 yield loop

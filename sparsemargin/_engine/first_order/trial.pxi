@@ -50,6 +50,12 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef int64_t code = job.codes[call.row]
+    if job.leading != NULL:
+        for l in range(job.n_leading):
+            call.units[l] = c.sigma[job.leading[l]] * call.scores[job.leading[l]]
+        if job.n_leading == 1:
+            return (call.units[0] >= 0.0) != (code == 1)
+        return is_outscored(call.units.data(), call.ones.data(), code, job.n_leading)
     if job.n_scores == 1:
         return (call.scores[0] >= 0.0) != (code == 1)
     if not c.normalized:

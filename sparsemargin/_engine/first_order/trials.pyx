@@ -73,6 +73,8 @@ cdef class Job:
     cdef LinearState space
     cdef vector[Rule] rules  # of each label
     cdef bint races
+    cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
+    cdef Py_ssize_t n_leading
     cdef readonly Csr rows
     cdef list arrays  # that pointers lead to
     cdef bint is_joint
@@ -92,6 +94,7 @@ cdef class Job:
     def __init__(self, LinearState space, rule, Csr rows, task, bint distinct):
         cdef JointState joint
         cdef FirstOrderRule of_label
+        cdef const int64_t[::1] leading
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
         cdef const double[:, ::1] class_weight = task.class_weight
@@ -116,6 +119,9 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
+        if self.races and space.leading is not None:
+            leading = space.leading
+            self.leading, self.n_leading = &leading[0], len(leading)
         if not distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
@@ -195,7 +201,7 @@ cdef class Call:
     cdef uint64_t seed
     cdef vector[double] wrong  # of each label that is raced
     # Of the row at hand.
-    cdef vector[double] scores, signs, units
+    cdef vector[double] scores, signs, units, ones
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -207,12 +213,14 @@ cdef class Call:
             self.order = &self.by_trial[0]
         self.shuffles = seed is not None
         self.seed = seed or 0
-        self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_labels
+        self.counts = ((job.starts == NULL or job.leading != NULL)
+                       and self.last - self.first == job.space.c.n_labels)
         self.limited = job.space.c.labels[self.first].limit >= 0
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
         self.wrong.resize(job.n_scores)
+        self.ones.assign(job.n_leading, 1.0)
 
     @property
     def errors(self):
