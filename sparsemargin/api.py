@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
-from sparsemargin.models import DEFAULT_ALGORITHM, Algorithm, find_algorithm
+from sparsemargin.models import Algorithm, default_algorithm, find_algorithm
 from sparsemargin.models.classifiers import Classifier, as_classifier
 
 
@@ -32,7 +32,8 @@ def fit_csr(
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
         raced in one pass. None is ``"auto"``, for as many epochs as make 500 trials, chosen on RCV1
         topics; but where features are fewer than 1,000, and of the entries more than 15 % are not
-        0, ``"alma"`` for two epochs, or as many as make 1,000 trials.
+        0, and where parameters are passed that the race has not, ``"alma"`` for two epochs, or as
+        many as make 1,000 trials.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -61,7 +62,7 @@ def fit_csr(
     300
     """
     if algo is None:
-        algo, max_iter = _choose(X)
+        algo, max_iter = _choose(X, params)
         params = {"max_iter": max_iter, **params}
     learner, params = find_algorithm(algo, params)
     model = as_classifier(learner(**params))
@@ -78,13 +79,14 @@ def fit_csr(
 _MANY_FEATURES, _SPARSE = 1000, 0.15
 
 
-def _choose(X: Any) -> tuple[Algorithm, int]:
+def _choose(X: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     """Algorithm and epochs for rows like these; on few rows an epoch is too few trials."""
     # What is no matrix, or has no rows, is refused by the fit.
     n_rows, n_features, *_ = (max(1, n) for n in (*np.shape(X), 1, 1))
     density = X.nnz / n_rows / n_features if hasattr(X, "nnz") else 1.0
-    if n_features >= _MANY_FEATURES or density < _SPARSE:
-        return DEFAULT_ALGORITHM, -(-500 // n_rows)
+    algo = default_algorithm(params)
+    if algo == "auto" and (n_features >= _MANY_FEATURES or density < _SPARSE):
+        return algo, -(-500 // n_rows)
     return "alma", max(2, -(-1000 // n_rows))
 
 

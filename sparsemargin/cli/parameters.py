@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option
-from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM
+from sparsemargin.models import ALGORITHMS, default_algorithm
 from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
@@ -68,18 +68,17 @@ def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters that options stand for, given by name as on the command line, None where they
     are left out; refused if the algorithm has no such option, or a value can't be one of it."""
-    known = parameters_of(algorithm or DEFAULT_ALGORITHM)
+    passed = [name for name, text in given.items() if text is not None and text != ()]
+    algorithm = algorithm or default_algorithm(passed)
+    known = parameters_of(algorithm)
     chosen = {}
-    for parameter, text in given.items():
-        if text is None or text == ():
-            continue
+    for parameter in passed:
         if parameter not in known:
             has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
-                f"{option_name(parameter)} is no option of --algo {algorithm or DEFAULT_ALGORITHM},"
-                f" which has {has}."
+                f"{option_name(parameter)} is no option of --algo {algorithm}, which has {has}."
             )
-        chosen[parameter] = _value_of(parameter, text, known[parameter].limits)
+        chosen[parameter] = _value_of(parameter, given[parameter], known[parameter].limits)
     return chosen
 
 
@@ -110,7 +109,7 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
 
 def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     """What it is, which algorithms have it, and its default, where they agree on one."""
-    doc = owners.get(DEFAULT_ALGORITHM, next(iter(owners.values()))).doc
+    doc = owners.get("alma", next(iter(owners.values()))).doc
     sentence = re.match(r".*?\.(?=\s|$)", doc)
     assert sentence is not None
     options = "|".join(ALL_PARAMETERS)

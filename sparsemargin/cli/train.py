@@ -63,7 +63,7 @@ from sparsemargin.io.report import bytes_read, speed
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import Interruption, Moment, learn_svmlight
-from sparsemargin.models import ALGORITHMS, DEFAULT_ALGORITHM, Learner
+from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.labels import label_text
 
 _EXAMPLES = """
@@ -97,7 +97,7 @@ _Learn = Callable[..., Learner]
 @option(_MODEL, "--readable", metavar="FILE", type=PATH, help="Write the weights as text, too.")
 @dictionary_option(_MODEL)
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
-        help=f"[default: {DEFAULT_ALGORITHM}]")  # fmt: skip
+        help="[default: auto, or alma with options that auto has not]")  # fmt: skip
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES

@@ -27,7 +27,7 @@ from sparsemargin.io.reading import (
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import PathLike, Source, open_sources
-from sparsemargin.models import DEFAULT_ALGORITHM, LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models import LEARNERS, Algorithm, Learner, default_algorithm, find_algorithm
 from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
@@ -146,7 +146,7 @@ def learn_svmlight(
 
 def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
-    learner, known = find_algorithm(algo or DEFAULT_ALGORITHM, params)
+    learner, known = find_algorithm(algo or default_algorithm(params), params)
     unopened = learner(**known)
     unopened._check_streams(grows=False)
     if multilabel and not unopened._takes_many_labels:

@@ -3,6 +3,7 @@
 `ALGORITHMS` is the one list of them.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from sparsemargin._checks import did_you_mean
@@ -47,14 +48,19 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "maxmargin": (MaxMargin, {}),
 }
 
-#: What ``algo=None`` means.
-DEFAULT_ALGORITHM: Algorithm = "auto"
-
 # What other libraries, and the command line, call `max_iter`.
 _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 
 #: The learners by the names of the classifiers over them.
 LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
+
+
+def default_algorithm(params: Iterable[str]) -> Algorithm:
+    """What ``algo=None`` means where these parameters are given: the race, or where that has not
+    all of them, ALMA, which may."""
+    raced, fixed = ALGORITHMS["auto"]
+    known = declarations(raced).keys() - fixed.keys()
+    return "auto" if known.issuperset(params) else "alma"
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:

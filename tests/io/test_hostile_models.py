@@ -104,7 +104,7 @@ CHANGES = [
     (average, "classes_", lambda c: (c + 0x10FFFE).astype("u4").view("U1"), "holds what is no <U1"),
     (average, ("state", "n_features_in_"), 26, "'n_features_in_' is not a whole number"),
     (average, ("state", "_rule"), None, "'_rule' is no rule"),
-    (average, ("state", "_rule", "FirstOrderRule", "kind"), 5, "'kind' is not a whole number"),
+    (average, ("state", "_rule", "FirstOrderRule", "kind"), 6, "'kind' is not a whole number"),
     (average, ("state", "_rule", "FirstOrderRule", "scaling"), -1, "'scaling' is not a whole"),
     (average, ("state", "_space"), {"SoftMargin": {}}, "has no 'objective'"),
     (average, ("state", "_space"), {"os.system": "echo"}, "there is no type 'os.system'"),

@@ -219,13 +219,13 @@ cdef class Call:
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
-        self.wrong.resize(job.n_scores)
+        self.wrong.resize(job.n_scores if job.races else 0)
         self.ones.assign(job.n_leading, 1.0)
 
     @property
     def errors(self):
         """Numbers of the trials, added up, before which each label's output had the wrong sign,
-        where labels are raced; shape (n_labels,)."""
+        where labels are raced; shape (n_labels,), else (0,)."""
         return np.array(self.wrong)
 
 
