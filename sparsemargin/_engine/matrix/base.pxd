@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.numerics.arithmetic cimport Power
+from sparsemargin._engine.numerics.arithmetic cimport Power, Sum
 from sparsemargin._engine.vectors cimport stored_vector
 
 
@@ -65,7 +65,8 @@ cdef class MatrixSpace:
     cdef readonly int64_t updates  # corrections that changed the matrix
     cdef public int64_t limit  # corrections after which learning stops; -1: none
     cdef int64_t begin  # trials before the one that made the current vector
-    cdef double unit  # 1, or 1 / ||w||_q
+    cdef double common  # factor of w, whose entries are held without
+    cdef double unit  # what these count with: `common`, or 1 / ||w||_q
     cdef int64_t nonzero  # entries of v that are not 0
     cdef tuple predictor  # what `hypothesis` gave, and when
     cdef vector[int64_t] mistakes
@@ -84,6 +85,7 @@ cdef class MatrixSpace:
     cdef int move(self, double step) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
     cdef void count_current(self) noexcept nogil
+    cdef void count_move(self, double before) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef record(self, Record record)
     cdef int64_t n_logged(self) noexcept
@@ -109,13 +111,35 @@ cdef class FeatureSpace(MatrixSpace):
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
     cdef vector[int32_t] columns
+    # Once the matrix changes no more, it is the identity for features that came later, those with
+    # numbers from `n_inner` on, the outer ones.
+    cdef bint settled
+    cdef int32_t n_inner
+    cdef Power minus_one  # p - 1
+    cdef double scale  # of v over the outer features
+    cdef Sum powers  # of |v / scale|**p over these
+    cdef double most_powers  # they have been since they were summed
+    cdef double Z  # sum of c_k unit_k since `total` took in the outer w
+    cdef double most_unit  # since then
+    # The outer part of the row; w there before.
+    cdef vector[double] outer_x
+    cdef vector[int32_t] outer
+    cdef vector[double] outer_w
     cdef bind(self)
     cdef record_met(self, Record record)
+    cdef record_settled(self, Record record)
     cdef record_matrix(self, Record record)
     cdef part_met(self)
     cdef lay_part_met(self, part)
     cdef int widen(self) except -1 nogil
+    cdef int settle(self, bint fixed) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
+    cdef void move_entry(self, int32_t number, double size) noexcept nogil
+    cdef void move_outer(self, double step) noexcept nogil
+    cdef void sweep(self, double peak) noexcept nogil
+    cdef bint fit(self, double powers) noexcept nogil
+    cdef void swap_outer(self) noexcept nogil
+    cdef void flush(self) noexcept nogil
     cdef double cost(self) noexcept nogil
     cdef Py_ssize_t side(self) noexcept nogil
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil

@@ -7,7 +7,7 @@ length in feature space: what is needed of a row is its products with these.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
@@ -16,7 +16,7 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.numerics.arithmetic cimport make_power
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
@@ -97,7 +97,7 @@ cdef class MatrixSpace:
         self.most_updates = -1 if most_updates is None else most_updates
         self.room = room
         self.limit = -1
-        self.unit = 1.0
+        self.common = self.unit = 1.0
         self.predictor = None
 
     # -------------------------------------------------------------------------------- learning
@@ -112,10 +112,11 @@ cdef class MatrixSpace:
         """Let the row of that correction in another's log be the one under way."""
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
-        """1 / ||w||_q; 0 where w is 0."""
+        """1 / ||w||_q, w as it is held; 0 where w is 0."""
 
     cdef int correct(self, double step, int64_t number) except -1 nogil:
         """A mistake on the row at hand, called by that number."""
+        cdef double before = self.unit
         self.count_current()
         self.begin = self.trials
         if self.logged:
@@ -126,7 +127,8 @@ cdef class MatrixSpace:
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
             fill(self.w.begin(), self.w.end(), 0.0)
-        self.unit = self.reciprocal_norm() if self.normalized else 1.0
+        self.unit = self.reciprocal_norm() if self.normalized else self.common
+        self.count_move(before)
         self.corrections += 1
         self.mistakes.push_back(number)
         return OK
@@ -136,6 +138,10 @@ cdef class MatrixSpace:
         if self.averaged and self.trials > self.begin:
             add_multiple(self.total.data(), self.w.data(),
                          (self.trials - self.begin) * self.unit, self.total.size())
+
+    cdef void count_move(self, double before) noexcept nogil:
+        """Let the total know what has moved of vectors that it has not taken in; the unit was
+        `before`."""
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
         """Whether a correction may make the matrix as large as that."""
@@ -251,12 +257,12 @@ def replay(MatrixSpace log, MatrixSpace space, Py_ssize_t first, const int64_t[:
                 PyErr_CheckSignals()
             space.take_logged(log, first + e)
             space.correct(log.logged_steps[first + e], 0)
-            units[e] = space.unit
+            units[e] = space.unit / space.common
             n_w = space.w.size()
             for j in range(used.shape[0]):
                 if used[j] >= n_w:
                     break
-                vectors[j, e] = space.w[used[j]]
+                vectors[j, e] = space.common * space.w[used[j]]
                 largest[j] = max(largest[j], fabs(vectors[j, e]))
 
 
