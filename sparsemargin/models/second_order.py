@@ -27,9 +27,9 @@ class SecondOrder(MatrixLearner):
 
     A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. The
     k-th mistake costs O(k^2 + nonzeros of S); or O(n^2) where an n x n matrix is kept. So a fit on
-    many features grows with the cube of its mistakes, until S has `max_updates` of them, and then
-    with their number. Unbounded, an epoch of 50,000 documents with 5 % of labels wrong takes 330
-    times as long as `LinearSVC`; one that will take minutes warns.
+    many features grows with the cube of its mistakes, until S has `max_updates` of them; from then
+    on a mistake costs O(nnz(x)) beside these. Unbounded, an epoch of 50,000 documents with 5 % of
+    labels wrong takes 330 times as long as `LinearSVC`; one that will take minutes warns.
 
     {parameters}
 

@@ -212,7 +212,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
         (LINES, {"algo": "pnorm", "p": "log"}, "p='log' is 2 ln n_features: pass n_features"),
         (LINES, {"algo": "alma", "normalize": "max"}, "normalize='running'"),
         (LINES, {"class_weight": "balanced"}, "Pass the weights as a dict"),
-        (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=1000"),
+        (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=100"),
         (LINES, {"algo": "ho", "max_updates": 9, "solver": "primal"}, "needs the number"),
         (LINES, {"algo": "maxmargin"}, "'maxmargin' keeps a number for every row"),
         (LINES, {"max_iter": 2, "cache": False}, "Pass cache=PATH"),

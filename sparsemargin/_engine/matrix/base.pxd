@@ -57,11 +57,15 @@ cdef class MatrixSpace:
     cdef bint averaged
     cdef bint normalized  # hypotheses count with norm 1
     cdef readonly bint logged
+    cdef double margin
+    cdef double share  # (1 - alpha) B of the thresholds' gamma_k = B / sqrt(k)
+    cdef double threshold  # of y w.x at the next trial, x of unit norm
     cdef readonly int64_t most_updates  # after which the matrix changes no more; -1: any number
     cdef int64_t room  # bytes the matrix may take
     cdef readonly bint full  # whether the matrix would have changed, had there been room
     cdef readonly int64_t trials
     cdef readonly int64_t corrections
+    cdef readonly int64_t mistaken  # corrections, since it was made or read, of predictions
     cdef readonly int64_t updates  # corrections that changed the matrix
     cdef public int64_t limit  # corrections after which learning stops; -1: none
     cdef int64_t begin  # trials before the one that made the current vector
@@ -84,6 +88,9 @@ cdef class MatrixSpace:
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil
     cdef int move(self, double step) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
+    cdef double square(self) noexcept nogil
+    cdef void set_threshold(self) noexcept nogil
+    cdef bint meet(self, double signed_output) noexcept nogil
     cdef void count_current(self) noexcept nogil
     cdef void count_move(self, double before) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
@@ -150,6 +157,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 
 cdef class DualSpace(MatrixSpace):
+    cdef double length  # w.v
     cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns

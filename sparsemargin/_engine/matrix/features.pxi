@@ -13,6 +13,8 @@ cdef double MOST_POWERS = ldexp(1.0, 500)
 # for one.
 cdef double STALE = ldexp(1.0, -90)
 cdef double CANCELLING = ldexp(1.0, -10)
+# Outputs below it, and above its inverse, may have lost terms.
+cdef double LEAST_OUTPUT = 1e-270
 # Terms of Z, above which their rounding could add up.
 cdef double MOST_TERMS = ldexp(1.0, 20)
 
@@ -118,6 +120,13 @@ cdef class FeatureSpace(MatrixSpace):
                 total += pow(fabs(self.w[i]) / peak, q)
         total += outer / pow(peak, q)
         return 1.0 / (peak * pow(total, 1.0 / q))
+
+    cdef double square(self) noexcept nogil:
+        cdef double outer = self.powers.high * self.scale
+        cdef Py_ssize_t n = self.n_inner
+        if outer and not self.fit(self.powers.high):
+            n, outer = self.w.size(), 0.0
+        return self.common * (dot(self.w.data(), self.v.data(), n) + outer)
 
     # ------------------------------------------------------------------------ the settled matrix
 
@@ -432,15 +441,28 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
 
 
 cdef inline double score(FeatureSpace space, const double* weights,
-                         const Row[value_t, index_t]& row) noexcept nogil:
-    """``w.x`` of the augmented row."""
+                         const Row[value_t, index_t]& row, double factor=1.0) noexcept nogil:
+    """``w.x`` of the augmented row times a factor."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(row.nnz):
-        total += row.values[j] * weights[space.numbers[row.columns[j]]]
+        total += row.values[j] * factor * weights[space.numbers[row.columns[j]]]
     if space.bias:
-        total += space.bias * weights[space.numbers[space.n_coordinates - 1]]
+        total += space.bias * factor * weights[space.numbers[space.n_coordinates - 1]]
     return total
+
+
+cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
+                      double output, RowScale* scale) except -1 nogil:
+    """Whether a trial corrects, the row's output being known but for what rounding has lost; the
+    row is measured then. A zero row never corrects."""
+    cdef double y = copysign(1.0, step)
+    cdef bint told = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
+    if (told and y * output > 0.0 and space.threshold == 0.0) or not (
+            measure(scale, &space.power, row, space.bias, 0.0)):
+        return False
+    output = output * scale.factor if told else score(space, space.w.data(), row, scale.factor)
+    return space.meet(y * space.common * output / scale.norm)
 
 
 cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
@@ -456,9 +478,9 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         row = rows.at(which[i])
         products += row.nnz
         output = 0.0 if mistaken else score(space, space.w.data(), row)
-        # A zero row never is a mistake.
-        if ((steps[i] > 0.0 and not output > 0.0) or (steps[i] < 0.0 and not output < 0.0)) and (
-                measure(&scale, &space.power, row, space.bias, 0.0)):
+        if steps[i] != 0.0 and (
+                measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
+                else meet(space, row, steps[i], output, &scale)):
             take_row(space, &scale, row)
             space.correct(steps[i], numbers[i])
             products += space.cost()
@@ -475,7 +497,7 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
     which : ndarray of shape (n_trials,)
         The row of each.
     steps : ndarray of shape (n_trials,)
-        What a mistake makes, with the sign of its label; 0: it makes none.
+        What a correction makes, with the sign of its label; 0: there is none.
     numbers : ndarray of shape (n_trials,)
         What the rows are called in the list of mistakes.
     mistaken : bool

@@ -270,10 +270,11 @@ cdef class HigherOrderDual(DualSpace):
         cdef double rate = self.rate(step * along)
         cdef double moved = step * (1.0 - rate) - rate * along
         cdef double curve
-        self.move_v(step)
         self.look_up()
         multiply_symmetric(self.matrix.data(), self.x.data(), self.z.data(), k)
         curve = 1.0 + dot(self.x.data(), self.z.data(), k)
+        self.length += moved * (2.0 * self.output + moved * curve)
+        self.move_v(step)
         if rate > 0.0:
             for j in range(k):
                 self.matrix.push_back(-rate * self.z[j])

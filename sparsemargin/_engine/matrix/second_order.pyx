@@ -195,11 +195,18 @@ cdef class SecondOrderDual(DualSpace):
 
     cdef int move(self, double step) except -1 nogil:
         cdef Py_ssize_t j, k = self.columns.size()
-        self.move_v(step)
+        cdef bint grows = self.may_grow()
+        cdef double curve, moved
         self.look_up()
         self.z.assign(self.x.begin(), self.x.end())
         solve_forward(self.matrix.data(), self.z.data(), k)
-        if self.may_grow():
+        # x.(a I + S S^T)^-1 x, and what w.x becomes.
+        curve = max(1.0 - dot(self.z.data(), self.z.data(), k), 0.0) / self.a
+        moved = self.output + step * curve
+        self.length += step * (self.output + moved) - (moved * moved / (1.0 + curve) if grows
+                                                       else 0.0)
+        self.move_v(step)
+        if grows:
             grow(self.matrix, self.forward, self.z, self.a, 1.0, step)
             self.take_column()
             fill(self.w.begin(), self.w.end(), 0.0)
