@@ -278,13 +278,19 @@ class HigherOrderRun:
         Raises
         ------
         ValueError
-            If the model has more than two classes or weights them, or did not learn from X and y.
+            If the model has more than two classes or weights them, corrects other trials than
+            mistakes, or did not learn from X and y.
         """
         check_is_fitted(model)
         if len(model.classes_) != 2 or model.class_weight is not None:
             raise ValueError(
                 "The bound is for one weight vector and weights of 1. Fit with two classes and "
                 "class_weight=None."
+            )
+        if model.alpha is not None or model.margin > 0:
+            raise ValueError(
+                f"The bound is for mistakes: alpha={model.alpha!r} and margin={model.margin!r} "
+                "correct other trials too. Fit with alpha=None and margin=0."
             )
         check_consistent_length(X, y)
         X, mistakes = check_array(X, accept_sparse="csr", dtype=np.float64), model.mistakes_

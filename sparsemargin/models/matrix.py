@@ -60,7 +60,7 @@ class MatrixLearner(Learner):
 
     alpha: float | None = parameter(
         None,
-        (real(0, 1, "right"), NONE),
+        (real(1e-9, 1, "both"), NONE),
         "ALMA's: where it is given, a trial corrects too whose margin is at most ``(1 - alpha) "
         "sqrt(8) / (alpha sqrt(k))``, k - 1 corrections having been made. The smaller, the more of "
         "them; 1 and None, which the paper has: on mistakes only. Best on microarrays is 0.9, with "

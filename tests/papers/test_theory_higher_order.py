@@ -139,12 +139,14 @@ def test_other_rows_and_vectors_that_do_not_fit_are_refused():
     X, y, _ = make_examples(6)
     model = HigherOrderPerceptron(sparse_updates=True, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)
+    careful = HigherOrderPerceptron(alpha=0.9, random_state=0).fit(X, y)
     replay, margins = HigherOrderRun.from_model, HigherOrderRun(X, y, c=0.2).transformed_margins
     for call, given, words in (
         (replay, (model, X[::-1], y[::-1]), r"matrix \d+ times, those of the model did \d+"),
         (replay, (model, X, 2 * y), r"a label is not among \[-1, 1\]"),
         (replay, (model, X[:, 1:], y), "they have another shape"),
         (replay, (weighted, X, y), "Fit with two classes and class_weight=None"),
+        (replay, (careful, X, y), "Fit with alpha=None and margin=0"),
         (margins, ([1.0],), "u has 1 entries"),
         (margins, (np.zeros(15),), "u is zero"),
         (margins, (np.full(15, np.inf),), "finite"),

@@ -121,6 +121,7 @@ cdef class FeatureSpace(MatrixSpace):
     # Once the matrix changes no more, it is the identity for features that came later, those with
     # numbers from `n_inner` on, the outer ones.
     cdef bint settled
+    cdef bint sweeps  # a model of an old version, which learns on to the bit: it never settles
     cdef int32_t n_inner
     cdef Power minus_one  # p - 1
     cdef double scale  # of v over the outer features

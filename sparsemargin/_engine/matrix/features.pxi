@@ -136,8 +136,8 @@ cdef class FeatureSpace(MatrixSpace):
         cdef size_t j, n = 0
         self.outer_x.clear()
         self.outer.clear()
-        self.settled = (self.settled or fixed or self.full
-                        or 0 <= self.most_updates <= self.updates)
+        self.settled = not self.sweeps and (self.settled or fixed or self.full
+                                            or 0 <= self.most_updates <= self.updates)
         if not self.settled:
             return OK
         for j in range(self.columns.size()):
@@ -386,15 +386,16 @@ cdef class FeatureSpace(MatrixSpace):
 
     cdef record_settled(self, Record record):
         cdef vector[double] sums
-        if not record.writing:  # of an old version it is not
-            record.fields.setdefault("n_inner", 0)
+        if not record.writing:
+            record.fields.setdefault("n_inner", -1)
             record.fields.setdefault("outer_sums", np.zeros(0))
         elif self.settled:
             sums = [self.common, self.scale, self.powers.high, self.powers.low, self.powers.lowest,
                     self.most_powers, self.Z, self.most_unit]
-        n = record.field("n_inner", self.n_inner if self.settled else 0, integer, 0, self.n_met)
-        self.settled = n > 0
-        self.n_inner = n or self.n_met
+        n = self.n_inner if self.settled else -1 if self.sweeps else 0
+        n = record.field("n_inner", n, integer, -1, self.n_met)
+        self.settled, self.sweeps = n > 0, n < 0
+        self.n_inner = n if self.settled else self.n_met
         vector_field(record, "outer_sums", sums, 8 if self.settled else 0)
         require_within("outer_sums", record.fields["outer_sums"], -INFINITY, INFINITY)
         if self.settled:
