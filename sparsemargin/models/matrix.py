@@ -70,7 +70,7 @@ class MatrixLearner(Learner):
     margin: float = parameter(
         0.0,
         real(0, closed="left"),
-        r"A trial corrects as well where :math:`y\, w \cdot \hat{x}` is at most that; 0, which the "
+        "A trial corrects as well where ``y w.x``, x being of norm 1, is at most that; 0, which the "
         "paper has: on mistakes only.",
         structural=True,
     )
@@ -92,8 +92,8 @@ class MatrixLearner(Learner):
         (integer(1), NONE),
         "Corrections that change the matrix. After so many it stays as it is, and only v moves: a "
         "stream of any length then costs a bounded time a correction. More than 100 gained nothing "
-        "on text with or without noise, other data, and kernels. None, which the paper has: any "
-        "number.",
+        "on text with or without noise, targets of few features, and kernels. None, which the "
+        "paper has: any number.",
         structural=True,
     )
     solver: Solver = parameter(
