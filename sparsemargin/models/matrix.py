@@ -70,8 +70,8 @@ class MatrixLearner(Learner):
     margin: float = parameter(
         0.0,
         real(0, closed="left"),
-        "A trial corrects as well where ``y w.x``, x being of norm 1, is at most that; 0, which the "
-        "paper has: on mistakes only.",
+        "A trial corrects as well where ``y w.x``, x being of norm 1, is at most that; 0, which "
+        "the paper has: on mistakes only.",
         structural=True,
     )
     hypothesis: Hypothesis = parameter(
