@@ -122,7 +122,7 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
 def test_a_fitted_model_is_the_run_it_made(options):
     X, y, u = make_examples(4)
     names = np.where(y == 1, "yes", "no")
-    model = HigherOrderPerceptron(random_state=0, max_iter=2, **options).fit(X, names)
+    model = HigherOrderPerceptron(random_state=0, max_iter=2, alpha=None, **options).fit(X, names)
     run = HigherOrderRun.from_model(model, sp.csr_matrix(X), names)
     assert len(run.labels) == model.n_corrections_
     assert np.count_nonzero(run.rates) == model.n_updates_

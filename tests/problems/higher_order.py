@@ -28,7 +28,7 @@ from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
 # As the papers have them: no constant coordinate, one pass, a matrix that any mistake may change.
-PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None}
+PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None, "alpha": None}
 paper_ho = partial(HigherOrderPerceptron, **PAPER)
 paper_so = partial(SecondOrderPerceptron, **PAPER)
 
