@@ -96,6 +96,14 @@ class SecondOrder:
         return 0
 
 
+def threshold(rule, matrix, v, w, k):
+    """Return the score at which trials correct, k being the next correction."""
+    if rule.alpha is None:
+        return v.dtype.type(rule.margin)
+    gamma = np.sqrt(v.dtype.type(8)) / (rule.alpha * np.sqrt(k))
+    return max(v.dtype.type(rule.margin), (1 - rule.alpha) * gamma * rule.length(matrix, v, w))
+
+
 def solve(A, b, n_refinements=3):
     """Solve ``A x = b`` for positive definite A to the precision of b.
 
@@ -164,11 +172,7 @@ class MatrixRun(Run):
     def _renew_weights(self):
         w, hidden = (of(self.matrix, self.v) for of in (self.rule.weights, self.rule.hidden_size))
         self.largest = max(self.largest, p_norm(w, self.q), hidden)
-        self.threshold = self.dtype(self.rule.margin)
-        if self.rule.alpha is not None:
-            gamma = np.sqrt(self.dtype(8)) / (self.rule.alpha * np.sqrt(self.n_corrections + 1))
-            length = self.rule.length(self.matrix, self.v, w)
-            self.threshold = max(self.threshold, (1 - self.rule.alpha) * gamma * length)
+        self.threshold = threshold(self.rule, self.matrix, self.v, w, self.n_corrections + 1)
         self.weights.append(w)
         # Errors spread over all that was ever touched, and over nothing else.
         self.sizes.append(self.largest * (self.largest_v > 0))
