@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
-SOURCES := $(shell find sparsemargin -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp') setup.py pyproject.toml
+# What is compiled; of the rest an editable installation has the last word.
+SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.hpp') setup.py pyproject.toml
 
 .PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 

@@ -212,9 +212,6 @@ def rows(options: Namespace) -> dict[str, Any]:
     return {"one_row": one_row_calls(RCV1_SMALL, n_calls) + one_row_calls(NEWS20, n_calls)}
 
 
-PROMISED_VECTORS = 4
-
-
 def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
     """Measure what fits add to a process that holds X; vectors are one a class beyond two."""
     X, y = draw(shape, shape.n_train, n_classes)

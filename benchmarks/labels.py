@@ -155,7 +155,6 @@ def race(options: Namespace) -> dict[str, Any]:
 
 
 MANY_LABELS, QUICK_LABELS = 1000, 200
-AIM_BYTES = 4 * 2**30
 
 
 def fit_apart(model: Any, X: Any, Y: np.ndarray, X_test: Any, Y_test: np.ndarray) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Small faults in the library: do the tests of its room notice each?
 
-    fuzz/faults.py [--jobs N] [WORDS ...]
+    python fuzz/faults.py [--jobs N] [WORDS ...]
 
 A copy of the library under build/faults is compiled once, with all faults in it; SM_FAULT turns on
 one of them, and the tests of its room run until one fails. WORDS choose faults whose room, file or
@@ -31,7 +31,7 @@ LONGEST = 90  # seconds of a test; a fault may make a loop endless
 
 
 def build() -> None:
-    """Compile the copy with all faults, unless it is there and as new as its sources."""
+    """Compile the copy with all faults."""
     shutil.rmtree(HOME, ignore_errors=True)
     HOME.mkdir(parents=True)
     for name in COPIED:

@@ -236,9 +236,8 @@ def _watch(fuzzer: Any, arguments: argparse.Namespace) -> int:
                 kept = watch.cut_down(finding, fuzzer.MOST_CHANGES)
             again = f"1 --seed {arguments.seed} --first {finding.number}"
             changes = ",".join(map(str, kept))
-            print(
-                f"\n--- {finding.what}: PYTHONPATH=tests {sys.argv[0]} {again} --kept '{changes}'"
-            )
+            command = f"PYTHONPATH=tests python {sys.argv[0]} {again} --kept '{changes}'"
+            print(f"\n--- {finding.what}: {command}")
             print(finding.text, flush=True)
     seconds = time.monotonic() - start
     print(

@@ -19,8 +19,6 @@ the last are empty.
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from itertools import chain
 from typing import Any
 
@@ -93,8 +91,11 @@ def _arrays(path: str | os.PathLike[str], name: str) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as stored:
             keys = ("format", *_MATRIX, *_BESIDE)
             return {key: stored[key] for key in keys if key in stored}
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{name} can't be read as an npz file: {error}") from None
+    except OSError:
+        raise
+    except Exception as error:
+        # What numpy and zipfile may raise at a damaged file is not told anywhere.
+        raise ValueError(f"{name} can't be read as an npz file: {str(error)[:200]}") from None
 
 
 def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:

@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 
 import sparsemargin
 from depth import some
-from long.kill_workers import scheduler_and_workers
 from problems.command_line import run
+from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
 from sparsemargin.distributed import LostScheduler, _backends, _fit, _rounds, fit_distributed
 from sparsemargin.distributed._shards import MatrixShard
@@ -22,6 +22,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("dask.distributed")
 
 HOW = {"algo": "alma", "random_state": 0}
+AT_ONCE = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
 LOCAL = {"dashboard_address": None, "set_as_default": False}
 
 
@@ -31,11 +32,8 @@ def cluster(tmp_path_factory):
 
     What a worker dies of is an error at once, after which the library begins again itself.
     """
-    how = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
-    folder = tmp_path_factory.mktemp("dask")
-    with scheduler_and_workers(folder, **how) as (_, client, workers):
-        client.wait_for_workers(2)
-        yield client, workers
+    with scheduler_and_workers(tmp_path_factory.mktemp("dask"), **AT_ONCE) as (_, *both):
+        yield both
 
 
 @pytest.fixture(scope="module")
@@ -208,24 +206,20 @@ def test_workers_may_die(name, cluster, tmp_path):
     assert_same(there, fit_distributed(shards, **parameters(name)))
 
 
-def test_of_two_causes_both_are_begun_again(cluster, tmp_path):
-    client, workers = cluster
-
+def test_of_two_causes_both_are_begun_again(tmp_path):
     def live_the_second_time(name):
         with suppress(FileExistsError):
             os.mkdir(tmp_path / name)
             os.kill(os.getpid(), signal.SIGKILL)
         return name
 
-    workers.start()
-    workers.start()
-    client.wait_for_workers(4)
-    shared, *shards = (client.submit(live_the_second_time, name) for name in "abc")
-    for future in shared, *shards:
-        assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
-    backend = _backends.DaskBackend(client, cut(*make_data(), 2))
-    backend.shards = shards
-    assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
+    with scheduler_and_workers(tmp_path, 4, **AT_ONCE) as (_, client, _):
+        shared, *shards = (client.submit(live_the_second_time, name) for name in "abc")
+        for future in shared, *shards:
+            assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
+        backend = _backends.DaskBackend(client, cut(*make_data(), 2))
+        backend.shards = shards
+        assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
 
 
 def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):

@@ -187,7 +187,7 @@ def test_two_shards_of_news_err_as_one_machine_does(algo):
     serial = sparsemargin.fit_csr(X[:10_000], y[:10_000], **how)
     mixed = fit_distributed(cut(X[:10_000], y[:10_000], 2), **how)
     rest = X[10_000:20_000], y[10_000:20_000]
-    assert mixed.score(*rest) > serial.score(*rest) - 0.003 > 0.95
+    assert mixed.score(*rest) > serial.score(*rest) - 0.003 > 0.94
 
 
 @pytest.mark.parametrize("p", [2, 5])

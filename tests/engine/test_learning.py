@@ -87,7 +87,7 @@ def test_the_order_of_rows_comes_from_random_state():
     assert not np.array_equal(first.coef_, later.coef_)
 
 
-def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
+def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
     # On orthogonal rows every row corrects once, whatever the order, and its correction is
     # counted from its place on; so the average tells the order of the epoch.
     m = 30
@@ -106,6 +106,11 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once():
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
+    # Whether passes are made in one call or in many.
+    model = PNormPerceptron(max_iter=4, random_state=0)
+    in_one = model.fit(X, y).theta_
+    monkeypatch.setattr(learning, "PRODUCTS_PER_CALL", 1)
+    assert_array_equal(model.fit(X, y).theta_, in_one)
 
 
 @pytest.mark.usefixtures("threads_at_once")
@@ -165,7 +170,8 @@ def test_fractions_of_an_epoch(max_iter, n_trials):
 
 
 @pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
-def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p):
+def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p, monkeypatch):
+    monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would round otherwise
     X, y = make_dense()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
     model = estimator(max_iter=None, **params).fit(X, y)
@@ -416,6 +422,12 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     assert (n_corrections > 0).all()
     model.set_params(max_iter=1).fit(X, y).partial_fit(X, y)
     assert (model.n_corrections_ > n_corrections).all()
+
+
+def test_half_a_pass_without_a_correction_is_no_end():
+    model = MarginPerceptron(max_iter=None, warm_start=True).fit([[1.0], [-1.0]], [1, 0])
+    with pytest.warns(ConvergenceWarning, match="Stopped after 0.5 epochs"):
+        model.set_params(max_iter=0.5).fit([[1.0], [-1.0]], [1, 0])
 
 
 def test_ctrl_c_between_epochs_leaves_whole_epochs(monkeypatch):

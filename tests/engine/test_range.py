@@ -136,7 +136,8 @@ def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hyp
         return
     plain.fit(sp.csr_matrix(rows), y)
     assert scaled.n_corrections_ == plain.n_corrections_
-    assert_array_equal(scaled.predict(rows * scale), plain.predict(rows))
+    told = np.abs(plain.decision_function(rows) * scale) > np.finfo(float).tiny  # has a sign
+    assert_array_equal(scaled.predict(rows * scale)[told], plain.predict(rows)[told])
     assert_array_equal(scaled.predict(rows), plain.predict(rows))
     if hypothesis != "vote":
         # By powers of two nothing is rounded where rows are divided by their norms.
@@ -209,6 +210,38 @@ def test_what_is_left_of_two_rows_that_cancel(p, small):
     model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
     np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
     np.testing.assert_allclose(model.theta_norm_, 2 * small, rtol=1e-11)
+
+
+def test_rows_that_cancel_wholly_leave_nothing():
+    # Of squares that are rounded, the increments don't add up to 0.
+    a, b = 1.6494157500565052, 2.5621713269501925
+    model = PNormPerceptron(normalize=False, max_iter=1, **AS_PRINTED)
+    model.fit(sp.csr_matrix([[a], [b], [b - a]]), [1, 0, 1])
+    assert (model.n_corrections_, model.theta_, model.theta_norm_) == (3, 0, 0)
+
+
+def test_votes_by_huge_kernel_values_are_those_by_small_ones():
+    rows, y = noisy_rows(0, 60, 10, 4, 0.2)
+    of = {"kernel": "poly", "degree": 1, "gamma": 1.0, "hypothesis": "vote", "random_state": 0}
+    votes = [
+        PNormPerceptron(normalize=False, **of).fit(rows * size, y).decision_function(rows)
+        for size in (1.0, 2.0**330)
+    ]
+    assert_array_equal(*votes)
+
+
+def test_a_row_may_be_far_larger_than_all_before():
+    X = sp.csr_matrix(np.diag([1.0, 2.0**20]))
+    model = PNormPerceptron(p=64, normalize=False, max_iter=1, **AS_PRINTED)
+    assert_array_equal(model.fit(X, [1, 0]).coef_, [[0.5, -(2.0**19)]])
+
+
+def test_products_too_small_for_float32_are_no_zeros():
+    X = sp.random(60, 20, 0.5, format="csr", dtype=np.float32, random_state=0) * np.float32(1e-22)
+    model = PNormPerceptron(normalize=False, **AS_PRINTED).fit(X, np.arange(60) % 20)
+    expected = X.astype(np.float64) @ model.coef_.T.astype(np.float64)
+    error = np.abs(model.decision_function(X) - expected).max()
+    assert error < 1e-5 * np.abs(expected).max()
 
 
 @pytest.mark.filterwarnings("ignore:Stopped after")

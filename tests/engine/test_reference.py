@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from problems.first_order import dense_problem
 from references.first_order import (
     ALMA,
     CRAMMA,
@@ -19,13 +20,6 @@ from references.first_order import (
 )
 
 ROOT = np.sqrt(0.5)
-
-
-def noisy_problem(m=60, n=12, seed=0):
-    rng = np.random.RandomState(seed)
-    X = rng.uniform(-1, 1, (m, n)) * (rng.uniform(size=(m, n)) < 0.4)
-    y = np.where(X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(m) > 0, 1, -1)
-    return X, y
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 6.0, 21.5])
@@ -197,7 +191,7 @@ def test_alma_constants_default_to_theorem_3_and_norms_by_hand():
 
 
 def test_weights_scale_the_step_and_zero_removes_the_row():
-    X, y = noisy_problem()
+    X, y = dense_problem()
     weight = np.random.RandomState(3).choice([0, 1], len(X))
     kept = weight > 0
     for rule in (Perceptron(), ALMA(normalize="max"), ALMA(normalize="running")):
@@ -210,7 +204,7 @@ def test_weights_scale_the_step_and_zero_removes_the_row():
 
 
 def test_machines_of_classes_and_their_weights():
-    X, y = noisy_problem()
+    X, y = dense_problem()
     labels = np.where(y > 0, 2, np.where(X[:, 2] > 0, 0, 1))
     for names, n_runs, class_weight, weights in (
         (labels, 3, None, None),
@@ -265,7 +259,7 @@ RULES_AND_POWERS = [
 
 def lifted_problem(p):
     """Return rows that a hyperplane separates by a margin of at least 0.2 in the dual norm."""
-    X, _ = noisy_problem()
+    X, _ = dense_problem()
     margins = (X[:, 0] - X[:, 1]) / p_norm(np.array([1.0, -1.0]), p / (p - 1))
     wide = np.abs(margins) > 0.2
     return X[wide], np.sign(margins[wide])
@@ -273,7 +267,7 @@ def lifted_problem(p):
 
 @pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
 def test_the_dual_vector_is_a_nonnegative_combination_and_bounds_every_margin(rule, p):
-    X, y = noisy_problem()
+    X, y = dense_problem()
     weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
     run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)
     assert run.n_corrections > 10

@@ -3,17 +3,11 @@
 import numpy as np
 import pytest
 
+from problems.first_order import dense_problem
 from references.first_order import Perceptron, run_reference
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_reference
 
 POWERS = [2.0, 2.5, 4.0, 7.0, 10.0]
-
-
-def noisy_problem(m=60, n=12, seed=0):
-    rng = np.random.RandomState(seed)
-    X = rng.uniform(-1, 1, (m, n)) * (rng.uniform(size=(m, n)) < 0.4)
-    y = np.where(X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(m) > 0, 1, -1)
-    return X, y
 
 
 def test_higher_order_by_hand():
@@ -49,7 +43,7 @@ def test_second_order_by_hand():
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("rho", [None, 0.5])
 def test_without_a_rate_it_is_the_p_norm_perceptron(p, rho):
-    X, y = noisy_problem()
+    X, y = dense_problem()
     weights = np.random.RandomState(1).choice([0.0, 0.5, 2.0], 60)
     options = {"n_epochs": 2, "rho": rho, "sample_weight": weights}
     run = run_matrix_reference(X, y, HigherOrder(p=p, c=0.0), **options)

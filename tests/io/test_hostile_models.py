@@ -49,6 +49,7 @@ vote = ALMAClassifier(hypothesis="vote", **PLAIN)
 joint = ALMAClassifier(multi_class="joint", **PLAIN)
 ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", **PLAIN)
 so = SecondOrderPerceptron(solver="implicit", **PLAIN)
+dual = SecondOrderPerceptron(kernel="rbf", gamma=0.5, random_state=0)
 primal = SecondOrderPerceptron(solver="primal", **PLAIN)
 drawing = ALMAClassifier(random_state=np.random.RandomState(0))
 poly = ALMAClassifier(kernel="poly", gamma=0.5, coef0=1.0, random_state=0)
@@ -95,6 +96,7 @@ CHANGES = [
     (average, "_space.t", cut, "'t' is not an array"),
     (average, "_space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "_space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
+    (average, "_space.synced", put(0, 1), "'synced' holds 1, more flushes than there were"),
     (average, "_class_weight", lambda weight: weight[:, :2], "'_class_weight' is not an array"),
     (average, "classes_", lambda classes: classes[:2], "'_space' is not of 1 labels"),
     (average, "classes_", put(0, 2), "'classes_' do not rise"),
@@ -170,6 +172,7 @@ CHANGES = [
     (so, "_space.spaces.0.factor", cut, "'factor' is not an array"),
     (so, "_space.spaces.0.forward", cut, "'forward' is not an array"),
     (so, "_space.spaces.0.total", cut, "'total' is not an array"),
+    (dual, "_space.spaces.0.places", lambda p: np.repeat(p[:1], len(p)), "hold a row twice"),
     (primal, (*SPACE, "primal"), False, "'primal' is not what 'solver' says"),
     (primal, (*SPACE, "laid_out"), 27, "'laid_out' is not a whole number"),
     (primal, "_space.spaces.0.matrix", cut, "'matrix' is not an array"),

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+import zipfile
 from itertools import pairwise
 
 import numpy as np
@@ -285,6 +286,17 @@ def test_what_text_can_not_hold_is_refused_by_row(tmp_path, changed, words):
         assert words in result.stderr
         assert result.stdout == ""
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows.npz"]
+
+
+@pytest.mark.parametrize("header", ["(" * 5000, "{'descr': '<f8', 'fortran_order': False, "
+                                    "'shape': (1000000000000000,)}", "-" * 5000 + "1"])  # fmt: skip
+def test_an_npz_that_states_what_can_not_be_is_named(tmp_path, header):
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w") as file:
+        length = len(header).to_bytes(2, "little")
+        file.writestr("data.npy", b"\x93NUMPY\x01\x00" + length + header.encode())
+    told = run("convert", tmp_path / "rows.npz", "-", "--to", "svmlight", code=1).stderr
+    assert told.startswith(f"Error: {tmp_path / 'rows.npz'} can't be read as an npz file")
+    assert len(told) < 1000
 
 
 @examples(800)

@@ -5,61 +5,23 @@ PYTHONPATH=tests python -m long.kill_workers [KILLS]: 50 unless told, over as ma
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from dask.distributed import Client
 
+from problems.dask_cluster import Workers, scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, write_each
 from sparsemargin.distributed import fit_distributed
 
 # Seconds between two kills: a fit outlasts some of them, and each worker comes to work.
 SOONEST, LATEST = 0.5, 3.0
-
-
-class Workers:
-    """Processes that work for a scheduler, while it is entered.
-
-    Dask's own guards of workers leave one dead that is killed while it starts.
-    """
-
-    def __init__(self, address: str, n_workers: int, folder: Path) -> None:
-        self.command = [
-            sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "1",
-            "--no-dashboard", "--local-directory", str(folder),
-        ]  # fmt: skip
-        self.n_workers = n_workers
-        self.processes: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> None:
-        self.processes.append(subprocess.Popen(self.command, stderr=subprocess.DEVNULL))
-
-    def kill(self, place: int) -> None:
-        """Kill one, and start another."""
-        process = self.processes.pop(place)
-        process.kill()
-        process.wait()
-        self.start()
-
-    def __enter__(self) -> Workers:
-        for _ in range(self.n_workers):
-            self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 def fit_under_kills(
@@ -81,31 +43,6 @@ def fit_under_kills(
     finally:
         over.set()
         killer.join()
-
-
-@contextmanager
-def scheduler_and_workers(
-    folder: Path, n_workers: int = 2, **environment: str
-) -> Iterator[tuple[subprocess.Popen[bytes], Client, Workers]]:
-    """A scheduler's process, whose environment may be told more, its client, and workers.
-
-    Dask's cluster of this process would fail at workers that go before it has heard of them.
-    """
-    file = str(folder / "scheduler.json")
-    command = [
-        sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
-        "--no-dashboard", "--scheduler-file", file,
-    ]  # fmt: skip
-    scheduler = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
-    try:
-        with (
-            Client(scheduler_file=file, set_as_default=False) as client,
-            Workers(client.scheduler.address, n_workers, folder) as workers,
-        ):
-            yield scheduler, client, workers
-    finally:
-        scheduler.kill()
-        scheduler.wait()
 
 
 def main() -> None:

@@ -11,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 import sparsemargin
 from sparsemargin import fit_csr
-from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -25,8 +23,6 @@ import epoch
 import files
 import floor
 import growth
-import higher_order
-import kernels
 import labels
 import launch
 import margin
@@ -47,17 +43,6 @@ def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
         y = np.where(corpus.y[:, label], 1, -1)
         alone = floor.FloorPerceptron(corpus.X, y, orders).run()
         np.testing.assert_allclose(sweep.weights[:, label], alone.weights, atol=1e-4)
-
-
-def test_corpora_are_renumbered_and_mislabelled():
-    drawn = corpora.draw_corpus(TINY)
-    unsorted = drawn.renumbered()
-    # A word has one number in all rows, and its own.
-    numbers = dict(zip(drawn.X.indices, unsorted.X.indices, strict=True))
-    assert len(set(numbers.values())) == len(numbers)
-    assert not unsorted.X.has_sorted_indices
-    assert unsorted.with_sorted_rows().X.has_sorted_indices
-    assert np.sum(drawn.mislabelled(0.05).y == -drawn.y) == 6
 
 
 def noisy_rows():
@@ -87,58 +72,6 @@ def test_the_margin_of_weights_is_theirs_by_any_scale():
     problem = margin.Problem("two", X, y)
     w = np.array([4.0, -3.0])
     assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
-    soft = replace(problem, soft_margin=0.5)
-    # The best slacks by a search over the scale.
-    scales = np.linspace(0, 1, 100_001)[:, None]
-    slacks = np.maximum(0, 1 - scales * (y * (X @ w)))
-    least = (25 * scales[:, 0] ** 2 + (slacks**2).sum(axis=1) / 0.25).min()
-    assert soft.margin(w) == pytest.approx(least**-0.5) == pytest.approx(soft.margin(9 * w))
-
-
-def test_exponent_of_the_time_of_mistakes_and_their_nonzeros():
-    mistakes, nonzeros = np.arange(1, 31) * 100, np.geomspace(1e3, 1e6, 30)
-    seconds = np.where(mistakes < higher_order.FITTED_FROM, 1.0, 1e-9 * nonzeros**1.5)
-    told = higher_order.told(mistakes, nonzeros, seconds)
-    assert told["exponent"]["slope"] == pytest.approx(1.5)
-    X, y = make_zipf_text(1500, 2000, mean_nnz=20, random_state=0)
-    y = np.where(y == y[0], 1, -1)
-    for name, found in higher_order.measure_growth(X, y, n_rounds=1, part=0.1).items():
-        model, most = clone(higher_order.ESTIMATORS[name]), higher_order.MOST_MISTAKES[name]
-        assert 0.1 * most - 250 < found["mistakes"][-1] < 0.1 * most + 250
-        model.partial_fit(X[:250], higher_order.flip(y)[:250], classes=(-1, 1))
-        assert 2 * found["nonzeros"][0] == np.diff(X.indptr)[model.mistakes_].sum()
-
-
-def test_the_busiest_worker_is_told_for_each_round():
-    told = [(10, 13, "a"), (10, 12, "b"), (13, 14, "b"), (0, 1, "a"), (0, 1, "b"), (1, 3, "a")]
-    kinds = [("learn_epoch", "compute")] * 6 + [("survey", "compute"), ("learn_epoch", "transfer")]
-    told += [(2, 9, "a")] * 2
-    tasks = [
-        {"key": f"{key}-1", "worker": worker,
-         "startstops": [{"action": action, "start": start, "stop": stop}]}
-        for (start, stop, worker), (key, action) in zip(told, kinds, strict=True)
-    ]  # fmt: skip
-    assert scale._learned(tasks, 2) == [3, 3]
-
-
-def test_the_law_of_touched_coordinates_leaves_whole_vectors_out():
-    rows, whole = [1000, 2000, 4000, 8000], [False] * 3 + [True]
-    law = scale.law({"rows": rows, "coordinates": [100, 200, 283, 9999], "whole": whole})
-    assert law["last"] == [4000, 283]
-    assert law["tail"] == pytest.approx(0.5, abs=0.01)
-
-
-def test_what_is_wrong_with_a_soak_is_told():
-    done, held = (5, 9, 15, 20, 60, 95, 100, 100), (10, 500, 100, 100, 90, 120, 110, 0)
-    memory = soak.summary(list(zip(done, held, strict=True)))
-    assert memory == {"early_bytes": 100, "late_bytes": 120}
-    drift = {"parted_at": None, "norm": 1e-16, "average": 1e-14, "same_bits": True}
-    assert soak.faults("ALMA", {"memory": memory, "drift": drift}) == []
-    wrong = {"parted_at": 7, "norm": 1e-6, "average": 1e-6, "same_bits": False}
-    grown = memory | {"late_bytes": 5 * 2**20 + 100}
-    faults = soak.faults("ALMA", {"memory": grown, "drift": wrong | {"trials_right": False}})
-    told = ("grown by 5.0 MB", "bits", "part from", "trials", "norm", "average")
-    assert all(what in fault for what, fault in zip(told, faults, strict=True))
 
 
 def part_of(report):
@@ -237,18 +170,6 @@ def test_shards_make_the_models_that_the_curves_tell_of(tmp_path):
         assert error == pytest.approx(1 - model.score(problem.X_test, problem.y_test), abs=1e-6)
 
 
-def test_kernels_are_held_apart_and_the_fastest_counts(monkeypatch):
-    contest = kernels.Contest(kernels.BOUNDED, 3000, max_support=50)
-    apart = timing.apart(kernels.hold, *contest)
-    assert apart["support"] == 50 < apart["passed_over"]
-    assert 0 < apart["error"] < 50
-    fits = iter([8.0, 2.0, 1.0, 1.0, 30.0, 31.0])
-    monkeypatch.setattr(kernels, "apart", lambda hold, *asked: apart | {"fit": next(fits)})
-    monkeypatch.setattr(kernels, "load", lambda name: None)
-    results = kernels.beside(kernels.ALMA_4, kernels.SVC_RAW, 10, 2)
-    assert [each["ratios"]["fit"] for each in results] == [15.0, 30.0, 1.0]
-
-
 SHAPE = replace(corpora.RCV1_LARGE, n_train=500, n_test=100, n_features=3000, mean_nnz=20)
 
 
@@ -268,9 +189,6 @@ def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
     for ours, theirs in zip(*pairs, strict=True):
         label, _, features = ours.partition(" ")
         assert theirs == f"{int(label)} |f {features}"
-    train, few = (texts.path(name).read_bytes() for name in ("train", "few"))
-    assert texts.path("train-twice").read_bytes() == 2 * train
-    assert few == b"".join(train.splitlines(keepends=True)[: files.FEW_ROWS])
 
 
 def test_commands_run_alone(tmp_path):

@@ -129,7 +129,7 @@ cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noe
     for j in range(space.n_slack):
         space.slack_t[j * space.n_labels + l] = 0.0
     label.S = Sum(0.0, 0.0, 0.0)
-    label.S_peak = label.S_slack = label.mass = 0.0
+    label.S_peak = label.S_slack = 0.0
     label.nonzero = 0
     label.passes += 1
 

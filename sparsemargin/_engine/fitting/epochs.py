@@ -284,7 +284,7 @@ class _Fit:
 
     def _is_proven(self, margin):
         """Of each label, whether its margin is within `tol` of the largest."""
-        return (margin > 0) & (margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound"))
+        return margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound")
 
     def _margin(self):
         if self.certificate is None:

@@ -1,0 +1,77 @@
+"""A Dask scheduler and its workers, each in a process of its own, which may be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dask.distributed import Client
+
+
+class Workers:
+    """Processes that work for a scheduler, while it is entered.
+
+    Dask's own guards of workers leave one dead that is killed while it starts.
+    """
+
+    def __init__(self, address: str, n_workers: int, folder: Path) -> None:
+        self.command = [
+            sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "1",
+            "--no-dashboard", "--local-directory", str(folder),
+        ]  # fmt: skip
+        self.n_workers = n_workers
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        self.processes.append(subprocess.Popen(self.command, stderr=subprocess.DEVNULL))
+
+    def kill(self, place: int) -> None:
+        """Kill one, and start another."""
+        process = self.processes.pop(place)
+        process.kill()
+        process.wait()
+        self.start()
+
+    def __enter__(self) -> Workers:
+        for _ in range(self.n_workers):
+            self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def scheduler_and_workers(
+    folder: Path, n_workers: int = 2, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Client, Workers]]:
+    """A scheduler's process, whose environment may be told more, its client, and workers.
+
+    Dask's cluster of this process would fail at workers that go before it has heard of them.
+    """
+    from dask.distributed import Client
+
+    file = str(folder / "scheduler.json")
+    command = [
+        sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
+        "--no-dashboard", "--scheduler-file", file,
+    ]  # fmt: skip
+    scheduler = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
+    try:
+        with (
+            Client(scheduler_file=file, set_as_default=False) as client,
+            Workers(client.scheduler.address, n_workers, folder) as workers,
+        ):
+            client.wait_for_workers(n_workers, timeout=60)
+            yield scheduler, client, workers
+    finally:
+        scheduler.kill()
+        scheduler.wait()
