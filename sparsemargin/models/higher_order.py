@@ -47,8 +47,8 @@ class HigherOrder(MatrixLearner):
     features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the
     square of its mistakes, until `max_updates` of them have changed B. From then on a mistake costs
     O(nnz(x)) beside those, whatever features have been seen: with p = 7, five epochs of 100,000
-    documents with 5 % of labels wrong take less time than `LinearSVC`. Unbounded, one takes 36
-    times as long; one that will take minutes warns.
+    documents with 5 % of labels wrong take about as long as `LinearSVC`. Unbounded and without a
+    margin, one takes 36 times as long; one that will take minutes warns.
 
     {parameters}
 
