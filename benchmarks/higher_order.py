@@ -28,7 +28,7 @@ from sparsemargin.datasets import load_rcv1, make_ho_target, make_zipf_text
 from sparsemargin.evaluation import growth_exponent
 
 TOPIC, N_ROWS = "GCAT", 10_000
-UNBOUNDED = ONE_EPOCH | {"max_updates": None, "hypothesis": "average"}
+UNBOUNDED = ONE_EPOCH | {"max_updates": None, "alpha": None, "hypothesis": "average"}
 HO = partial(HigherOrderPerceptron, **UNBOUNDED)
 #: Estimators by their names.
 ESTIMATORS = {

@@ -63,7 +63,7 @@ FIRST_ORDER: dict[str, Learner] = {
     for p in (2, 6)
 }
 SECOND_ORDER: dict[str, Learner] = {
-    "Second-order": {"fit_intercept": False, "algo": "so", "max_updates": None}
+    "Second-order": {"fit_intercept": False, "algo": "so", "max_updates": None, "alpha": None}
 }
 SEED = 0
 N_RELEVANT, AMONG = 300, 1000

@@ -128,8 +128,8 @@ def learners() -> dict:
     run, found = run_in_order(), {}
     for p in (2, 4, 7):
         found[f"HO_{p}(0)"] = PNormPerceptron(p=p, **run)
-        found[f"HO_{p}(0.4)"] = HigherOrderPerceptron(p=p, c=0.4, **run)
-    found["SO(1)"] = SecondOrderPerceptron(a=1.0, **run)
+        found[f"HO_{p}(0.4)"] = HigherOrderPerceptron(p=p, c=0.4, alpha=None, **run)
+    found["SO(1)"] = SecondOrderPerceptron(a=1.0, alpha=None, **run)
     found["ALMA_2(0.9)"] = ALMAClassifier(alpha=0.9, **run)
     return found | {"LinearSVC": LinearSVC()}
 

@@ -31,7 +31,7 @@ N_REPEATS = sized(5, quick=2)
 SEED = 0
 # The paper's way to run; a split's training rows come in random order already.
 RUN = {"max_iter": 1, "shuffle": False, "fit_intercept": False}
-MATRIX_RUN = {**RUN, "max_updates": None}
+MATRIX_RUN = {**RUN, "max_updates": None, "alpha": None}
 
 
 @dataclass(frozen=True)

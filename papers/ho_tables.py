@@ -63,9 +63,9 @@ from sparsemargin.evaluation.protocols import Split
 # -- What is printed ------------------------------------------------------------------------------
 
 #: What the paper's algorithms are in the library's parameters: the last hypothesis, through the
-#: origin, with all mistakes in the matrix.
+#: origin, with all mistakes in the matrix, and with no margin.
 AS_PRINTED: dict[str, Any] = {
-    "hypothesis": "last", "fit_intercept": False, "max_updates": None,
+    "hypothesis": "last", "fit_intercept": False, "max_updates": None, "alpha": None,
 }  # fmt: skip
 
 #: The values of c that the paper tried; 0 is the p-norm Perceptron.

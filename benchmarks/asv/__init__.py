@@ -18,6 +18,7 @@ from sparsemargin.datasets import make_zipf_text
 ONE_EPOCH = {"max_iter": 1, "fit_intercept": False, "random_state": 0}
 RAW = ONE_EPOCH | {"normalize": False}
 POLY = {"kernel": "poly", "degree": 4, "gamma": 1.0, "coef0": 1.0}
+OPEN = {"max_updates": None, "alpha": None}
 LAST, AVERAGE = ({"hypothesis": name} for name in ("last", "average"))
 #: Estimators, and the rows, features and classes of the text that they learn in one epoch.
 FITS = {
@@ -25,8 +26,8 @@ FITS = {
     "two classes, average": (PNormPerceptron, RAW | AVERAGE, 23_149, 47_236, 2),
     "103 classes, last": (PNormPerceptron, RAW | LAST, 23_149, 47_236, 103),
     "103 classes, average": (PNormPerceptron, RAW | AVERAGE, 23_149, 47_236, 103),
-    "HO p=2": (HigherOrderPerceptron, ONE_EPOCH | {"max_updates": None}, 5000, 47_236, 2),
-    "HO p=7": (HigherOrderPerceptron, ONE_EPOCH | {"max_updates": None, "p": 7}, 5000, 47_236, 2),
+    "HO p=2": (HigherOrderPerceptron, ONE_EPOCH | OPEN, 5000, 47_236, 2),
+    "HO p=7": (HigherOrderPerceptron, ONE_EPOCH | OPEN | {"p": 7}, 5000, 47_236, 2),
     "kernel, ten classes": (ALMAClassifier, ONE_EPOCH | POLY, 3000, 2000, 10),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import sqrt
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,8 +37,9 @@ def higher_order_mistakes(
     c: float,
     p: float = 2.0,
     radius: float | None = None,
+    alpha: float | None = None,
 ) -> Numbers:
-    r"""Most mistakes that HO_p(c) makes on a sequence of examples.
+    r"""Most mistakes that HO_p(c) makes on a sequence of examples, or corrections with a margin.
 
     .. math::
 
@@ -65,6 +67,8 @@ def higher_order_mistakes(
         X, the root mean square or a larger bound of the p-norms of the transformed instances:
         `HigherOrderRun.radius`. None: 1, which none exceeds where p is 2; for other p it has to
         be given.
+    alpha : float, default=None
+        The estimator's: the bound is then for all its corrections. For p = 2.
 
     Returns
     -------
@@ -95,6 +99,14 @@ def higher_order_mistakes(
     the factors of B are contractions, hence X = 1 is enough; for p > 2 they are not, and X has to
     be measured.
 
+    With `alpha`, which no paper has here, ALMA's argument goes through the same proof, for p = 2.
+    With :math:`N_k = \|B_k v_k\|_2` and :math:`\theta = (1 - \alpha_M) \sqrt 8 / \alpha_M`,
+    :math:`\alpha_M` being `alpha`, correction k has
+    :math:`y_k\, B_{k-1} v_{k-1} \cdot z_k \le \theta N_{k-1} / \sqrt k`, hence
+    :math:`N_k^2 \le N_{k-1}^2 + 2 (1 + c) \theta N_{k-1} / \sqrt k + (1 + c)^2`, and by induction
+    :math:`N_k \le (1 + c) (\theta + \sqrt{1 + \theta^2}) \sqrt k`. So the bound holds with
+    :math:`\theta + \sqrt{1 + \theta^2}` in the place of X.
+
     Examples
     --------
     >>> print(higher_order_mistakes(0.5, c=0.0))
@@ -104,13 +116,14 @@ def higher_order_mistakes(
     """
     gamma = check_positive("margin", margin)
     loss = _alpha(c) * check_least("hinge_loss", hinge_loss, 0.0) / gamma
-    half = _alpha(c) * _scale(p, radius) / (2.0 * gamma)
+    half = _alpha(c) * _scale(p, radius) * _growth(alpha, p) / (2.0 * gamma)
     return (half + np.sqrt(half**2 + loss)) ** 2
 
 
 def tightest_higher_order_bound(
-    margins: ArrayLike, *, c: float, p: float = 2.0, radius: float | None = None
-) -> float:
+    margins: ArrayLike, *, c: float, p: float = 2.0, radius: float | None = None,
+    alpha: float | None = None,
+) -> float:  # fmt: skip
     r"""The least bound of `higher_order_mistakes` that one u gives, over its own margins.
 
     The least for gamma up to the largest margin that occurs, which is always at one of them. Beyond
@@ -123,7 +136,7 @@ def tightest_higher_order_bound(
     ----------
     margins : array-like of shape (n_mistakes,)
         :math:`y_k u \cdot z_k` of the transformed sequence: `HigherOrderRun.transformed_margins`.
-    c, p, radius
+    c, p, radius, alpha
         As for `higher_order_mistakes`.
 
     Returns
@@ -140,7 +153,9 @@ def tightest_higher_order_bound(
     positive = a > 0
     # Rounding may leave a loss of nothing below zero.
     losses = np.maximum(np.arange(len(a)) * a - (np.cumsum(a) - a), 0.0)
-    bounds = higher_order_mistakes(a[positive], losses[positive], c=c, p=p, radius=radius)
+    bounds = higher_order_mistakes(
+        a[positive], losses[positive], c=c, p=p, radius=radius, alpha=alpha
+    )
     return float(np.min(bounds, initial=np.inf))
 
 
@@ -170,6 +185,19 @@ def _scale(p: float, radius: float | None) -> float:
     return float(np.sqrt(checked - 1.0) * check_positive("radius", radius))
 
 
+def _growth(alpha: float | None, p: float) -> float:
+    """By what a margin makes what learns longer."""
+    if alpha is None:
+        return 1.0
+    if p > 2.0:
+        raise ValueError(
+            f"alpha={alpha!r}: with a margin there is a bound for p=2 only, got p={p!r}. Pass "
+            "alpha=None for a run of mistakes."
+        )
+    theta = (1.0 - alpha) * sqrt(8.0) / float(check_positive("alpha", alpha))
+    return theta + sqrt(1.0 + theta**2)
+
+
 class HigherOrderBound(NamedTuple):
     """Mistakes of a run beside the most that theory allows, as `HigherOrderRun.bound` gives it."""
 
@@ -193,7 +221,7 @@ class HigherOrderRun:
         their p-norm here.
     y : array-like of shape (n_mistakes,)
         Their labels, -1 or 1.
-    c, p, sparse_updates, max_updates
+    c, p, sparse_updates, max_updates, alpha
         As for `HigherOrderPerceptron`; p is a number.
 
     Attributes
@@ -240,7 +268,9 @@ class HigherOrderRun:
         p: float = 2.0,
         sparse_updates: bool = False,
         max_updates: int | None = None,
+        alpha: float | None = None,
     ):
+        self.alpha = alpha
         self.c, self.p = _check_rate(c), float(check_least("p", p, 2.0))
         self.rows = _unit_rows(X, self.p)
         self.labels = check_vector("y", y)
@@ -278,13 +308,19 @@ class HigherOrderRun:
         Raises
         ------
         ValueError
-            If the model has more than two classes or weights them, or did not learn from X and y.
+            If the model has more than two classes or weights them, corrects by `margin`, or did not
+            learn from X and y.
         """
         check_is_fitted(model)
         if len(model.classes_) != 2 or model.class_weight is not None:
             raise ValueError(
                 "The bound is for one weight vector and weights of 1. Fit with two classes and "
                 "class_weight=None."
+            )
+        if model.margin > 0:
+            raise ValueError(
+                f"The bound is not for trials that margin={model.margin!r} corrects. Fit with "
+                "margin=0."
             )
         check_consistent_length(X, y)
         X, mistakes = check_array(X, accept_sparse="csr", dtype=np.float64), model.mistakes_
@@ -299,7 +335,7 @@ class HigherOrderRun:
             rows = hstack([rows, csr_array(bias)], format="csr")
         run = cls(
             rows, np.where(y == model.classes_[1], 1.0, -1.0), c=model.c, p=model.p_,
-            sparse_updates=model.sparse_updates, max_updates=model.max_updates,
+            sparse_updates=model.sparse_updates, max_updates=model.max_updates, alpha=model.alpha,
         )  # fmt: skip
         if np.count_nonzero(run.rates) != model.n_updates_:
             raise _not_learned_from(
@@ -388,10 +424,15 @@ class HigherOrderRun:
         margins = self.transformed_margins(u)
         radius = None if self.p == 2.0 else self.radius
         if margin is None:
-            bound = tightest_higher_order_bound(margins, c=self.c, p=self.p, radius=radius)
+            bound = tightest_higher_order_bound(
+                margins, c=self.c, p=self.p, radius=radius, alpha=self.alpha
+            )
         else:
             loss = np.sum(deviations(margins, margin))
-            bound = float(higher_order_mistakes(margin, loss, c=self.c, p=self.p, radius=radius))
+            found = higher_order_mistakes(
+                margin, loss, c=self.c, p=self.p, radius=radius, alpha=self.alpha
+            )
+            bound = float(found)
         return HigherOrderBound(len(margins), bound)
 
     def _stored(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

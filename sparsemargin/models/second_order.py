@@ -25,11 +25,19 @@ class SecondOrder(MatrixLearner):
     nothing changes. With more, outputs of the classes are compared without these divisors; the
     largest of them is another one in less than one case in a hundred.
 
+    `alpha` and `margin`, which are not in the paper, correct trials of a small margin too, and v
+    and S take these in: where :math:`y\, w \cdot \hat{x}` is at most `margin`, or at most
+    :math:`(1 - \alpha) \gamma_k \sqrt{w \cdot v}`, k - 1 corrections having been made, with ALMA's
+    :math:`\gamma_k = \sqrt{8} / (\alpha \sqrt{k})`. The root is the norm of
+    :math:`(a I + S S^\top)^{-1/2} v`, which learns in the metric of the mistakes. The gain is an
+    empirical one: on microarrays (leukaemia and lymphoma, 80 splits) the mean error falls from 6.5
+    to 4.7 % with alpha = 0.9.
+
     A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. The
     k-th mistake costs O(k^2 + nonzeros of S); or O(n^2) where an n x n matrix is kept. So a fit on
-    many features grows with the cube of its mistakes, until S has `max_updates` of them, and then
-    with their number. Unbounded, an epoch of 50,000 documents with 5 % of labels wrong takes 330
-    times as long as `LinearSVC`; one that will take minutes warns.
+    many features grows with the cube of its mistakes, until S has `max_updates` of them; from then
+    on a mistake costs O(nnz(x)) beside these. Unbounded, an epoch of 50,000 documents with 5 % of
+    labels wrong takes 330 times as long as `LinearSVC`; one that will take minutes warns.
 
     {parameters}
 
@@ -56,7 +64,7 @@ class SecondOrder(MatrixLearner):
     >>> from sparsemargin import SecondOrderPerceptron
     >>> from sparsemargin.datasets import make_ho_target
     >>> X, y, X_test, y_test, _ = make_ho_target(random_state=0)
-    >>> model = SecondOrderPerceptron(a=0.2, random_state=0).fit(X, y)
+    >>> model = SecondOrderPerceptron(a=0.2, max_updates=None, random_state=0).fit(X, y)
     >>> bool(model.score(X_test, y_test) > 0.8)
     True
     """
@@ -71,6 +79,11 @@ class SecondOrder(MatrixLearner):
         "Weight of the identity, in units of the instances, whose norm is 1. The larger, the more "
         "like a Perceptron. Weights are exact to about 1e-15 / a.",
         structural=True,
+    )
+    max_updates: int | None = parameter(
+        100,
+        more="With a much below 1 they do gain on targets that few features decide without noise: "
+        "what S has not then weighs 1 / a, and what it has less.",
     )
     solver: Solver = parameter(
         "auto",

@@ -70,9 +70,9 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
 
 
 @pytest.mark.parametrize(("algo", "rule", "own"), [
-    ("so", SecondOrder(a=0.7), {"a": 0.7}),
-    ("ho", HigherOrder(p=2), {"p": 2}),
-    ("ho", HigherOrder(p=4), {"p": 4}),
+    ("so", SecondOrder(a=0.7, alpha=0.9), {"a": 0.7}),
+    ("ho", HigherOrder(p=2), {"p": 2, "alpha": None}),
+    ("ho", HigherOrder(p=4, alpha=0.9), {"p": 4}),
 ])  # fmt: skip
 @given(shards=small_problems())
 @examples(15)

@@ -297,7 +297,7 @@ def test_an_aim_that_is_reached_is_no_cause_for_warnings(tol, monkeypatch):
     assert model.margin_ >= 0.99 * model.margin_upper_bound_
 
 
-TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=1000"
+TOLD = r"This epoch will take some (\d+) minutes: [\d,]+ mistakes so far.*max_updates=100"
 GROWING = {"max_updates": None}
 
 

@@ -56,6 +56,7 @@ from sparsemargin.models import matrix
             "fit_intercept": st.booleans(),
             "intercept_scaling": st.sampled_from([1.0, "auto"]),
             "max_updates": st.sampled_from([None, 5]),
+            "alpha": st.sampled_from([None, 0.8]),
         }
     ),
     n_classes=st.integers(2, 3),
@@ -181,7 +182,8 @@ def test_warm_start_goes_on(model):
 
 STRUCTURE = {
     "p": 3.0, "c": 0.5, "sparse_updates": True, "max_updates": 9, "solver": "primal",
-    "hypothesis": "last", "fit_intercept": False, "intercept_scaling": 1.0,
+    "hypothesis": "last", "fit_intercept": False, "intercept_scaling": 1.0, "alpha": 0.5,
+    "margin": 0.5,
 }  # fmt: skip
 
 

@@ -91,9 +91,11 @@ class DualMachine(OverKernel, MatrixMachine):
 
 
 limits = st.sampled_from([None, 1, 4])
+alphas, margins = st.sampled_from([None, 0.5, 0.9]), st.sampled_from([0.0, 0.1])
 second_order_rules = st.builds(
-    SecondOrder, a=st.sampled_from([0.01, 0.2, 1.0, 30.0]), max_updates=limits
-)
+    SecondOrder, a=st.sampled_from([0.01, 0.2, 1.0, 30.0]), max_updates=limits, alpha=alphas,
+    margin=margins,
+)  # fmt: skip
 
 
 def higher_order_rules(powers):
@@ -103,6 +105,8 @@ def higher_order_rules(powers):
         c=st.sampled_from([0.0, 0.2, 0.8]),
         sparse_updates=st.booleans(),
         max_updates=limits,
+        alpha=alphas,
+        margin=margins,
     )
 
 
@@ -187,7 +191,8 @@ LONG_RUNS = [
     HigherOrder(p=2.0, c=0.8), HigherOrder(p=2.0, c=0.2, sparse_updates=True),
     HigherOrder(p=4.0, c=0.8, sparse_updates=True), HigherOrder(p=10.0, c=0.2),
     HigherOrder(p=7.0, c=0.0),
-    SecondOrder(a=0.2), SecondOrder(a=0.2, max_updates=40),
+    HigherOrder(p=7.0, alpha=0.8, max_updates=40), HigherOrder(alpha=0.8),
+    SecondOrder(a=0.2), SecondOrder(a=0.2, max_updates=40), SecondOrder(alpha=0.8),
 ]  # fmt: skip
 
 
@@ -229,8 +234,10 @@ DUAL = {
     "HO": partial(paper_ho, c=0.6),
     "sparse HO": RULES["sparse HO_2"],
     "bounded HO": partial(paper_ho, max_updates=15),
+    "margin HO": partial(paper_ho, alpha=0.8),
     "SO": RULES["SO"],
     "bounded SO": partial(RULES["SO"], max_updates=15),
+    "margin SO": partial(RULES["SO"], alpha=0.8, max_updates=15),
 }
 
 

@@ -278,7 +278,11 @@ OWN = {
         "max_updates": [0, -1, 1.5, "all"],
         "solver": ["cholesky", "", None, 1],
     },
-    SecondOrderPerceptron: {"a": [0, 0.0, -1.0, np.inf, np.nan, "1", None]},
+    SecondOrderPerceptron: {
+        "a": [0, 0.0, -1.0, np.inf, np.nan, "1", None],
+        "alpha": [0, 0.0, -1, 1.5, np.nan, "0.9"],
+        "margin": [-1e-9, np.nan, np.inf, "1", None],
+    },
 }
 
 

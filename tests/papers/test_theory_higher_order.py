@@ -93,14 +93,15 @@ def test_the_sequence_is_that_of_the_matrices(p, c, options):
 
 
 @pytest.mark.parametrize(
-    ("p", "c", "noise", "sparse"),
-    pairwise([2.0, 3.0, 7.0], RATES, [0.0, 0.2], [False, True]),
+    ("p", "c", "noise", "sparse", "alpha"),
+    pairwise([2.0, 3.0, 7.0], RATES, [0.0, 0.2], [False, True], [None, 0.9, 0.5]),
 )
-def test_runs_keep_to_the_theorem(p, c, noise, sparse):
+def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
+    alpha = alpha if p == 2 else None
     for seed in range(some(1, 5)):
         X, y, target = make_examples(seed, noise=noise)
-        run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse)[1]
-        numbers = {"c": c, "p": p, "radius": 1.0 if p == 2 else run.radius}
+        run = dense_run(X, y, 3, p=p, c=c, sparse_updates=sparse, alpha=alpha)[1]
+        numbers = {"c": c, "p": p, "alpha": alpha, "radius": 1.0 if p == 2 else run.radius}
         svm = LinearSVC(fit_intercept=False, C=10, random_state=0)
         svm.fit(run.transformed_rows(), run.labels)
         for u in target, np.random.RandomState(0).standard_normal(len(target)), svm.coef_[0]:
@@ -121,7 +122,7 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse):
 def test_a_fitted_model_is_the_run_it_made(options):
     X, y, u = make_examples(4)
     names = np.where(y == 1, "yes", "no")
-    model = HigherOrderPerceptron(random_state=0, max_iter=2, **options).fit(X, names)
+    model = HigherOrderPerceptron(random_state=0, max_iter=2, alpha=None, **options).fit(X, names)
     run = HigherOrderRun.from_model(model, sp.csr_matrix(X), names)
     assert len(run.labels) == model.n_corrections_
     assert np.count_nonzero(run.rates) == model.n_updates_
@@ -139,12 +140,16 @@ def test_other_rows_and_vectors_that_do_not_fit_are_refused():
     X, y, _ = make_examples(6)
     model = HigherOrderPerceptron(sparse_updates=True, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)
+    careful = HigherOrderPerceptron(margin=0.1, random_state=0).fit(X, y)
+    curved = HigherOrderRun(X, y, c=0.2, p=4.0, alpha=0.9)
     replay, margins = HigherOrderRun.from_model, HigherOrderRun(X, y, c=0.2).transformed_margins
     for call, given, words in (
         (replay, (model, X[::-1], y[::-1]), r"matrix \d+ times, those of the model did \d+"),
         (replay, (model, X, 2 * y), r"a label is not among \[-1, 1\]"),
         (replay, (model, X[:, 1:], y), "they have another shape"),
         (replay, (weighted, X, y), "Fit with two classes and class_weight=None"),
+        (replay, (careful, X, y), "Fit with margin=0"),
+        (curved.bound, (np.ones(15),), "a bound for p=2 only"),
         (margins, ([1.0],), "u has 1 entries"),
         (margins, (np.zeros(15),), "u is zero"),
         (margins, (np.full(15, np.inf),), "finite"),

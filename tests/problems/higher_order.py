@@ -28,7 +28,7 @@ from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
 # As the papers have them: no constant coordinate, one pass, a matrix that any mistake may change.
-PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None}
+PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None, "alpha": None}
 paper_ho = partial(HigherOrderPerceptron, **PAPER)
 paper_so = partial(SecondOrderPerceptron, **PAPER)
 
@@ -37,12 +37,15 @@ RULES = {
     "HO_2": partial(paper_ho, p=2.0),
     "sparse HO_2": partial(paper_ho, p=2.0, sparse_updates=True),
     "HO_4": partial(paper_ho, p=4.0, c=0.8),
+    "bounded HO_4": partial(paper_ho, p=4.0, c=0.8, max_updates=7, alpha=0.8),
     "SO": partial(paper_so, a=0.2),
+    "margin SO": partial(paper_so, a=0.2, alpha=0.8, margin=0.1),
 }
 # Each form of each rule that has code of its own.
 FORMS = [
     ("HO_2", "implicit"), ("HO_2", "primal"), ("sparse HO_2", "auto"), ("HO_4", "implicit"),
-    ("HO_4", "primal"), ("SO", "implicit"), ("SO", "primal"), ("SO", "auto"),
+    ("HO_4", "primal"), ("bounded HO_4", "implicit"), ("SO", "implicit"), ("SO", "primal"),
+    ("SO", "auto"), ("margin SO", "implicit"),
 ]  # fmt: skip
 LINEAR = {
     f"{name}, {solver}": partial(RULES[name], solver=solver)
@@ -52,6 +55,7 @@ MODELS = {
     **LINEAR,
     "sparse HO_2, dual": partial(RULES["sparse HO_2"], solver="dual"),
     "SO, dual": partial(RULES["SO"], solver="dual"),
+    "margin SO, dual": partial(RULES["margin SO"], solver="dual"),
     "HO_2, rbf": partial(RULES["HO_2"], kernel="rbf", gamma=0.1),
 }
 

@@ -24,12 +24,18 @@ from references.first_order import Run, augment, link, p_norm, run_machines, tri
 
 @dataclass
 class HigherOrder:
-    """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` is a number of k with rho_k > 0."""
+    """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` is a number of k with rho_k > 0.
+
+    Ours are `alpha` and `margin`: a trial corrects where its score is at most that, or at most
+    ``(1 - alpha) gamma_k ||B v||_p``, with ALMA's ``gamma_k = sqrt(8) / (alpha sqrt(k))``.
+    """
 
     p: float = 2.0
     c: float = 0.4
     sparse_updates: bool = False
     max_updates: int | None = None
+    alpha: float | None = None
+    margin: float = 0.0
 
     def first_matrix(self, n, dtype):
         return np.eye(n, dtype=dtype)
@@ -46,6 +52,10 @@ class HigherOrder:
     def weights(self, B, v):
         return B.T @ link(B @ v, self.p)
 
+    def length(self, B, v, w):
+        """Return the norm of what learns, in the space that B takes instances to."""
+        return p_norm(B @ v, self.p)
+
     def hidden_size(self, B, v):
         """Return the size of what the weights are computed from: their errors may grow with it."""
         return p_norm(B @ v, self.p)
@@ -53,10 +63,16 @@ class HigherOrder:
 
 @dataclass
 class SecondOrder:
-    """SO(a): ``w = (a I + S S^T)^-1 v``; `max_updates` is the largest number of columns of S."""
+    """SO(a): ``w = (a I + S S^T)^-1 v``; `max_updates` is the largest number of columns of S.
+
+    `alpha` and `margin` are as those of `HigherOrder`, the norm being that of
+    ``(a I + S S^T)^(-1/2) v``.
+    """
 
     a: float = 1.0
     max_updates: int | None = None
+    alpha: float | None = None
+    margin: float = 0.0
 
     p = 2.0
     sparse_updates = False
@@ -73,8 +89,19 @@ class SecondOrder:
     def weights(self, A, v):
         return solve(A, v)
 
+    def length(self, A, v, w):
+        return np.sqrt(max(w @ v, 0))
+
     def hidden_size(self, A, v):
         return 0
+
+
+def threshold(rule, matrix, v, w, k):
+    """Return the score at which trials correct, k being the next correction."""
+    if rule.alpha is None:
+        return v.dtype.type(rule.margin)
+    gamma = np.sqrt(v.dtype.type(8)) / (rule.alpha * np.sqrt(k))
+    return max(v.dtype.type(rule.margin), (1 - rule.alpha) * gamma * rule.length(matrix, v, w))
 
 
 def solve(A, b, n_refinements=3):
@@ -112,7 +139,7 @@ class MatrixRun(Run):
     def meet(self, trial, i, weight):
         """Take row i as the next trial."""
         yx = self.rows[i]
-        if yx.any() and self._score(yx) <= 0:
+        if yx.any() and self._score(yx) <= self.threshold:
             self.correcting_trials.append(trial)
             self.mistakes.append(int(self.origins[i]))
             self._learn(yx, weight)
@@ -120,8 +147,9 @@ class MatrixRun(Run):
 
     def _score(self, yx):
         score = self.weights[-1] @ yx
-        if yx[self.sizes[-1] > 0].any():
-            self.smallest_gap = min(self.smallest_gap, abs(score) / self.largest)
+        if yx[self.sizes[-1] > 0].any() or (self.threshold > 0 and self.largest > 0):
+            gap = abs(score - self.threshold) / max(self.largest, self.threshold)
+            self.smallest_gap = min(self.smallest_gap, gap)
         return score
 
     def _learn(self, yx, weight):
@@ -144,6 +172,7 @@ class MatrixRun(Run):
     def _renew_weights(self):
         w, hidden = (of(self.matrix, self.v) for of in (self.rule.weights, self.rule.hidden_size))
         self.largest = max(self.largest, p_norm(w, self.q), hidden)
+        self.threshold = threshold(self.rule, self.matrix, self.v, w, self.n_corrections + 1)
         self.weights.append(w)
         # Errors spread over all that was ever touched, and over nothing else.
         self.sizes.append(self.largest * (self.largest_v > 0))

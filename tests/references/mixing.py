@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from references.first_order import link, p_norm
+from references.higher_order import threshold
 
 
 @dataclass
@@ -90,7 +91,8 @@ def mix_mistakes(shards, rule, n_epochs):
             own = state
             w = rule.weights(*own[:2])
             for yx in rows:
-                if yx.any() and mixed.decided(w @ yx, 0, np.abs(w) @ np.abs(yx)):
+                least = threshold(rule, *own[:2], w, own[2] + 1)
+                if yx.any() and mixed.decided(w @ yx, least, np.abs(w) @ np.abs(yx)):
                     mistakes.append(yx)
                     own = taken_in(own, yx)
                     w = rule.weights(*own[:2])

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from sparsemargin._engine.numerics.arithmetic cimport Power
+from sparsemargin._engine.numerics.arithmetic cimport Power, Sum
 from sparsemargin._engine.vectors cimport stored_vector
 
 
@@ -57,15 +57,20 @@ cdef class MatrixSpace:
     cdef bint averaged
     cdef bint normalized  # hypotheses count with norm 1
     cdef readonly bint logged
+    cdef double margin
+    cdef double share  # (1 - alpha) B of the thresholds' gamma_k = B / sqrt(k)
+    cdef double threshold  # of y w.x at the next trial, x of unit norm
     cdef readonly int64_t most_updates  # after which the matrix changes no more; -1: any number
     cdef int64_t room  # bytes the matrix may take
     cdef readonly bint full  # whether the matrix would have changed, had there been room
     cdef readonly int64_t trials
     cdef readonly int64_t corrections
+    cdef readonly int64_t mistaken  # corrections, since it was made or read, of predictions
     cdef readonly int64_t updates  # corrections that changed the matrix
     cdef public int64_t limit  # corrections after which learning stops; -1: none
     cdef int64_t begin  # trials before the one that made the current vector
-    cdef double unit  # 1, or 1 / ||w||_q
+    cdef double common  # factor of w, whose entries are held without
+    cdef double unit  # what these count with: `common`, or 1 / ||w||_q
     cdef int64_t nonzero  # entries of v that are not 0
     cdef tuple predictor  # what `hypothesis` gave, and when
     cdef vector[int64_t] mistakes
@@ -83,7 +88,11 @@ cdef class MatrixSpace:
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil
     cdef int move(self, double step) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
+    cdef double square(self) noexcept nogil
+    cdef void set_threshold(self) noexcept nogil
+    cdef bint meet(self, double signed_output) noexcept nogil
     cdef void count_current(self) noexcept nogil
+    cdef void count_move(self, double before) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef record(self, Record record)
     cdef int64_t n_logged(self) noexcept
@@ -109,13 +118,36 @@ cdef class FeatureSpace(MatrixSpace):
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
     cdef vector[int32_t] columns
+    # Once the matrix changes no more, it is the identity for features that came later, those with
+    # numbers from `n_inner` on, the outer ones.
+    cdef bint settled
+    cdef bint sweeps  # a model of an old version, which learns on to the bit: it never settles
+    cdef int32_t n_inner
+    cdef Power minus_one  # p - 1
+    cdef double scale  # of v over the outer features
+    cdef Sum powers  # of |v / scale|**p over these
+    cdef double most_powers  # they have been since they were summed
+    cdef double Z  # sum of c_k unit_k since `total` took in the outer w
+    cdef double most_unit  # since then
+    # The outer part of the row; w there before.
+    cdef vector[double] outer_x
+    cdef vector[int32_t] outer
+    cdef vector[double] outer_w
     cdef bind(self)
     cdef record_met(self, Record record)
+    cdef record_settled(self, Record record)
     cdef record_matrix(self, Record record)
     cdef part_met(self)
     cdef lay_part_met(self, part)
     cdef int widen(self) except -1 nogil
+    cdef int settle(self, bint fixed) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
+    cdef void move_entry(self, int32_t number, double size) noexcept nogil
+    cdef void move_outer(self, double step) noexcept nogil
+    cdef void sweep(self, double peak) noexcept nogil
+    cdef bint fit(self, double powers) noexcept nogil
+    cdef void swap_outer(self) noexcept nogil
+    cdef void flush(self) noexcept nogil
     cdef double cost(self) noexcept nogil
     cdef Py_ssize_t side(self) noexcept nogil
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil
@@ -126,6 +158,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 
 cdef class DualSpace(MatrixSpace):
+    cdef double length  # w.v
     cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns

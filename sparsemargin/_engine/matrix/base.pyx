@@ -7,7 +7,7 @@ length in feature space: what is needed of a row is its products with these.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.math cimport INFINITY, copysign, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
@@ -16,7 +16,7 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.numerics.arithmetic cimport make_power
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
@@ -82,6 +82,9 @@ cdef class MatrixSpace:
     averaged, normalized, logged : bool
         Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
         corrections are logged, for hypotheses that are replayed.
+    share, margin : float
+        A trial corrects where ``y w.x`` is at most ``share / sqrt(k) * sqrt(w.v)``, k - 1
+        corrections having been made, or at most the margin.
     most_updates : int or None
         Corrections that may change the matrix; None: any number.
     room : int
@@ -92,12 +95,16 @@ cdef class MatrixSpace:
         self.settings = settings
         self.open(**settings)
 
-    def open(self, *, bint averaged, bint normalized, bint logged, most_updates, int64_t room):
+    def open(self, *, bint averaged, bint normalized, bint logged, most_updates, int64_t room,
+             double share=0.0, double margin=0.0):
         self.averaged, self.normalized, self.logged = averaged, normalized, logged
+        require(0.0 <= share < INFINITY and 0.0 <= margin < INFINITY, "its margin is out of range")
+        self.share, self.margin = share, margin
         self.most_updates = -1 if most_updates is None else most_updates
         self.room = room
         self.limit = -1
-        self.unit = 1.0
+        self.common = self.unit = 1.0
+        self.set_threshold()
         self.predictor = None
 
     # -------------------------------------------------------------------------------- learning
@@ -112,10 +119,11 @@ cdef class MatrixSpace:
         """Let the row of that correction in another's log be the one under way."""
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
-        """1 / ||w||_q; 0 where w is 0."""
+        """1 / ||w||_q, w as it is held; 0 where w is 0."""
 
     cdef int correct(self, double step, int64_t number) except -1 nogil:
-        """A mistake on the row at hand, called by that number."""
+        """A correction on the row at hand, called by that number."""
+        cdef double before = self.unit
         self.count_current()
         self.begin = self.trials
         if self.logged:
@@ -126,16 +134,36 @@ cdef class MatrixSpace:
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
             fill(self.w.begin(), self.w.end(), 0.0)
-        self.unit = self.reciprocal_norm() if self.normalized else 1.0
+        self.unit = self.reciprocal_norm() if self.normalized else self.common
+        self.count_move(before)
         self.corrections += 1
+        self.set_threshold()
         self.mistakes.push_back(number)
         return OK
+
+    cdef double square(self) noexcept nogil:
+        """w.v"""
+
+    cdef void set_threshold(self) noexcept nogil:
+        cdef double length = sqrt(max(self.square(), 0.0)) if self.share > 0.0 else 0.0
+        self.threshold = max(self.margin, self.share / sqrt(self.corrections + 1.0) * length)
+
+    cdef bint meet(self, double signed_output) noexcept nogil:
+        """Whether a trial corrects whose ``y w.x`` that is."""
+        if signed_output > self.threshold:
+            return False
+        self.mistaken += not signed_output > 0.0
+        return True
 
     cdef void count_current(self) noexcept nogil:
         """Let the total take in the current vector for the trials it has lasted."""
         if self.averaged and self.trials > self.begin:
             add_multiple(self.total.data(), self.w.data(),
                          (self.trials - self.begin) * self.unit, self.total.size())
+
+    cdef void count_move(self, double before) noexcept nogil:
+        """Let the total know what has moved of vectors that it has not taken in; the unit was
+        `before`."""
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
         """Whether a correction may make the matrix as large as that."""
@@ -199,6 +227,7 @@ cdef class MatrixSpace:
         except (TypeError, OverflowError) as error:
             require(False, f"its settings are no settings: {error}")
         self.record(Record(state))
+        self.set_threshold()
 
     cdef record(self, Record record):
         """Write or read the state, field by field."""
@@ -251,12 +280,12 @@ def replay(MatrixSpace log, MatrixSpace space, Py_ssize_t first, const int64_t[:
                 PyErr_CheckSignals()
             space.take_logged(log, first + e)
             space.correct(log.logged_steps[first + e], 0)
-            units[e] = space.unit
+            units[e] = space.unit / space.common
             n_w = space.w.size()
             for j in range(used.shape[0]):
                 if used[j] >= n_w:
                     break
-                vectors[j, e] = space.w[used[j]]
+                vectors[j, e] = space.common * space.w[used[j]]
                 largest[j] = max(largest[j], fabs(vectors[j, e]))
 
 
@@ -304,6 +333,8 @@ cdef class DualSpace(MatrixSpace):
         cdef double before = self.v[self.row]
         self.v[self.row] = before + step
         self.nonzero += (self.v[self.row] != 0.0) - (before != 0.0)
+        if self.nonzero == 0:
+            self.length = 0.0
 
     cdef void shift(self, double size) noexcept nogil:
         """w <- w + size * x + sum_j z_j x_j over the columns."""
@@ -322,6 +353,9 @@ cdef class DualSpace(MatrixSpace):
         self.updates += 1
         self.columns.push_back(self.row)
         return OK
+
+    cdef double square(self) noexcept nogil:
+        return self.length
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
         cdef double square
@@ -393,6 +427,9 @@ cdef class DualSpace(MatrixSpace):
         vector_field(record, "matrix", self.matrix, k * (k + 1) // 2)
         n_products = n if self.normalized or self.logged else 0
         vector_field(record, "gram", self.gram, n_products * (n_products + 1) // 2)
+        if not record.writing:  # of an old version it has no part in anything
+            record.fields.setdefault("length", 0.0)
+        self.length = record.field("length", self.length, real, -INFINITY, INFINITY)
         vector_field(record, "logged_rows", self.logged_rows, self.n_logged())
         rows = record.fields["logged_rows"]
         require_within("logged_rows", rows, 0, n - 1)
@@ -432,8 +469,7 @@ def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1
             space.products = &products[i, 0]
             space.output = dot(space.products, space.w.data(), space.w.size())
             cost += space.w.size()
-            if (space.output <= 0.0 and steps[i] > 0.0) or (
-                    space.output >= 0.0 and steps[i] < 0.0):
+            if steps[i] != 0.0 and space.meet(copysign(1.0, steps[i]) * space.output):
                 if which[i] < 0:
                     which[i] = space.add_row(base + i, space.products)
                     for e in range(n_rows):

@@ -1,4 +1,22 @@
-"""Spaces over the features met, and trials over rows for them: a part of base.pyx."""
+"""Spaces over the features met, and trials over rows for them: a part of base.pyx.
+
+Once the matrix changes no more, a mistake moves its part, over the inner features, and those of the
+row. Over the outer ones, which the matrix leaves alone, w is held without a common factor, as
+`first_order/linear.pyx` has it: ``w_i = common * link(v_i / scale)``, with the sum of the
+hypotheses ``Z w_i + total_i``.
+"""
+
+# Powers add up to a number between these, or v is rescaled.
+cdef double LEAST_POWERS = ldexp(1.0, -500)
+cdef double MOST_POWERS = ldexp(1.0, 500)
+# Of what the powers have been, and the unit, since the last sweep: a share below which either calls
+# for one.
+cdef double STALE = ldexp(1.0, -90)
+cdef double CANCELLING = ldexp(1.0, -10)
+# Outputs below it, and above its inverse, may have lost terms.
+cdef double LEAST_OUTPUT = 1e-270
+# Terms of Z, above which their rounding could add up.
+cdef double MOST_TERMS = ldexp(1.0, 20)
 
 cdef class FeatureSpace(MatrixSpace):
     """A space over the features met.
@@ -34,6 +52,7 @@ cdef class FeatureSpace(MatrixSpace):
         self.n_met = 1
         self.met = np.zeros(self.n_coordinates, dtype=np.int32)
         self.rows.values.single = self.logged_rows.values.single = single
+        self.n_inner, self.scale = 1, 1.0
         self.w.resize(1)
         self.total.resize(1)
         self.v.resize(1)
@@ -43,6 +62,7 @@ cdef class FeatureSpace(MatrixSpace):
         cdef int32_t[::1] numbers = self.met
         self.numbers = &numbers[0]
         self.power = make_power(self.p)
+        self.minus_one = make_power(self.p - 1.0)
 
     @property
     def n_features(self):
@@ -53,11 +73,16 @@ cdef class FeatureSpace(MatrixSpace):
     cdef void move_v(self, double step) noexcept nogil:
         """v <- v + step * x."""
         cdef size_t j
-        cdef double before
         for j in range(self.columns.size()):
-            before = self.v[self.columns[j]]
-            self.v[self.columns[j]] = before + step * self.x[j]
-            self.nonzero += (self.v[self.columns[j]] != 0.0) - (before != 0.0)
+            self.move_entry(self.columns[j], step * self.x[j])
+        self.move_outer(step)
+        if self.nonzero == 0:
+            self.powers = Sum(0.0, 0.0, 0.0)
+
+    cdef void move_entry(self, int32_t number, double size) noexcept nogil:
+        cdef double before = self.v[number]
+        self.v[number] = before + size
+        self.nonzero += (self.v[number] != 0.0) - (before != 0.0)
 
     cdef int widen(self) except -1 nogil:
         """Let the vectors reach as far as the features met."""
@@ -65,6 +90,8 @@ cdef class FeatureSpace(MatrixSpace):
         self.v.resize(self.n_met)
         if self.averaged:
             self.total.resize(self.n_met)
+        if not self.settled:
+            self.n_inner = self.n_met
         return OK
 
     cdef int log_row(self) except -1 nogil:
@@ -79,16 +106,125 @@ cdef class FeatureSpace(MatrixSpace):
         return self.widen()
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
-        cdef double q = self.p / (self.p - 1.0), peak = 0.0, total = 0.0
-        cdef size_t i
-        for i in range(self.w.size()):
+        cdef double q = self.p / (self.p - 1.0), peak = 0.0, total = 0.0, outer = self.powers.high
+        cdef size_t i, n = self.n_inner
+        if outer and not self.fit(outer):
+            n, outer = self.w.size(), 0.0
+        for i in range(n):
             peak = max(peak, fabs(self.w[i]))
+        peak = max(peak, pow(outer, 1.0 / q))
         if peak == 0.0:
             return 0.0
-        for i in range(self.w.size()):
+        for i in range(n):
             if self.w[i] != 0.0:
                 total += pow(fabs(self.w[i]) / peak, q)
+        total += outer / pow(peak, q)
         return 1.0 / (peak * pow(total, 1.0 / q))
+
+    cdef double square(self) noexcept nogil:
+        cdef double outer = self.powers.high * self.scale
+        cdef Py_ssize_t n = self.n_inner
+        if outer and not self.fit(self.powers.high):
+            n, outer = self.w.size(), 0.0
+        return self.common * (dot(self.w.data(), self.v.data(), n) + outer)
+
+    # ------------------------------------------------------------------------ the settled matrix
+
+    cdef int settle(self, bint fixed) except -1 nogil:
+        """Begin a correction: once the matrix changes no more, the outer part of the row is kept
+        apart. `fixed`: it never has changed."""
+        cdef size_t j, n = 0
+        self.outer_x.clear()
+        self.outer.clear()
+        self.settled = not self.sweeps and (self.settled or fixed or self.full
+                                            or 0 <= self.most_updates <= self.updates)
+        if not self.settled:
+            return OK
+        for j in range(self.columns.size()):
+            if self.columns[j] >= self.n_inner:
+                self.outer_x.push_back(self.x[j])
+                self.outer.push_back(self.columns[j])
+            else:
+                self.x[n], self.columns[n] = self.x[j], self.columns[j]
+                n += 1
+        self.x.resize(n)
+        self.columns.resize(n)
+        return OK
+
+    cdef void move_outer(self, double step) noexcept nogil:
+        """v <- v + step * x, and w with it, over the outer features."""
+        cdef size_t j
+        cdef int32_t i
+        self.outer_w.resize(self.outer.size())
+        for j in range(self.outer.size()):
+            i = self.outer[j]
+            self.outer_w[j] = self.w[i]
+            add(&self.powers, -fabs(self.v[i] / self.scale * self.w[i]))
+            self.move_entry(i, step * self.outer_x[j])
+            self.w[i] = link(&self.minus_one, self.v[i] / self.scale)
+            add(&self.powers, fabs(self.v[i] / self.scale * self.w[i]))
+        tidy(&self.powers)
+        self.most_powers = max(self.most_powers, self.powers.high)
+        if self.powers.high < STALE * self.most_powers:
+            self.sweep(0.0)
+
+    cdef void sweep(self, double peak) noexcept nogil:
+        """Make w and the powers anew over the outer features, `peak` being what the scale must do
+        for beside these; 0: it stays."""
+        cdef size_t i
+        self.swap_outer()
+        self.flush()
+        if peak > 0.0:
+            for i in range(self.n_inner, self.v.size()):
+                peak = max(peak, fabs(self.v[i]))
+            self.scale = ldexp(1.0, ilogb(peak))
+        self.powers = Sum(0.0, 0.0, 0.0)
+        for i in range(self.n_inner, self.v.size()):
+            self.w[i] = link(&self.minus_one, self.v[i] / self.scale)
+            add(&self.powers, fabs(self.v[i] / self.scale * self.w[i]))
+        tidy(&self.powers)
+        self.most_powers = self.powers.high
+
+    cdef bint fit(self, double powers) noexcept nogil:
+        """Whether so many powers are in range."""
+        return LEAST_POWERS < powers < MOST_POWERS
+
+    cdef void swap_outer(self) noexcept nogil:
+        """Let w be what it was over the outer part of the row, or what it has become."""
+        cdef size_t j
+        cdef double now
+        for j in range(self.outer.size()):
+            now = self.w[self.outer[j]]
+            self.w[self.outer[j]] = self.outer_w[j]
+            self.outer_w[j] = now
+
+    cdef void flush(self) noexcept nogil:
+        """Let the total take in what Z has counted."""
+        cdef size_t i
+        if self.Z != 0.0:
+            for i in range(self.n_inner, self.w.size()):
+                self.total[i] += self.Z * self.w[i]
+        self.Z = self.most_unit = 0.0
+
+    cdef void count_current(self) noexcept nogil:
+        cdef double count = (self.trials - self.begin) * self.unit
+        if not self.settled:
+            MatrixSpace.count_current(self)
+        elif self.averaged and count > 0.0:
+            add_multiple(self.total.data(), self.w.data(), count, self.n_inner)
+            self.Z += count
+            self.most_unit = max(self.most_unit, self.unit)
+
+    cdef void count_move(self, double before) noexcept nogil:
+        cdef size_t j
+        cdef double least = min(before, self.unit)
+        if 0.0 < least < max(CANCELLING * self.most_unit, self.Z / MOST_TERMS):
+            self.swap_outer()
+            self.flush()
+            self.swap_outer()
+        if self.Z != 0.0:
+            for j in range(self.outer.size()):
+                self.total[self.outer[j]] -= self.Z * (self.w[self.outer[j]] - self.outer_w[j])
 
     cdef double cost(self) noexcept nogil:
         """About how many multiplications the next correction takes: known to subclasses."""
@@ -121,7 +257,7 @@ cdef class FeatureSpace(MatrixSpace):
         cdef StoredRows none
         self.matrix.assign(self.side() * self.side(), 0.0)
         self.n_laid_out = 1
-        self.z.resize(self.n_met)
+        self.z.resize(self.n_inner)
         for i in range(self.rows.count()):
             self.rows.read(i, x, columns)
             self.fold(i, x, columns)
@@ -187,6 +323,12 @@ cdef class FeatureSpace(MatrixSpace):
         """The vector that predicts, shape (n_coordinates,)."""
         return self.hypothesis()[self.met]
 
+    def sum_of_hypotheses(self):
+        result = super().sum_of_hypotheses()
+        if self.settled and self.averaged:
+            result[self.n_inner:] += self.Z * copied(self.w)[self.n_inner:]
+        return result
+
     def summed(self):
         """Sum of the hypotheses, each as often as it lasted, shape (n_coordinates,)."""
         return self.sum_of_hypotheses()[self.met]
@@ -198,6 +340,7 @@ cdef class FeatureSpace(MatrixSpace):
         cdef Py_ssize_t i
         self.trials = self.begin = trials
         self.predictor = None
+        self.Z = self.most_unit = 0.0
         fill(self.total.begin(), self.total.end(), 0.0)
         if self.averaged:
             for i in range(self.n_coordinates):
@@ -220,8 +363,9 @@ cdef class FeatureSpace(MatrixSpace):
         require(self.logged_rows.count() == self.n_logged(),
                 "'logged_rows' are not those of the corrections")
         self.record_vectors(record, self.n_met, 1)
+        self.record_settled(record)
         self.record_matrix(record)
-        rows_field(record, "rows", self.rows, self.n_met)
+        rows_field(record, "rows", self.rows, self.n_inner)
         require(not (self.primal and self.rows.count()), "'rows' are left of another form")
 
     cdef record_met(self, Record record):
@@ -240,10 +384,29 @@ cdef class FeatureSpace(MatrixSpace):
         self.met = writable(array)
         self.bind()
 
+    cdef record_settled(self, Record record):
+        cdef vector[double] sums
+        if not record.writing:
+            record.fields.setdefault("n_inner", -1)
+            record.fields.setdefault("outer_sums", np.zeros(0))
+        elif self.settled:
+            sums = [self.common, self.scale, self.powers.high, self.powers.low, self.powers.lowest,
+                    self.most_powers, self.Z, self.most_unit]
+        n = self.n_inner if self.settled else -1 if self.sweeps else 0
+        n = record.field("n_inner", n, integer, -1, self.n_met)
+        self.settled, self.sweeps = n > 0, n < 0
+        self.n_inner = n if self.settled else self.n_met
+        vector_field(record, "outer_sums", sums, 8 if self.settled else 0)
+        require_within("outer_sums", record.fields["outer_sums"], -INFINITY, INFINITY)
+        if self.settled:
+            self.common, self.scale = sums[0], sums[1]
+            self.powers = Sum(sums[2], sums[3], sums[4])
+            self.most_powers, self.Z, self.most_unit = sums[5], sums[6], sums[7]
+
     cdef record_matrix(self, Record record):
         asked_for = self.primal
         self.primal = record.field("primal", self.primal, flag)
-        self.n_laid_out = record.field("laid_out", self.n_laid_out, integer, 0, self.n_met)
+        self.n_laid_out = record.field("laid_out", self.n_laid_out, integer, 0, self.n_inner)
         if record.writing:
             record.fields["matrix"] = self.part_met()
             return
@@ -279,15 +442,28 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
 
 
 cdef inline double score(FeatureSpace space, const double* weights,
-                         const Row[value_t, index_t]& row) noexcept nogil:
-    """``w.x`` of the augmented row."""
+                         const Row[value_t, index_t]& row, double factor=1.0) noexcept nogil:
+    """``w.x`` of the augmented row times a factor."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(row.nnz):
-        total += row.values[j] * weights[space.numbers[row.columns[j]]]
+        total += row.values[j] * factor * weights[space.numbers[row.columns[j]]]
     if space.bias:
-        total += space.bias * weights[space.numbers[space.n_coordinates - 1]]
+        total += space.bias * factor * weights[space.numbers[space.n_coordinates - 1]]
     return total
+
+
+cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
+                      double output, RowScale* scale) except -1 nogil:
+    """Whether a trial corrects, the row's output being known but for what rounding has lost; the
+    row is measured then. A zero row never corrects."""
+    cdef double y = copysign(1.0, step)
+    cdef bint told = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
+    if (told and y * output > 0.0 and space.threshold == 0.0) or not (
+            measure(scale, &space.power, row, space.bias, 0.0)):
+        return False
+    output = output * scale.factor if told else score(space, space.w.data(), row, scale.factor)
+    return space.meet(y * space.common * output / scale.norm)
 
 
 cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
@@ -303,9 +479,9 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         row = rows.at(which[i])
         products += row.nnz
         output = 0.0 if mistaken else score(space, space.w.data(), row)
-        # A zero row never is a mistake.
-        if ((steps[i] > 0.0 and not output > 0.0) or (steps[i] < 0.0 and not output < 0.0)) and (
-                measure(&scale, &space.power, row, space.bias, 0.0)):
+        if steps[i] != 0.0 and (
+                measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
+                else meet(space, row, steps[i], output, &scale)):
             take_row(space, &scale, row)
             space.correct(steps[i], numbers[i])
             products += space.cost()
@@ -322,7 +498,7 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
     which : ndarray of shape (n_trials,)
         The row of each.
     steps : ndarray of shape (n_trials,)
-        What a mistake makes, with the sign of its label; 0: it makes none.
+        What a correction makes, with the sign of its label; 0: there is none.
     numbers : ndarray of shape (n_trials,)
         What the rows are called in the list of mistakes.
     mistaken : bool

@@ -24,36 +24,52 @@ from sparsemargin._engine.matrix.base cimport (
     COST_OF_COLUMN, DualSpace, FeatureSpace, Record, Values, add_sparse, multiply_symmetric,
     sparse_dot, values_field, vector_field
 )
-from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, make_power, raise_block
+from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, raise_block
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport OK
 
 from sparsemargin._engine.state import require
 
 
-cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
-    """w <- link_p(u), `power` being p - 1; 0 where u is 0."""
+cdef double peak_of(const vector[double]& u) noexcept nogil:
+    cdef double peak = 0.0
+    cdef size_t j
+    for j in range(u.size()):
+        peak = max(peak, fabs(u[j]))
+    return peak
+
+
+cdef double raise_all(const Power* power, const vector[double]& u, double scale,
+                      vector[double]& w) noexcept nogil:
+    """w <- sign(u) |u / scale|**(p - 1), `power` being p - 1; the sum of |u / scale|**p."""
     cdef double block[BLOCK]
     cdef const double* part
-    cdef double peak = 0.0, total = 0.0, factor, p = power.exponent + 1.0
+    cdef double total = 0.0
     cdef Py_ssize_t b, j, n, size = u.size()
-    if p == 2.0:
-        w.assign(u.begin(), u.end())
-        return
-    for j in range(size):
-        peak = max(peak, fabs(u[j]))
-        w[j] = 0.0
-    if peak == 0.0:
-        return
     for b in range((size + BLOCK - 1) // BLOCK):
         n = min(<Py_ssize_t> BLOCK, size - b * BLOCK)
         part = u.data() + b * BLOCK
         for j in range(n):
-            block[j] = fabs(part[j]) / peak
+            block[j] = fabs(part[j]) / scale
         raise_block(power, block, n)
         for j in range(n):
-            total += block[j] * (fabs(part[j]) / peak)
+            total += block[j] * (fabs(part[j]) / scale)
             w[b * BLOCK + j] = copysign(block[j], part[j])
+    return total
+
+
+cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
+    """w <- link_p(u), `power` being p - 1; 0 where u is 0."""
+    cdef double peak, total, factor, p = power.exponent + 1.0
+    cdef Py_ssize_t j, size = u.size()
+    if p == 2.0:
+        w.assign(u.begin(), u.end())
+        return
+    peak = peak_of(u)
+    if peak == 0.0:
+        fill(w.begin(), w.begin() + size, 0.0)
+        return
+    total = raise_all(power, u, peak, w)
     factor = peak * pow(total, (2.0 - p) / p)
     for j in range(size):
         w[j] *= factor
@@ -74,7 +90,6 @@ cdef class HigherOrderSpace(FeatureSpace):
 
     cdef double c
     cdef bint sparse_updates
-    cdef Power minus_one  # p - 1
     cdef vector[double] rates
     cdef Values links  # G of the stored rows; for p = 2 these themselves do
     cdef vector[double] u  # B v; for p = 2 only where B is laid out
@@ -84,16 +99,17 @@ cdef class HigherOrderSpace(FeatureSpace):
         super().open(**settings)
         require(0.0 <= c < 1.0, "its settings are out of range")
         self.c, self.sparse_updates = c, sparse_updates
-        self.minus_one = make_power(self.p - 1.0)
         self.links.single = self.rows.values.single
         self.diagonal = 1.0
 
     cdef int move(self, double step) except -1 nogil:
-        cdef Py_ssize_t j, n = self.columns.size()
-        cdef const int32_t* columns = self.columns.data()
+        cdef Py_ssize_t j, n
+        cdef const int32_t* columns
         cdef double along, rate, moved, entries = self.rows.n_entries(), side = self.side()
-        self.u.resize(self.n_met)
-        self.z.resize(self.n_met)
+        self.settle(self.c == 0.0)
+        n, columns = self.columns.size(), self.columns.data()
+        self.u.resize(self.n_inner)
+        self.z.resize(self.n_inner)
         self.g.resize(n)
         for j in range(n):
             self.g[j] = self.rows.values.stored(link(&self.minus_one, self.x[j]))
@@ -108,11 +124,11 @@ cdef class HigherOrderSpace(FeatureSpace):
         else:
             self.apply_factors()
         if self.p == 2.0 and not self.primal:
-            add_multiple(self.w.data(), self.z.data(), moved, self.n_met)
+            add_multiple(self.w.data(), self.z.data(), moved, self.n_inner)
             add_sparse(self.w.data(), -rate * sparse_dot(self.x.data(), columns, n, self.w.data()),
                        self.x.data(), columns, n)
         else:
-            add_multiple(self.u.data(), self.z.data(), moved, self.n_met)
+            add_multiple(self.u.data(), self.z.data(), moved, self.n_inner)
         if rate > 0.0:
             self.take_factor(rate)
         if self.nonzero == 0:
@@ -138,7 +154,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         if self.primal:
             for j in range(self.columns.size()):
                 add_multiple(self.column(self.columns[j]), self.z.data(), -rate * self.g[j],
-                             self.n_met)
+                             self.n_inner)
             return OK
         self.rows.append(self.x, self.columns)
         if self.p != 2.0:
@@ -150,13 +166,27 @@ cdef class HigherOrderSpace(FeatureSpace):
         """w <- B^T link_p(u)."""
         cdef int32_t i
         if not self.primal:
-            apply_link(&self.minus_one, self.u, self.w)
+            self.apply_link(self.w)
             self.rows.apply_transposed(self.w.data(), self.stored_links()[0], self.rates)
             return OK
-        apply_link(&self.minus_one, self.u, self.z)
-        for i in range(1, self.n_met):
-            self.w[i] = dot(self.column(i), self.z.data(), self.n_met)
+        self.apply_link(self.z)
+        for i in range(1, self.n_inner):
+            self.w[i] = dot(self.column(i), self.z.data(), self.n_inner)
         return OK
+
+    cdef void apply_link(self, vector[double]& g) noexcept nogil:
+        """g <- link_p(u), as w is held."""
+        cdef double total
+        if not self.settled or self.p == 2.0:
+            apply_link(&self.minus_one, self.u, g)
+            return
+        total = raise_all(&self.minus_one, self.u, self.scale, g) + self.powers.high
+        if self.nonzero == 0:
+            return
+        if not self.fit(total):
+            self.sweep(peak_of(self.u))
+            total = raise_all(&self.minus_one, self.u, self.scale, g) + self.powers.high
+        self.common = self.scale * pow(total, (2.0 - self.p) / self.p)
 
     # ---------------------------------------------------------------- B as a product of factors
 
@@ -173,8 +203,8 @@ cdef class HigherOrderSpace(FeatureSpace):
 
     cdef double cost(self) noexcept nogil:
         if self.primal:
-            return <double> self.n_met * (self.n_met + 2 * self.columns.size())
-        return 4.0 * (self.rows.n_entries() + self.n_met)
+            return <double> self.n_inner * (self.n_inner + 2 * self.columns.size())
+        return 4.0 * (self.rows.n_entries() + self.n_inner)
 
     # ----------------------------------------------------------------------- B column by column
 
@@ -183,7 +213,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         cdef size_t j
         fill(self.z.begin(), self.z.end(), 0.0)
         for j in range(x.size()):
-            add_multiple(self.z.data(), self.column(columns[j]), x[j], self.n_met)
+            add_multiple(self.z.data(), self.column(columns[j]), x[j], self.n_inner)
 
     cdef int fold(self, size_t i, const vector[double]& x,
                   const vector[int32_t]& columns) except -1 nogil:
@@ -192,13 +222,13 @@ cdef class HigherOrderSpace(FeatureSpace):
         for j in range(columns.size()):
             add_multiple(self.column(columns[j]), self.z.data(),
                          -self.rates[i] * self.stored_links().at(self.rows.start[i] + j),
-                         self.n_met)
+                         self.n_inner)
         return OK
 
     cdef int lay_out(self) except -1 nogil:
         cdef Values none
         if self.p == 2.0:
-            self.u.assign(self.v.begin(), self.v.end())
+            self.u.assign(self.v.begin(), self.v.begin() + self.n_inner)
             self.rows.apply(self.u.data(), self.rows.values, self.rates)
         FeatureSpace.lay_out(self)
         none.single = self.links.single
@@ -209,7 +239,7 @@ cdef class HigherOrderSpace(FeatureSpace):
     cdef record(self, Record record):
         FeatureSpace.record(self, record)
         vector_field(record, "u", self.u, None)
-        require(self.u.size() <= <size_t> self.n_met, "'u' is too long")
+        require(self.u.size() <= <size_t> self.n_inner, "'u' is too long")
         vector_field(record, "rates", self.rates, self.rows.count())
         if self.p != 2.0:
             values_field(record, "links", self.links, self.rows.n_entries())
@@ -240,10 +270,11 @@ cdef class HigherOrderDual(DualSpace):
         cdef double rate = self.rate(step * along)
         cdef double moved = step * (1.0 - rate) - rate * along
         cdef double curve
-        self.move_v(step)
         self.look_up()
         multiply_symmetric(self.matrix.data(), self.x.data(), self.z.data(), k)
         curve = 1.0 + dot(self.x.data(), self.z.data(), k)
+        self.length += moved * (2.0 * self.output + moved * curve)
+        self.move_v(step)
         if rate > 0.0:
             for j in range(k):
                 self.matrix.push_back(-rate * self.z[j])

@@ -49,7 +49,7 @@ class Forecast:
             self.told = True
             warn_user(
                 f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
-                "so far, and each costs more the more there were. max_updates=1000 bounds that, "
+                "so far, and each costs more the more there were. max_updates=100 bounds that, "
                 "most often at no loss. Ctrl-C ends the fit and keeps what it has learned."
             )
 
@@ -78,16 +78,16 @@ class MatrixLoop(Loop):
     def __init__(self, space: Any, task: Task):
         super().__init__(space, task)
         self.span = self.first_span
-        self.first_corrections = int(space.per_label("corrections")[0])
+        self.first_mistaken = int(space.per_label("mistaken")[0])
         # Bounded matrices do not grow.
         self.forecast = Forecast(space) if space.spaces[0].most_updates < 0 else None
 
     @property
     def mistakes(self) -> int | None:
-        """As that of `LinearLoop`; a lone label corrects its mistakes and nothing else."""
+        """As that of `LinearLoop`; of a lone label only."""
         if self.space.n_labels > 1:
             return None
-        return int(self.space.per_label("corrections")[0]) - self.first_corrections
+        return int(self.space.per_label("mistaken")[0]) - self.first_mistaken
 
     @abstractmethod
     def _learn(self, which: np.ndarray) -> float:

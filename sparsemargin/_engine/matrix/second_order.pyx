@@ -73,14 +73,16 @@ cdef class SecondOrderSpace(FeatureSpace):
     def open(self, *, double a, **settings):
         super().open(p=2.0, **settings)
         require(a > 0.0, "its settings are out of range")
-        self.a = a
+        self.a = self.scale = a
         self.diagonal = sqrt(a)
 
     cdef int move(self, double step) except -1 nogil:
-        cdef Py_ssize_t i, k = self.rows.count(), n = self.columns.size()
-        cdef const int32_t* columns = self.columns.data()
+        cdef Py_ssize_t i, k = self.rows.count(), n
+        cdef const int32_t* columns
         cdef double side = self.side(), entries = self.rows.n_entries()
-        self.z.resize(self.n_met)
+        self.settle(False)
+        n, columns = self.columns.size(), self.columns.data()
+        self.z.resize(self.n_inner)
         self.move_v(step)
         if self.primal_pays(<double> k * k + 2.0 * COST_OF_COLUMN * entries, 2.0 * side * side):
             self.lay_out()
@@ -109,12 +111,12 @@ cdef class SecondOrderSpace(FeatureSpace):
         for i in range(k):
             self.solved[i] = -self.solved[i]
         self.rows.combine(self.z.data(), self.solved.data())
-        add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_met)
+        add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_inner)
         return OK
 
     cdef double cost(self) noexcept nogil:
         if self.primal:
-            return 2.0 * self.n_met * self.n_met
+            return 2.0 * self.n_inner * self.n_inner
         return <double> self.rows.count() * self.rows.count() + 2.0 * self.rows.n_entries()
 
     # -------------------------------------------------------------------------- the n x n form
@@ -128,26 +130,26 @@ cdef class SecondOrderSpace(FeatureSpace):
         cdef int32_t i
         cdef double length
         cdef double* row
-        for i in range(1, self.n_met):
+        for i in range(1, self.n_inner):
             row = self.from_diagonal(i)
             if x[i] != 0.0:
                 length = hypot(row[0], x[i])
-                rotate(row + 1, x + i + 1, length / row[0], x[i] / row[0], self.n_met - i - 1)
+                rotate(row + 1, x + i + 1, length / row[0], x[i] / row[0], self.n_inner - i - 1)
                 row[0] = length
 
     cdef void solve(self) noexcept nogil:
         """w <- (R^T R)^-1 v."""
         cdef int32_t i
         cdef const double* row
-        copy(self.v.begin(), self.v.end(), self.z.begin())
-        for i in range(1, self.n_met):
+        copy(self.v.begin(), self.v.begin() + self.n_inner, self.z.begin())
+        for i in range(1, self.n_inner):
             row = self.from_diagonal(i)
             self.z[i] /= row[0]
-            add_multiple(self.z.data() + i + 1, row + 1, -self.z[i], self.n_met - i - 1)
-        for i in range(self.n_met - 1, 0, -1):
+            add_multiple(self.z.data() + i + 1, row + 1, -self.z[i], self.n_inner - i - 1)
+        for i in range(self.n_inner - 1, 0, -1):
             row = self.from_diagonal(i)
             self.w[i] = (self.z[i] - dot(row + 1, self.w.data() + i + 1,
-                                         self.n_met - i - 1)) / row[0]
+                                         self.n_inner - i - 1)) / row[0]
 
     cdef int fold(self, size_t i, const vector[double]& x,
                   const vector[int32_t]& columns) except -1 nogil:
@@ -193,11 +195,18 @@ cdef class SecondOrderDual(DualSpace):
 
     cdef int move(self, double step) except -1 nogil:
         cdef Py_ssize_t j, k = self.columns.size()
-        self.move_v(step)
+        cdef bint grows = self.may_grow()
+        cdef double curve, moved
         self.look_up()
         self.z.assign(self.x.begin(), self.x.end())
         solve_forward(self.matrix.data(), self.z.data(), k)
-        if self.may_grow():
+        # x.(a I + S S^T)^-1 x, and what w.x becomes.
+        curve = max(1.0 - dot(self.z.data(), self.z.data(), k), 0.0) / self.a
+        moved = self.output + step * curve
+        self.length += step * (self.output + moved) - (moved * moved / (1.0 + curve) if grows
+                                                       else 0.0)
+        self.move_v(step)
+        if grows:
             grow(self.matrix, self.forward, self.z, self.a, 1.0, step)
             self.take_column()
             fill(self.w.begin(), self.w.end(), 0.0)
