@@ -51,7 +51,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train train.svm -o -", "name a file"),
     ("train train.svm -o m --c 0.5", "--c is no option of --algo alma, which has --max-iter"),
     ("train train.svm -o m --alpha 3", "--alpha: 3 is not X, a float in the range (0, 1]"),
-    ("train train.svm -o m --normalize true", "true is not yes|no|max|running"),
+    ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),

@@ -106,12 +106,16 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
-def test_the_default_is_that_of_a_fit(tmp_path):
+def test_the_default_is_alma(tmp_path):
     X, y = make_data()
     path = write(tmp_path / "all.svm", X, y)
     how = {"max_iter": 5, "random_state": 0}
-    assert_same(fit_distributed([(X, y)], random_state=0), sparsemargin.fit_csr(X, y, **how))
-    assert_same(fit_distributed(path, random_state=0), sparsemargin.fit_svmlight(path, **how))
+    assert_same(
+        fit_distributed([(X, y)], random_state=0), sparsemargin.fit_csr(X, y, "alma", **how)
+    )
+    assert_same(
+        fit_distributed(path, random_state=0), sparsemargin.fit_svmlight(path, "alma", **how)
+    )
 
 
 def test_files_are_pairs_read_elsewhere(tmp_path):

@@ -152,10 +152,11 @@ def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypat
             fit_svmlight(path, "pnorm", classes=[0, 1], memory_limit=5000)
 
 
-def test_default_is_the_average_of_alma_with_an_intercept(text):
+def test_the_default_is_a_race_or_what_may_have_the_parameters(text):
     model = fit_svmlight(text)
     assert model.intercept_scaling_ == pytest.approx(0.1, rel=0.1)
-    same(model, of_loaded(text, "alma"))
+    same(model, of_loaded(text, "auto"))
+    same(fit_svmlight(text, p=3), of_loaded(text, "alma", p=3))
     # Beside a kernel there is none.
     kernel = {"kernel": "rbf", "gamma": 1.0, "max_support": 10_000}
     assert not fit_svmlight(text, **kernel).intercept_.any()
@@ -299,7 +300,9 @@ def test_going_on_equals_one_file(text, tmp_path):
     before = earlier.coef_.copy()
     same(fit_svmlight(second, init_model=earlier), fit_svmlight(text, "alma", p=3))
     np.testing.assert_array_equal(earlier.coef_, before)
-    other = fit_csr(*load_svmlight(text), hypothesis="vote").set_params(hypothesis="average")
+    other = fit_csr(*load_svmlight(text), "alma", hypothesis="vote").set_params(
+        hypothesis="average"
+    )
     for settings, told in [
         ({"algo": "alma", "init_model": earlier}, "pass none with it"),
         ({"init_model": sparsemargin.ALMAClassifier()}, "not learned anything"),
