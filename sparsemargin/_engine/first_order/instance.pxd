@@ -14,7 +14,7 @@ cdef extern from *:
     #include <utility>
     #include <vector>
     struct Workspace {  // room for the row at hand
-        std::vector<double> values, numbers;
+        std::vector<double> values, numbers, variances;
         std::vector<int64_t> columns;
         std::vector<std::pair<int64_t, double>> entries;
         std::vector<uint32_t> marks;
@@ -22,12 +22,14 @@ cdef extern from *:
         void reserve(size_t n) {
             if (columns.size() >= n) return;
             values.resize(2 * n), numbers.resize(2 * n), columns.resize(2 * n);
+            variances.resize(2 * n);
         }
     };
     """
     cdef cppclass Workspace:
         vector[double] values
         vector[double] numbers
+        vector[double] variances
         vector[int64_t] columns
         vector[pair[int64_t, double]] entries
         vector[uint32_t] marks
@@ -44,6 +46,7 @@ cdef struct Instance:
     const int64_t* columns
     Py_ssize_t n
     double* numbers  # room for one an entry, which a correction works out
+    double* variances  # the same, for the label's
 
 
 cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
@@ -93,7 +96,7 @@ cdef inline void copy_scaled(double* values, int64_t* columns, const Row[value_t
 
 cdef inline void point(Workspace& work, Instance* x, Py_ssize_t n) noexcept nogil:
     x.values, x.columns, x.n = work.values.data(), work.columns.data(), n
-    x.numbers = work.numbers.data()
+    x.numbers, x.variances = work.numbers.data(), work.variances.data()
 
 
 cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,

@@ -221,30 +221,38 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
 
 cdef double variance_of(const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x) noexcept nogil:
-    """Of the output for the row times its factor."""
+    """Of the output for the row times its factor; those of its coordinates are kept beside it."""
     cdef double total = 0.0
+    cdef double* variances = x.variances
     cdef Py_ssize_t j
     for j in range(x.n):
-        total += x.values[j] * x.values[j] / (1.0 + at.gain[x.columns[j] * at.width + l])
+        variances[j] = 1.0 / (1.0 + at.gain[x.columns[j] * at.width + l])
+    for j in range(x.n):
+        total += x.values[j] * x.values[j] * variances[j]
     return total
 
 
 cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                                const Instance* x, double step, const Fall* fall) noexcept nogil:
-    """As `move_2`, by the variances; which fall."""
+    """As `move_2`, by the variances that `variance_of` has found; which fall."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
-    cdef double old, precision, square, increment = 0.0
+    cdef double old, square, increment = 0.0
+    cdef state_t* t = at.t + l
+    cdef state_t* gain = at.gain + l
+    cdef const double* values = x.values
+    cdef const double* variances = x.variances
+    cdef double* numbers = x.numbers
     for j in range(x.n):
-        i = x.columns[j] * at.width + l
-        old = at.t[i]
-        x.numbers[j] = old
-        precision = 1.0 + at.gain[i]
-        at.t[i] = <state_t> (old + step * x.values[j] / precision)
-        square = fall.factor * x.values[j] * x.values[j]
-        at.gain[i] += <state_t> (square / (fall.noise + max(fall.output - square / precision, 0.0)))
-        increment += (at.t[i] - old) * (at.t[i] + old)
-        nonzero += (at.t[i] != 0) - (old != 0.0)
+        i = x.columns[j] * at.width
+        old = t[i]
+        numbers[j] = old
+        t[i] = <state_t> (old + step * values[j] * variances[j])
+        square = fall.factor * values[j] * values[j]
+        gain[i] += <state_t> (
+            square / (fall.noise + max(fall.output - square * variances[j], 0.0)))
+        increment += (t[i] - old) * (t[i] + old)
+        nonzero += (t[i] != 0) - (old != 0.0)
     add(&label.S, increment)
     tidy(&label.S)
     label.nonzero += nonzero

@@ -103,10 +103,11 @@ class RacedSpace(LinearSpace):
         self.errors += errors.reshape(self.errors.shape)
         self.weight += trials * (before + (trials + 1) / 2)
         best = self.errors.argmin(axis=0)
-        some = slice(None)
-        if (best == self.best).all() and field.per_label("passes").sum() == swept:
+        some, met = slice(None), task.rows.indices
+        same = (best == self.best).all() and field.per_label("passes").sum() == swept
+        if same and len(met) < len(field.t):
             # Nothing but the coordinates of the rows has changed.
-            some = np.append(np.unique(task.rows.indices), field.t.shape[0] - 1)
+            some = np.append(met, len(field.t) - 1)
         self.best, which = best, best * n + np.arange(n)
         for name in ("t", "acc", "synced", "gain"):
             mine = getattr(self, name)
