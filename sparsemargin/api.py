@@ -30,10 +30,11 @@ def fit_csr(
 "romma", "maxmargin"}, default=None
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
-        raced in one pass. None is ``"auto"``, for as many epochs as make 500 trials, chosen on RCV1
-        topics; but where features are fewer than 1,000, and of the entries more than 15 % are not
-        0, and where parameters are passed that the race has not, ``"alma"`` for two epochs, or as
-        many as make 1,000 trials.
+        raced in one pass. None is ``"auto"``, for an epoch, or two where rows may have several
+        labels, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where
+        features are fewer than 1,000 and more than 15 % of the entries are not 0, and where
+        parameters are passed that the race has not, None is ``"alma"`` for two epochs, or as many
+        as make 1,000 trials.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -62,7 +63,7 @@ def fit_csr(
     300
     """
     if algo is None:
-        algo, max_iter = _choose(X, params)
+        algo, max_iter = _choose(X, y, params)
         params = {"max_iter": max_iter, **params}
     learner, params = find_algorithm(algo, params)
     model = as_classifier(learner(**params))
@@ -79,15 +80,17 @@ def fit_csr(
 _MANY_FEATURES, _SPARSE = 1000, 0.15
 
 
-def _choose(X: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
+def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     """Algorithm and epochs for rows like these; on few rows an epoch is too few trials."""
     # What is no matrix, or has no rows, is refused by the fit.
     n_rows, n_features, *_ = (max(1, n) for n in (*np.shape(X), 1, 1))
     density = X.nnz / n_rows / n_features if hasattr(X, "nnz") else 1.0
-    algo = default_algorithm(params)
+    algo, epochs = default_algorithm(params), -(-1000 // n_rows)
     if algo == "auto" and (n_features >= _MANY_FEATURES or density < _SPARSE):
-        return algo, -(-500 // n_rows)
-    return "alma", max(2, -(-1000 // n_rows))
+        first = y[0] if isinstance(y, list | tuple) and y else y
+        several = getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set)
+        return algo, max(1 + several, epochs)
+    return "alma", max(2, epochs)
 
 
 def fit_svmlight(
