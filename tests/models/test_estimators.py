@@ -18,6 +18,7 @@ from problems.models import HYPOTHESES, assert_same, make_problem
 from problems.stages import COPIES
 from sparsemargin import (
     ALMAClassifier,
+    AROWClassifier,
     CRAMMAClassifier,
     HigherOrderPerceptron,
     MarginPerceptron,
@@ -34,7 +35,8 @@ FIRST_ORDER = [
 ]  # fmt: skip
 MATRIX = [HigherOrderPerceptron, SecondOrderPerceptron]
 DEFAULTS = [kind() for kind in FIRST_ORDER + MATRIX]
-EACH_KIND = [*DEFAULTS, ALMAClassifier(multi_class="joint")]
+AROWS = [AROWClassifier(), AROWClassifier(r="auto")]
+EACH_KIND = [*DEFAULTS, *AROWS, ALMAClassifier(multi_class="joint")]
 OTHERS = [
     ALMAClassifier(kernel="rbf", gamma=1.0),
     *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX),
