@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-import charter
 import scale
 import tables
 import timing
@@ -45,37 +44,6 @@ def test_memory_is_that_of_the_call():
     assert timing.added_by(lambda: None, lambda: None)["added_bytes"] < 10e6
 
 
-def test_tables_are_laid_out_with_units_and_what_is_missing():
-    entry = {"share": 0.12345, "s": 0.00125, "bytes": 3 * 2**20, "of": {"min": 2}, "none": None}
-    template = "{share:.2%} {s:.2m} {s:,.1u} {s:.0n} {bytes:.1M} {bytes:.2D} {of[min]:.1f}"
-    assert tables.cell(template, entry) == "12.35 1.25 1,250.0 1250000 3.0 3.15 2.0"
-    for template in ("{none:.2f}", "{none[min]:.2f} x", lambda entry: entry["none"]):
-        assert tables.cell(template, entry, "-") == "-"
-    with pytest.raises(KeyError):
-        tables.cell("{misspelt}", entry)
-    entries = [dict(zip("anv", each, strict=True)) for each in (("x", 2, 1.25), ("x", 10, 3.5))]
-    entries.append({"a": "y", "n": 10, "v": None})
-    rows = [entry | {"of": {"s": 0.5}, "seconds": [1]} for entry in entries]
-    assert timing.text_table(rows).splitlines() == [
-        "of s: 0.5", "", "a   n     v", "-  --  ----", "x   2  1.25", "x  10   3.5", "y  10     -",
-    ]  # fmt: skip
-    told = tables.pivot([("who", "{a}")], "n", [("of {n}", "{v:.1f}"), ("twice", "{n}")])(entries)
-    assert told.splitlines() == [
-        "| who | of 2 | twice | of 10 | twice |", "| --- | --- | --- | --- | --- |",
-        "| x | 1.2 | 2 | 3.5 | 10 |", "| y |  |  |  | 10 |",
-    ]  # fmt: skip
-
-
-def test_tables_take_the_place_of_those_between_their_comments():
-    text = "a\n<!-- table x -->\nold\n<!-- end of table x -->\nb\n"
-    filled = tables.fill(text, {"x": r"| new \1 |"})
-    assert filled == "a\n<!-- table x -->\n\n| new \\1 |\n\n<!-- end of table x -->\nb\n"
-    assert tables.fill(filled, {"x": r"| new \1 |"}) == filled
-    for spoilt in ("", text + text, text.replace("end of ", "")):
-        with pytest.raises(ValueError, match="each once"):
-            tables.fill(spoilt, {"x": "new"})
-
-
 def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     figures = json.loads(tables.EXTRACT.read_text())
     pages = tables.pages(tables.render(figures["tables"]))
@@ -105,73 +73,3 @@ def test_the_headline_has_the_figures_of_its_table():
     assert re.findall(r"([\d.]+) times", headline[1]) == [
         f"{told[name]:.1f}" for name in ("Perceptron, last", "Perceptron, average")
     ]
-
-
-def test_what_was_measured_in_a_hurry_is_not_told():
-    speed_ups = [{"name": "Perceptron, last", "n_labels": 8.0, "times": 1.9}]
-    part = part_of({"threads": {"speed_ups": speed_ups}}, "new")
-    of_old = {"machine": MACHINE | {"cpu": "old"}, "entries": []}
-    earlier = {"tables": {"threads": of_old, "growth": of_old}}
-    assert tables.extract({"parts": {"growth": part | {"quick": True}}}, earlier) == earlier
-    told = tables.extract({"parts": {"growth": part}}, earlier)["tables"]
-    assert told["threads"]["entries"][0]["times"] == 1.9
-    # Each table has the machine that its own figures came from.
-    rendered = tables.render(told)
-    assert "Measured on new, 2 processors; numpy 2.0" in rendered["threads"]
-    assert "Measured on old, 2 processors" in rendered["growth"]
-
-
-def test_aims_are_judged_by_the_figures():
-    curves = [{"name": name, "exponent": {"slope": slope}} for name, slope in (
-        ("Perceptron, last", 0.9), ("Perceptron, last, random labels", 0.9), ("C loop", 2.0),
-    )]  # fmt: skip
-    process = {"contestant": charter.TRAIN, "times": {}, "peak_bytes": 50e6}
-    twice = {"contestant": f"{charter.TRAIN}, twice the text", "peak_bytes": 55e6}
-    parts = {
-        "files": part_of({"process": [process, twice]}),
-        "growth": part_of({"nonzeros": {"curves": curves}}),
-        "ho": part_of({"race": [{"contestant": "HO", "aim": 2.5, "times_linear_svc": {"min": 2.6}},
-                                {"contestant": "SO", "aim": None}]}),
-    }  # fmt: skip
-    assert charter.aims(parts) == [
-        ["time against nonzeros, Perceptron, last: exponent", "<= 1.05", "0.900", "reached"],
-        ["time against nonzeros, Perceptron, last, random labels: exponent's gap to 1", "<= 0.05",
-         "0.100", "**missed**"],
-        ["sparsemargin train: peak MB", "<= 120", "50.0", "reached"],
-        ["sparsemargin train: times vw", ">= 1", "-", "not measured"],
-        ["sparsemargin train, twice the text: peak grows by %", "<= 5", "10.0", "**missed**"],
-        ["HO: of LinearSVC's time", "<= 2.5", "2.60", "**missed**"],
-    ]  # fmt: skip
-
-
-SCRIPTS = {
-    "margin": """import json, sys; print("measuring")
-json.dump({"arguments": sys.argv[1:]}, open(sys.argv[-1], "w"))""",
-    "epoch": "raise RuntimeError('no luck')",
-    "ho": "import sys; print('first\\nvalgrind is missing', file=sys.stderr); sys.exit(2)",
-}
-
-
-def test_parts_are_gathered_whatever_becomes_of_one(monkeypatch, tmp_path):
-    made = {}
-    for name, code in SCRIPTS.items():
-        (tmp_path / f"{name}.py").write_text(code)
-        made[name] = charter.Part(name.title(), str(tmp_path / f"{name}.py"), ("--always",))
-    monkeypatch.setattr(charter, "PARTS", made)
-    folder = tmp_path / "results"
-    assert charter.main(["--quick", "--out", str(folder)]) == 1
-    found = json.loads((folder / "charter.json").read_text())["parts"]
-    assert {name: part["status"] for name, part in found.items()} == {
-        "margin": "measured", "epoch": "failed", "ho": "left out",
-    }  # fmt: skip
-    assert found["margin"]["report"]["arguments"][:2] == ["--always", "--quick"]
-    assert found["margin"]["printed"] == "measuring\n"
-    assert found["epoch"]["why"] == "RuntimeError: no luck"
-    page = (folder / "charter.md").read_text()
-    assert "`ho` is left out: valgrind is missing" in page
-    assert "measuring" in page
-    # Parts that are not asked for again stay.
-    assert charter.main(["--only", "ho", "--out", str(folder)]) == 0
-    again = json.loads((folder / "charter.json").read_text())["parts"]
-    assert list(again) == list(found)
-    assert again["margin"] == found["margin"]

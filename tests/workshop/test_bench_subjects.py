@@ -25,7 +25,6 @@ import floor
 import growth
 import labels
 import launch
-import margin
 import scale
 import soak
 import tables
@@ -65,13 +64,6 @@ def test_the_soaks_reference_is_the_algorithm(p, alpha):
     expected = estimator.coef_[0][reference.watched]
     assert np.abs(reference.average - expected).max() <= 1e-12 * np.abs(expected).max()
     assert abs(reference.theta_norm / estimator.theta_norm_[0] - 1) <= 1e-14
-
-
-def test_the_margin_of_weights_is_theirs_by_any_scale():
-    X, y = sp.csr_matrix([[3.0, 0.0], [0.0, 4.0]]), np.array([1, -1])
-    problem = margin.Problem("two", X, y)
-    w = np.array([4.0, -3.0])
-    assert problem.margin(w) == pytest.approx(12 / 5) == problem.margin(9 * w)
 
 
 def part_of(report):
