@@ -1,4 +1,4 @@
-"""What gathers and tells the benchmarks' figures: cells, tables, aims, the charter, the pages."""
+"""What times the benchmarks' contestants, and whether the pages have their figures."""
 
 import json
 import re
@@ -12,13 +12,6 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import scale
 import tables
 import timing
-
-MACHINE = {"cpu": "some", "cpus": 2, "numpy": "2.0", "scipy": "1.0", "scikit-learn": "1.0"}
-
-
-def part_of(report, cpu="some"):
-    """A part of the charter, as it is after a full run on a machine."""
-    return {"quick": False, "report": report | {"machine": MACHINE | {"cpu": cpu}}}
 
 
 def test_contestants_take_turns_and_are_told_round_by_round():
