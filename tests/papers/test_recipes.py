@@ -116,7 +116,7 @@ def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
     assert "NOT RUN: sonar.mines" in text_report(outcome, 100)
 
 
-def test_the_command_writes_figures_claims_and_pictures(tiny, tmp_path, capsys):
+def test_the_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys, monkeypatch):
     assert main(["tiny", "-o", str(tmp_path)]) == 1
     (told,) = json.loads((tmp_path / "report.json").read_text())["recipes"]
     figures = told["parts"][0]["figures"]
@@ -135,10 +135,9 @@ def test_the_command_writes_figures_claims_and_pictures(tiny, tmp_path, capsys):
     assert len(set(addresses)) == len(addresses) == 2
     assert re.findall('href="(.*?)"', html) == ["#tiny"]
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
-
-
-def test_the_command_prints_figures_in_the_width_there_is(tiny, tmp_path, capsys, monkeypatch):
+    # What it prints takes the width there is.
     monkeypatch.setenv("COLUMNS", "200")
+    capsys.readouterr()
     assert main(["tiny", "--quick", "-o", str(tmp_path)]) == 0
     wide = capsys.readouterr().out
     for words in (

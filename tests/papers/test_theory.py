@@ -231,9 +231,6 @@ def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_
         assert (theory.automatic_rate(0.5, 0.5, n_samples) < limit) == proved
 
 
-RATE = {"c": 0.2}
-
-
 @pytest.mark.parametrize(("bound", "arguments", "options", "words"), [
     ("deviations", [[0.1], 0.0], {}, "margin must be greater than 0, got 0.0"),
     ("perceptron_mistakes", [inf, 1.0], {}, "radius must be finite"),
@@ -246,11 +243,11 @@ RATE = {"c": 0.2}
     ("geometric_margin_range", [0.1, 1.0, 2.0], {}, "radius=1.0 is less than intercept_scaling"),
     ("least_soft_margin", [0.0, 5], {}, "soft_margin must be a positive number"),
     ("higher_order_mistakes", [0.1], {"c": 1.0}, "c must be at least 0 and less than 1"),
-    ("higher_order_mistakes", [0.1], RATE | {"p": 3.0}, "p=3.0 needs radius"),
-    ("higher_order_mistakes", [0.1], RATE | {"p": 1.5}, "p must be at least 2"),
-    ("HigherOrderRun", [[[1.0], [0.0]], [1, -1]], RATE, "Row 1 of X is zero"),
-    ("HigherOrderRun", [[[1.0], [2.0]], [1, 0]], RATE, "labels other than -1 and 1"),
-    ("HigherOrderRun", [[[1.0], [2.0]], [1]], RATE, "inconsistent numbers of samples"),
+    ("higher_order_mistakes", [0.1], {"c": 0.2, "p": 3.0}, "p=3.0 needs radius"),
+    ("higher_order_mistakes", [0.1], {"c": 0.2, "p": 1.5}, "p must be at least 2"),
+    ("HigherOrderRun", [[[1.0], [0.0]], [1, -1]], {"c": 0.2}, "Row 1 of X is zero"),
+    ("HigherOrderRun", [[[1.0], [2.0]], [1, 0]], {"c": 0.2}, "labels other than -1 and 1"),
+    ("HigherOrderRun", [[[1.0], [2.0]], [1]], {"c": 0.2}, "inconsistent numbers of samples"),
 ])  # fmt: skip
 def test_arguments_out_of_range_are_named(bound, arguments, options, words):
     with pytest.raises(ValueError, match=words):
