@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation import certificate_over_passes, growth_exponent, trade_off_over_alpha
 
@@ -34,9 +34,7 @@ def test_certificates_are_those_of_fits_so_long():
         assert (margin, bound) == (model.margin_, model.margin_upper_bound_)
     assert curve.classes is None
     # Those of many classes have a column each.
-    random = np.random.RandomState(0)
-    X, y = random.standard_normal((60, 20)), np.repeat(["a", "b", "c"], 20)
-    curve = certificate_over_passes(MaxMarginClassifier(soft_margin=1.0), X, y, n_passes=4)
+    curve = certificate_over_passes(model, X, np.resize(["a", "b", "c"], 150), n_passes=4)
     assert curve.classes.tolist() == ["a", "b", "c"]
     assert curve.margins.shape == curve.upper_bounds.shape == (len(curve.passes), 3)
 

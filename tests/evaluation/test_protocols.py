@@ -1,6 +1,7 @@
 """Splits, comparisons, curves and choices of settings, against loops written out by hand."""
 
 import _thread
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import wilcoxon
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import shuffle
 
@@ -51,7 +52,8 @@ def assert_same_results(found, expected):
 
 
 def test_splits_have_the_sizes_asked_for_and_permuted_training_rows():
-    splits = random_splits(96, train_size=60, test_size=30, n_splits=200, random_state=0)
+    draw = partial(random_splits, 96, train_size=60, test_size=30, n_splits=200)
+    splits, again, other = (draw(random_state=seed) for seed in (0, 0, 1))
     assert len(splits) == 200
     for train, test in splits:
         assert (len(set(train)), len(set(test)), len({*train, *test})) == (60, 30, 90)
@@ -59,10 +61,6 @@ def test_splits_have_the_sizes_asked_for_and_permuted_training_rows():
     assert {*np.concatenate([train for train, _ in splits])} == set(range(96))
     # Each place in the order is any row's: the mean row number of the first place is the middle.
     assert abs(np.mean([train[0] for train, _ in splits]) - 47.5) < 4 * 96 / np.sqrt(12 * 200)
-    again, other = (
-        random_splits(96, train_size=60, test_size=30, n_splits=200, random_state=seed)
-        for seed in (0, 1)
-    )
     assert_array_equal(np.hstack(again[2]), np.hstack(splits[2]))
     assert not np.array_equal(np.hstack(other[2]), np.hstack(splits[2]))
 
@@ -74,15 +72,12 @@ def test_comparison_is_the_loop_over_splits(n_classes, container, capsys):
     results = compare_on_splits(RIVALS, X, y, splits, verbose=1)
     assert list(results) == list(RIVALS)
     for name, rival in RIVALS.items():
-        models = [clone(rival).fit(X[train], y[train]) for train, _ in splits]
-        errors = [
-            (model.predict(X[test]) != y[test]).mean()
-            for model, (_, test) in zip(models, splits, strict=True)
-        ]
+        fits = [(clone(rival).fit(X[train], y[train]), test) for train, test in splits]
+        errors = [(model.predict(X[test]) != y[test]).mean() for model, test in fits]
         assert_array_equal(results[name].test_errors, errors)
         assert 0 < np.mean(errors) < 0.5
         if name != "svm":
-            corrections = [np.sum(model.n_corrections_) for model in models]
+            corrections = [np.sum(model.n_corrections_) for model, _ in fits]
             assert_array_equal(results[name].mistakes, corrections)
         assert results[name].fit_seconds.shape == (6,)
         assert not hasattr(rival, "classes_")
@@ -125,6 +120,8 @@ def test_ctrl_c_within_a_fit_ends_the_comparison(protocol, monkeypatch):
     (lambda X, y: wilcoxon_signed_rank([0.1], [[0.1]]), "other_errors must be a one-dimensional"),
     (lambda X, y: random_splits(58, train_size=50, test_size=20), "train_size|test_size"),
     (lambda X, y: random_splits(58, train_size=0, test_size=20), "train_size"),
+    *((lambda X, y, n=n: learning_curve_over_epochs(RIVALS["pnorm"], X, y, X, y, epochs=n),
+       "epochs must") for n in ([], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]])),
 ])  # fmt: skip
 def test_what_can_not_be_compared_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
@@ -149,9 +146,8 @@ def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
 def test_every_epoch_may_have_an_order_of_its_own():
     X, y = make_problem()
     model = PNormPerceptron(p=4, **IN_ORDER)
-    curve = learning_curve_over_epochs(
-        model, X, y, X, y, epochs=[1, 2, 3], shuffle_rows=True, random_state=7
-    )
+    orders = {"shuffle_rows": True, "random_state": 7}
+    curve = learning_curve_over_epochs(model, X, y, X, y, epochs=[1, 2, 3], **orders)
     random, by_hand, mistakes = np.random.RandomState(7), clone(model), []
     for _ in range(3):
         rows, labels = shuffle(X, y, random_state=random)
@@ -163,27 +159,16 @@ def test_every_epoch_may_have_an_order_of_its_own():
     assert not np.array_equal(curve.mistakes, in_order.mistakes[:3])
 
 
-def test_epochs_that_do_not_rise_are_refused():
-    X, y = make_problem()
-    for epochs in [], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]]:
-        with pytest.raises(ValueError, match="epochs must"):
-            learning_curve_over_epochs(PNormPerceptron(), X, y, X, y, epochs=epochs)
-
-
 def test_choice_is_by_cross_validation_on_each_training_part():
     X, y = make_problem(3)
     splits = make_splits(5)
     grid = {f"p = {p}": PNormPerceptron(p=p, **IN_ORDER) for p in (2, 3, 4)}
     folds = KFold(4)
     found = select_setting(grid, X, y, splits, cv=folds)
-    expected = np.empty((5, 3))
-    for k, (train, _) in enumerate(splits):
-        own, labels = X[train], y[train]
-        for j, model in enumerate(grid.values()):
-            expected[k, j] = np.mean([
-                1 - clone(model).fit(own[a], labels[a]).score(own[b], labels[b])
-                for a, b in folds.split(own, labels)
-            ])  # fmt: skip
+    expected = [
+        [1 - cross_val_score(model, X[train], y[train], cv=folds).mean() for model in grid.values()]
+        for train, _ in splits
+    ]
     assert_allclose(found.cv_errors, expected, atol=1e-11)
     chosen = found.cv_errors.argmin(axis=1)
     assert found.chosen == [list(grid)[j] for j in chosen]
@@ -226,10 +211,7 @@ def test_wilcoxon_is_scipys():
     padded = wilcoxon_signed_rank(np.append(first, equal), np.append(second, equal))
     assert padded == (pytest.approx(difference * 200 / 250), found.p_value, 200)
     assert wilcoxon_signed_rank(equal, equal) == (0.0, 1.0, 0)
-
-
-def test_errors_on_small_test_sets_tie_in_spite_of_rounding():
-    """Fractions of 11 rows: equal differences differ in their last bits."""
+    # Fractions of 11 rows tie in spite of rounding: equal differences differ in their last bits.
     wrong = np.random.RandomState(0).randint(0, 6, size=(2, 300))
     first, second = wrong / 11
     exact = (wrong[0] - wrong[1]).astype(float)

@@ -36,13 +36,11 @@ def stability_of(*weights, top=2):
     return selection_stability(FirstRow(), np.array(weights), y, splits, top=top)
 
 
-def test_agreement_of_the_strongest_features():
+def test_agreement_of_the_strongest_features_and_their_effective_number():
     first, second = np.array([5.0, -4, 0.1, 0]), np.array([0.1, 4, -5, 0])
     assert stability_of(first, -first).agreement == 1
     assert_allclose(stability_of(first, first, second).agreement, (1 + 1 / 3 + 1 / 3) / 3)
-
-
-def test_effective_number_of_equal_weights_is_their_number():
+    # The effective number of equal weights is their number.
     weights = [2.0, -2, 0, 2, 0], [1.0, 0.1, 0, 0, 0], [1e200, 1e200, 0, 0, 0], [0.0] * 5
     equal, one, large, none = stability_of(*weights).effective_numbers
     assert_allclose([equal, large], [3, 2])
@@ -70,11 +68,9 @@ def test_weights_are_those_of_the_label():
     found = selection_stability(model, X, y, splits, label="b")
     assert_allclose(found.effective_numbers, [np.sum(w**2) ** 2 / np.sum(w**4) for w in weights])
     two = np.where(y == "a", "a", "b")
-    against, for_it, unnamed = (
-        selection_stability(model, X, two, splits, label=k) for k in ("a", "b", None)
-    )
-    assert_array_equal(against.effective_numbers, for_it.effective_numbers)
-    assert_array_equal(unnamed.effective_numbers, for_it.effective_numbers)
+    for_it, *more = (selection_stability(model, X, two, splits, label=k) for k in ("b", "a", None))
+    for other in more:
+        assert_array_equal(other.effective_numbers, for_it.effective_numbers)
 
 
 @pytest.mark.parametrize(("model", "settings", "told"), [

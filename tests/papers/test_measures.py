@@ -38,18 +38,13 @@ def test_a_run_tells_what_fits_of_their_own_would(monkeypatch):
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     rows = kernels.Data(X[:120], y[:120], X[120:], y[120:])
     monkeypatch.setattr(kernels, "load", lambda name: rows)
-    records = [
-        run_epochs(
-            seed=3, epochs=2, data="blobs", algorithm=ALMA, kernel="polyrbf", degree=2, sigma=2.0,
-            alpha=0.9,
-        )
-    ]  # fmt: skip
+    rule = {"alpha": 0.9, "kernel": "polyrbf", "degree": 2}
+    records = [run_epochs(seed=3, epochs=2, data="blobs", algorithm=ALMA, sigma=2.0, **rule)]
+    rule |= {"B": 1 / 0.9, "gamma": 1 / 8, "shuffle": False}
     order = np.random.default_rng(3).permutation(120)
     for hypothesis, epochs in ("last", 0.7), ("average", 1), ("vote", 2), ("last", 2):
-        model = ALMAClassifier(
-            alpha=0.9, B=1 / 0.9, kernel="polyrbf", degree=2, gamma=1 / 8, max_iter=epochs,
-            shuffle=False, hypothesis=hypothesis,
-        ).fit(rows.X[order], rows.y[order])  # fmt: skip
+        model = ALMAClassifier(**rule, max_iter=epochs, hypothesis=hypothesis)
+        model.fit(rows.X[order], rows.y[order])
 
         def figure(quantity, label=None, epochs=epochs):
             return Printed(None, quantity, epochs, "", label).values(records)

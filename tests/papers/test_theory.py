@@ -75,8 +75,10 @@ def test_bounds_of_the_perceptron_by_hand_and_the_best_soft_margin():
 
 
 @each_seed
-@pytest.mark.parametrize(("p", "alpha"), [(2.0, 0.3), (2.0, 0.9), (4.0, 0.9), (10.0, 0.3)])
-def test_alma_keeps_to_part_1(p, alpha, seed):
+@pytest.mark.parametrize(
+    ("p", "alpha"), [(2.0, 0.3), (2.0, 0.9), (4.0, 0.9), (6.0, 0.5), (10.0, 0.3)]
+)
+def test_alma_keeps_to_parts_1_and_2_on_separable_data(p, alpha, seed):
     X, y = make_separable(seed)
     model = ALMAClassifier(p=p, alpha=alpha, **TO_CONVERGENCE).fit(X, y)
     best = largest_margin(X, y, p, normalize=True).upper
@@ -86,22 +88,14 @@ def test_alma_keeps_to_part_1(p, alpha, seed):
     assert (theory.alma_margin_estimate(k, B=B, p=p) >= best).all()
     surely = theory.alma_margin_reached(model.n_corrections_, alpha=alpha, B=B, p=p)
     assert (1 - alpha) * best <= surely <= margins(model, X, y).min()
-
-
-@each_seed
-@pytest.mark.parametrize("p", [2.0, 6.0])
-def test_alma_keeps_to_part_2_on_separable_data(p, seed):
-    X, y = make_separable(seed)
-    alpha = 0.5
-    B, C = theory.alma_constants(alpha)
-    model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **TO_CONVERGENCE).fit(X, y)
-    best = largest_margin(X, y, p, normalize=True).upper
-    bound = theory.alma_corrections_inseparable(best, alpha=alpha, B=B, C=C, p=p)
+    # Part 2, and Remark 4.
+    B, C = theory.alma_constants(0.5)
+    model = ALMAClassifier(p=p, alpha=0.5, B=B, C=C, **TO_CONVERGENCE).fit(X, y)
+    bound = theory.alma_corrections_inseparable(best, alpha=0.5, B=B, C=C, p=p)
     assert 0 < model.n_corrections_ <= bound
-    # Remark 4.
-    assert bound <= (1 + sqrt(5)) / 2 * (p - 1) / (best**2 * alpha)
+    assert bound <= (1 + sqrt(5)) / 2 * (p - 1) / (best**2 * 0.5)
     assert theory.alma_margin_estimate(bound, B=B, p=p) >= best / 3
-    surely = theory.alma_margin_reached(bound, alpha=alpha, B=B, p=p)
+    surely = theory.alma_margin_reached(bound, alpha=0.5, B=B, p=p)
     assert best / 6 <= surely <= margins(model, X, y).min()
 
 
@@ -145,10 +139,10 @@ def make_unlucky_order(gamma):
 def test_one_example_on_the_wrong_side_can_break_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
-    model = ALMAClassifier(alpha=1.0, B=0.5, C=1.0, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
+    constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
+    model = ALMAClassifier(**constants, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
     short = theory.deviations(rows[:, 0], gamma)
     assert_allclose(short, [1 + gamma, *[0.0] * (len(rows) - 1)], atol=1e-12)
-    constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
     assert model.n_corrections_ == len(rows)
     assert len(rows) > theory.alma_corrections_inseparable(gamma, short, **constants)
     assert len(rows) <= theory.alma_corrections_repaired(gamma, short, **constants)
@@ -163,10 +157,10 @@ def test_formulas_of_theorem_3_by_hand():
     # Part 2 solves the inequality it comes from.
     alpha, gamma, p, short = 0.5, 0.2, 3.0, np.array([0.1, 0.7, 0.4])
     B, C = theory.alma_constants(alpha)
-    c = C / sqrt(p - 1)
-    m = theory.alma_corrections_inseparable(gamma, short, alpha=alpha, B=B, C=C, p=p)
+    c, constants = C / sqrt(p - 1), {"alpha": alpha, "B": B, "C": C, "p": p}
+    m = theory.alma_corrections_inseparable(gamma, short, **constants)
     assert m * gamma == pytest.approx(sqrt(m + 1) / c + short.sum())
-    m = theory.alma_corrections_repaired(gamma, short, alpha=alpha, B=B, C=C, p=p)
+    m = theory.alma_corrections_repaired(gamma, short, **constants)
     weighted = 0.7 + 0.4 / sqrt(2) + 0.1 / sqrt(3)
     assert m * gamma / sqrt(m + 1) == pytest.approx(1 / c + weighted)
 
@@ -187,7 +181,7 @@ def test_cramma_keeps_to_its_bounds(epsilon, seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
-def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
+def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(epsilon):
     g, beta, eta = 0.05, 1.5, 0.02
     fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     tau = fraction ** (-1 / epsilon) - 1
@@ -198,9 +192,7 @@ def test_the_root_meets_eq_13_for_any_epsilon(epsilon):
     assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
     updates = theory.cramma_corrections(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     assert updates == pytest.approx((beta / g) ** (1 / epsilon) * (1 + tau))
-
-
-def test_bounds_vanish_where_convergence_is_not_proved():
+    # Bounds vanish where convergence is not proved.
     limit = theory.cramma_rate_limit(0.1, 1.0)
     assert limit * (1 + limit) / 2 == pytest.approx(0.1)
     shares = np.array([0.9, 0.999, 0.999999, 1.0, 2.0])
@@ -239,9 +231,6 @@ def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_
         assert (theory.automatic_rate(0.5, 0.5, n_samples) < limit) == proved
 
 
-RATE = {"c": 0.2}
-
-
 @pytest.mark.parametrize(("bound", "arguments", "options", "words"), [
     ("deviations", [[0.1], 0.0], {}, "margin must be greater than 0, got 0.0"),
     ("perceptron_mistakes", [inf, 1.0], {}, "radius must be finite"),
@@ -254,11 +243,11 @@ RATE = {"c": 0.2}
     ("geometric_margin_range", [0.1, 1.0, 2.0], {}, "radius=1.0 is less than intercept_scaling"),
     ("least_soft_margin", [0.0, 5], {}, "soft_margin must be a positive number"),
     ("higher_order_mistakes", [0.1], {"c": 1.0}, "c must be at least 0 and less than 1"),
-    ("higher_order_mistakes", [0.1], RATE | {"p": 3.0}, "p=3.0 needs radius"),
-    ("higher_order_mistakes", [0.1], RATE | {"p": 1.5}, "p must be at least 2"),
-    ("HigherOrderRun", [[[1.0], [0.0]], [1, -1]], RATE, "Row 1 of X is zero"),
-    ("HigherOrderRun", [[[1.0], [2.0]], [1, 0]], RATE, "labels other than -1 and 1"),
-    ("HigherOrderRun", [[[1.0], [2.0]], [1]], RATE, "inconsistent numbers of samples"),
+    ("higher_order_mistakes", [0.1], {"c": 0.2, "p": 3.0}, "p=3.0 needs radius"),
+    ("higher_order_mistakes", [0.1], {"c": 0.2, "p": 1.5}, "p must be at least 2"),
+    ("HigherOrderRun", [[[1.0], [0.0]], [1, -1]], {"c": 0.2}, "Row 1 of X is zero"),
+    ("HigherOrderRun", [[[1.0], [2.0]], [1, 0]], {"c": 0.2}, "labels other than -1 and 1"),
+    ("HigherOrderRun", [[[1.0], [2.0]], [1]], {"c": 0.2}, "inconsistent numbers of samples"),
 ])  # fmt: skip
 def test_arguments_out_of_range_are_named(bound, arguments, options, words):
     with pytest.raises(ValueError, match=words):

@@ -4,6 +4,7 @@ import runpy
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 
@@ -149,20 +150,17 @@ def test_certificates_are_drawn_as_history(three_classes):
     assert_array_equal(display.margin_lines_[0].get_ydata(), display.margins[:, 2])
 
 
-class Vectorizer:
-    def get_feature_names_out(self):
-        return np.array([f"gene {j}" for j in range(12)])
-
-
 def test_features_are_drawn_as_weighted(data, three_classes):
     fitted = ALMAClassifier(random_state=0).fit(*three_classes)
     draw = drawn.StrongestFeaturesDisplay.from_estimator
-    display = draw(fitted, feature_names=Vectorizer(), top=4)
+    names = np.array([f"gene {j}" for j in range(12)])
+    vectorizer = SimpleNamespace(get_feature_names_out=lambda: names)
+    display = draw(fitted, feature_names=vectorizer, top=4)
     each = zip(display.ax_, display.bars_, "abc", fitted.coef_, strict=True)
     for axes, bars, label, weights in each:
         expected = measured.strongest_features(weights, 4)
         assert_array_equal([bar.get_width() for bar in bars], weights[expected])
-        assert _texts(axes.get_yticklabels()) == [f"gene {j}" for j in expected]
+        assert _texts(axes.get_yticklabels()) == names[expected].tolist()
         assert axes.get_title() == f"class {label}"
     # Of two classes, those of the second.
     fitted = PNormPerceptron(p=6, random_state=0).fit(*data[:2])
@@ -230,7 +228,7 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
             display.plot(ax=given)
 
 
-def test_long_legends_stand_beside_the_axes():
+def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour():
     display = _growth(12, "an algorithm of a rather long name")
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
@@ -241,9 +239,6 @@ def test_long_legends_stand_beside_the_axes():
     assert on.height > 0.8 * display.figure_.bbox.height
     display.plot(plt.subplots()[1])
     assert len(_legend(display)) == 12
-
-
-def test_lines_differ_by_more_than_colour():
     display = _growth(32)
     looks = [(line.get_marker(), line.get_color()) for line in display.points_]
     dashes = [line.get_linestyle() for line in display.lines_]
@@ -254,15 +249,12 @@ def test_lines_differ_by_more_than_colour():
 # How red, green and blue light are seen: Machado, Oliveira & Fernandes (2009), Table 1, severity 1.
 VISIONS = {
     "trichromacy": [1, 0, 0, 0, 1, 0, 0, 0, 1],
-    "protanopia": [
-        0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998
-    ],
-    "deuteranopia": [
-        0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881
-    ],
-    "tritanopia": [
-        1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900
-    ],
+    "protanopia": [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216,
+                   -0.003882, -0.048116, 1.051998],
+    "deuteranopia": [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413,
+                     -0.011820, 0.042940, 0.968881],
+    "tritanopia": [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602,
+                   0.004733, 0.691367, 0.303900],
 }  # fmt: skip
 XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 LEAST_DISTANCE, LEAST_DISTANCE_OF_FOUR = 13, 20  # in CIELAB, where 2.3 is just noticeable
@@ -297,34 +289,21 @@ def _contrast(artists, ground):
     return ((high + 0.05) / (low + 0.05)).min()
 
 
-@pytest.mark.parametrize("name", THEMES)
-def test_everything_has_contrast_to_the_ground(name):
-    with drawn.theme(name):
+@pytest.mark.parametrize("name", [*THEMES, "default", "dark_background", "ggplot"])
+def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
+    before = dict(matplotlib.rcParams)
+    with drawn.theme(name) if name in THEMES else plt.style.context(name):
+        assert name != "dark" or plt.rcParams["axes.facecolor"] != before["axes.facecolor"]
         display = _growth(8)
         axes, ground = display.ax_, display.ax_.get_facecolor()
         texts = [axes.xaxis.label, axes.yaxis.label, axes.title, *axes.get_xticklabels()]
+    assert dict(matplotlib.rcParams) == before
+    # A ground that is neither light nor dark has less to give.
+    assert _contrast(display.points_, ground) >= (2.3 if name == "ggplot" else LEAST_CONTRAST)
+    if name in THEMES:
         texts += display.figure_.legends[0].get_texts()
         assert to_rgb(ground) == to_rgb(display.figure_.get_facecolor())
-    assert _contrast(display.points_, ground) >= LEAST_CONTRAST
-    assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
-
-
-@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot"])
-def test_other_styles_get_the_colours_for_their_ground(style):
-    with plt.style.context(style):
-        display = _growth(8)
-    # A ground that is neither light nor dark has less to give.
-    least = 2.3 if style == "ggplot" else LEAST_CONTRAST
-    assert _contrast(display.points_, display.ax_.get_facecolor()) >= least
-
-
-def test_a_theme_ends_with_its_block():
-    before = dict(matplotlib.rcParams)
-    with drawn.theme("dark"):
-        assert matplotlib.rcParams["axes.facecolor"] != before["axes.facecolor"]
-    assert dict(matplotlib.rcParams) == before
-    with pytest.raises(ValueError, match=r"'mauve' is unknown\. Choose 'light' or 'dark'"):
-        drawn.theme("mauve").__enter__()
+        assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
 
 
 def test_names_are_cut_and_dollars_in_them_are_no_mathematics():
@@ -365,6 +344,7 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
     (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
     (partial(drawn.GrowthDisplay, {"a": drawn.GrowthCurve([], [], EXPONENT)}), "sizes"),
+    (drawn.theme("mauve").__enter__, r"'mauve' is unknown\. Choose 'light' or 'dark'"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
