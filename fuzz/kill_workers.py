@@ -1,6 +1,6 @@
 """Kills Dask's workers at random moments of a fit, and looks whether the model is the same.
 
-PYTHONPATH=tests python -m long.kill_workers [KILLS]: 50 unless told, over as many fits as it takes.
+PYTHONPATH=tests python fuzz/kill_workers.py [KILLS]: 50 unless told, over as many fits as it takes.
 """
 
 from __future__ import annotations

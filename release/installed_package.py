@@ -1,6 +1,6 @@
 """Run by an interpreter that has the package installed, outside of the project: does it work?
 
-python -I tests/long/installed_package.py
+python -I release/installed_package.py
 
 What is to be there, the project's pyproject.toml tells. Nothing but the standard library and what
 the package itself needs is imported here.
@@ -18,7 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 
-PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def check_names(packages):

@@ -1,6 +1,6 @@
 """Builds the distributions and tries them in clean environments: make test-dist.
 
-PYTHONPATH=tests python -m long.distributions [--whole-suite]
+python release/distributions.py [--whole-suite]
 
 From what git keeps, with leftovers of work planted among it, a source distribution is built, and
 from that a wheel, on Linux repaired. Each holds what it should and nothing else, installs into an
@@ -23,7 +23,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "sparsemargin"
 # What goes through most of the package in a minute or two.
 QUICK_TESTS = ("cli", "datasets", "io", "models", "workshop/test_typing.py")
@@ -120,7 +120,7 @@ class CleanEnvironment:
         self.environment |= variables | {"PATH": f"{folder}:{self.environment['PATH']}"}
 
     def check_installed(self):
-        script = ROOT / "tests" / "long" / "installed_package.py"
+        script = ROOT / "release" / "installed_package.py"
         print(self.call("python", "-I", script), end="", flush=True)
 
 
