@@ -52,6 +52,7 @@ PARTS = {
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),
     ),
     "kernels": Part("Kernels", "kernels.py", ("--rounds", "1")),
+    "genomes": Part("Errors on microarrays", "defaults.py", ("--only", "genomes")),
 }  # fmt: skip
 
 
