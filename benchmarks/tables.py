@@ -1,7 +1,7 @@
 """Tables of the pages, in Markdown, from JSON.
 
-Run by itself it makes the tables of the performance page, and the README's, from what the charter
-measured. Their figures are kept beside this file, in charter.json, each table's with the machine
+Run by itself it makes the tables of the performance page, the README's and that of the guide to
+genomes, from what the charter measured. Their figures are kept beside this file, in charter.json, each table's with the machine
 that they were measured on. A table stands between two comments of its name; tables whose parts the
 charter lacks, or has measured in a hurry, stay as they are.
 
@@ -128,6 +128,7 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
 PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
+GENOMES = FOLDER.parent / "docs" / "guide" / "genomes.md"
 #: Of all tables, those that the README has too.
 HEADLINES = ("text",)
 PACKAGES = ("numpy", "scipy", "scikit-learn")
@@ -283,6 +284,27 @@ def _select_kernels(report: Any) -> list[Entry]:
     return _picked([*report["growth"][-1], *report["three epochs"]], *keys, **paths)
 
 
+def _select_shapes(report: Any) -> list[Entry]:
+    keys = "shape", "cpu_seconds", "times_linear_svc", "added_bytes", "test_error"
+    return _picked(report["shapes"], *keys, what="contestant")
+
+
+def _select_genomes(report: Any) -> list[Entry]:
+    """Errors with, of means, the standard error of the difference to the first; the least, bold."""
+    least: dict[str, float] = {}
+    for e in report["genomes"]:
+        least[e["of"]] = min(e["error"], least.get(e["of"], 100))
+    return [e | {"least": e["error"] == least[e["of"]]} for e in report["genomes"]]
+
+
+def _genome_error(e: Entry) -> str:
+    error = f"{e['error']:.1f}"
+    off = (
+        f" ± {e['standard_error']:.2f}" if e["of"].startswith("mean") and e["less_by_ours"] else ""
+    )
+    return (f"**{error}**" if e["least"] else error) + off
+
+
 def _but_of(peer: str, template: str) -> Cell:
     """A cell that tells nothing of those whose names begin so."""
     return lambda entry: None if entry["contestant"].startswith(peer) else cell(template, entry)
@@ -394,6 +416,18 @@ TABLES = {
             ("peak MB", "{peak_bytes:.0M}"),
         ]),
     ),
+    "shapes": Table(
+        "shapes", "Perceptrons with a matrix at scale", _select_shapes,
+        markdown([
+            ("", "{shape}"), ("", "`{what}`"), ("CPU, s", "{cpu_seconds:.2f}"),
+            ("of `LinearSVC`'s", "{times_linear_svc:.2f}"),
+            ("peak MB beside the rows", "{added_bytes:.0D}"), ("test error %", "{test_error:.1%}"),
+        ]),
+    ),
+    "genomes": Table(
+        "genomes", "Test errors % on microarrays", _select_genomes,
+        pivot([("", "{contestant}")], "of", [("{of}", _genome_error)]),
+    ),
 }  # fmt: skip
 
 
@@ -426,7 +460,11 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    return {PERFORMANCE: tables, README: {name: tables[name] for name in HEADLINES}}
+    own = {README: HEADLINES, GENOMES: ("genomes",)}
+    rest = {name: table for name, table in tables.items() if name not in own[GENOMES]}
+    return {PERFORMANCE: rest} | {
+        page: {name: tables[name] for name in names} for page, names in own.items()
+    }
 
 
 def main() -> None:
