@@ -1,9 +1,9 @@
 """Tables of the pages, in Markdown, from JSON.
 
 Run by itself it makes the tables of the performance page, the README's and that of the guide to
-genomes, from what the charter measured. Their figures are kept beside this file, in charter.json, each table's with the machine
-that they were measured on. A table stands between two comments of its name; tables whose parts the
-charter lacks, or has measured in a hurry, stay as they are.
+genomes, from what the charter measured. Their figures are kept beside this file, in charter.json,
+each table's with the machine that they were measured on. A table stands between two comments of its
+name; tables whose parts the charter lacks, or has measured in a hurry, stay as they are.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
@@ -298,11 +298,9 @@ def _select_genomes(report: Any) -> list[Entry]:
 
 
 def _genome_error(e: Entry) -> str:
-    error = f"{e['error']:.1f}"
-    off = (
-        f" ± {e['standard_error']:.2f}" if e["of"].startswith("mean") and e["less_by_ours"] else ""
-    )
-    return (f"**{error}**" if e["least"] else error) + off
+    error = f"**{e['error']:.1f}**" if e["least"] else f"{e['error']:.1f}"
+    is_mean = e["of"].startswith("mean") and e["standard_error"]
+    return f"{error} ± {e['standard_error']:.2f}" if is_mean else error
 
 
 def _but_of(peer: str, template: str) -> Cell:
