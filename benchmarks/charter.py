@@ -1,4 +1,4 @@
-"""Everything this library claims about speed and memory, measured side by side in one run.
+"""What this library claims of speed, memory and microarrays, measured side by side in one run.
 
 Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
 the memory of one spoils the others, and gathers what they measure in charter.json; charter.md has
