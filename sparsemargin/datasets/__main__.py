@@ -82,11 +82,11 @@ def _download(dataset: DataSet, folder: Path) -> None:
         try:
             outcome = "fetched" if _fetch(file, folder) else "already there"
         except (OSError, ValueError) as error:
-            origin = f"fetched from {file.url}"
+            origin, reason = f"fetched from {file.url}", " ".join(str(error).split())
             if file.sources:
                 parts = [str(_own_part(source, folder) or source) for source in file.sources]
                 origin = f"made of {' and '.join(parts)}"
-            reason = " ".join(str(error).split())
+                reason += f". Right copies of these, put into {folder}, would do"
             raise DownloadError(f"{file.name} not {origin}: {reason}") from error
         print(f"  {file.name}  {file.bytes:,} bytes  {outcome}")
 

@@ -206,9 +206,7 @@ def _load(source: RCV1Source, data_home: DataHome, dtype: np.dtype) -> _Stories:
         try:
             return _load_corpus(data_home)
         except FileNotFoundError as no_corpus:
-            raise FileNotFoundError(
-                f"{no_sample}\nNor was there another source: {no_corpus}"
-            ) from None
+            raise FileNotFoundError(f"{no_corpus}\nNor is its sample there: {no_sample}") from None
 
 
 def _load_sample(data_home: DataHome, dtype: np.dtype) -> _Stories:

@@ -239,6 +239,7 @@ def test_what_is_not_the_registered_file_is_not_kept(
     assert complaint.startswith(f"error: {made} not made of {server.url}/")
     assert f"{server.url}/{file}" in complaint
     assert words in complaint
+    assert complaint.endswith(f"Right copies of these, put into {folder}, would do")
     assert left_in(folder) == sorted({made, DATA_SETS[data][0]})
     assert (folder / made).read_bytes() == b"an older copy"
 

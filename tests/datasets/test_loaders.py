@@ -100,7 +100,7 @@ def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypat
     with pytest.raises(FileNotFoundError) as caught:
         LOADERS[name](data_home=nowhere)
     message = str(caught.value)
-    assert message.startswith(DATA_SETS[name][0])
+    assert DATA_SETS[name][0] in message.split(" not found. Looked in\n")[0]
     assert f"data_home: {nowhere}\n" in message
     assert f"SPARSEMARGIN_DATA: {nowhere / 'named'} (no such folder)\n" in message
     assert f"cache: {nowhere / 'cache' / 'sparsemargin'} (no such folder)\n" in message
