@@ -127,7 +127,7 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
-PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
+PERFORMANCE = FOLDER.parent / "docs" / "development" / "performance.md"
 #: Of all tables, those that the README has too.
 HEADLINES = ("text",)
 PACKAGES = ("numpy", "scipy", "scikit-learn")

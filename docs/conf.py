@@ -101,8 +101,8 @@ html_sidebars = {
     page: []
     for page in (
         "getting_started",
-        "performance",
-        "scale",
+        "development/performance",
+        "development/scale",
         "exactness",
         "contributing",
         "releasing",

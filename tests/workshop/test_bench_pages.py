@@ -47,7 +47,7 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
         assert on_page
         assert tables.fill(text, on_page) == text
     scale.draw_pictures(tmp_path)
-    drawn = sorted(f"pictures/{path.name}" for path in tmp_path.glob("*.svg"))
+    drawn = sorted(f"/pictures/{path.name}" for path in tmp_path.glob("*.svg"))
     assert sorted(re.findall(r"\{image\} (\S+)", scale.PAGE.read_text())) == drawn
     scale.write(tmp_path / "scale.json", parts := scale.read(scale.FIGURES))
     assert scale.read(tmp_path / "scale.json") == parts
