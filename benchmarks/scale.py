@@ -1,9 +1,10 @@
 """Learning in shards, measured: speed on Dask's workers, bytes that travel, errors, memory.
 
 What was measured is kept in scale.json whenever a part is done; parts that are not asked for stay
-as they were. `--tables` brings the tables of docs/development/scale.md up to date instead, from the figures
-kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9 rows over 100
-machines is worked out from what the parts `speed`, `touched` and `memory` have measured.
+as they were. `--tables` brings the tables of docs/development/scale.md up to date instead, from
+the figures kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9
+rows over 100 machines is worked out from what the parts `speed`, `touched` and `memory` have
+measured.
 
     python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results] [--tables]
 """
@@ -743,7 +744,9 @@ def main() -> None:
     parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute")
-    parser.add_argument("--tables", action="store_true", help="make the tables of docs/development/scale.md")
+    parser.add_argument(
+        "--tables", action="store_true", help="make the tables of docs/development/scale.md"
+    )
     options = parser.parse_args()
     path = options.out / "scale.json"
     if options.tables:

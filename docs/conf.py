@@ -58,7 +58,8 @@ myst_update_mathjax = False
 # Drawn from the figures that the benchmarks keep.
 shutil.rmtree(PICTURES, ignore_errors=True)
 PICTURES.mkdir()
-import_module("scale").draw_pictures(PICTURES)
+for _subject in ("scale", "tables"):
+    import_module(_subject).draw_pictures(PICTURES)
 
 # Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)

@@ -46,9 +46,12 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
         text = page.read_text()
         assert on_page
         assert tables.fill(text, on_page) == text
-    scale.draw_pictures(tmp_path)
-    drawn = sorted(f"/pictures/{path.name}" for path in tmp_path.glob("*.svg"))
-    assert sorted(re.findall(r"\{image\} (\S+)", scale.PAGE.read_text())) == drawn
+    for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE):
+        folder = tmp_path / of.__name__
+        folder.mkdir()
+        of.draw_pictures(folder)
+        drawn = sorted(f"/pictures/{path.name}" for path in folder.glob("*.svg"))
+        assert sorted(re.findall(r"\{image\} (/pictures\S+)", page.read_text())) == drawn
     scale.write(tmp_path / "scale.json", parts := scale.read(scale.FIGURES))
     assert scale.read(tmp_path / "scale.json") == parts
     kept, written = (path.read_text() for path in (scale.FIGURES, tmp_path / "scale.json"))
