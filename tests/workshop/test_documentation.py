@@ -81,6 +81,8 @@ def test_links_lead_somewhere(page):
             file = ROOT / "examples" / file.name
         assert file.exists(), f"{page.name} links to {target}"
         assert not anchor or anchor in anchors(file), f"{page.name} links to {target}"
+    for script in re.findall(r"\{image\} /gallery/images/sphx_glr_(\w+)_001", page.read_text()):
+        assert (ROOT / "examples" / "plots" / f"{script}.py").exists(), f"{page.name}: {script}"
 
 
 def listed_in_reference():
