@@ -102,6 +102,7 @@ html_sidebars = {
     page: []
     for page in (
         "getting_started",
+        "performance",
         "development/performance",
         "development/scale",
         "exactness",

@@ -58,6 +58,14 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     assert kept.partition("\n")[2] == written.partition("\n")[2]
 
 
+def test_the_users_page_has_six_figures_of_the_page_of_all():
+    of_users = tables.PERFORMANCE.parents[1] / "performance.md"
+    told = re.findall(r"\| \*\*([\d.]+(?: x| us)?)\*\*", of_users.read_text())
+    found = re.findall(r"[\d.]+(?: x| us)?", tables.PERFORMANCE.read_text())
+    assert len(told) == 6
+    assert set(told) <= set(found)
+
+
 def test_the_headline_has_the_figures_of_its_table():
     entries = json.loads(tables.EXTRACT.read_text())["tables"]["text"]["entries"]
     told = {
