@@ -136,6 +136,7 @@ def show_calls(problems: Mapping[str, Sequence[Any]], *, tuned: bool) -> dict[st
     """
     import matplotlib.pyplot as plt
 
+    from sparsemargin.plotting.display import scale_log
     from sparsemargin.plotting.style import line_style
 
     _, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -157,7 +158,8 @@ def show_calls(problems: Mapping[str, Sequence[Any]], *, tuned: bool) -> dict[st
         axes.plot(rows[-1][-1], 100 * rows[-1][-2], label=name, **style)
     print("test error, and milliseconds of a call on this machine")
     show_table({"": "", **dict.fromkeys(problems, ".2%"), "mean": ".2%", "ms": ".0f"}, rows)
-    axes.set(xscale="log", xlabel="milliseconds of a call", ylabel="mean test error (%)")
+    scale_log(axes)
+    axes.set(xlabel="milliseconds of a call", ylabel="mean test error (%)")
     axes.figure.legend(loc="outside right upper")
     return errors
 
