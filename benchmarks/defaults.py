@@ -162,12 +162,6 @@ def claims(options: Namespace) -> dict[str, Any]:
         report[f"Zipf text, {100 * noise:g} % wrong"] = compared(text)
     f1 = {name: dict(zip(("micro", "macro"), np.mean(each, axis=0), strict=True))
           for name, each in scores.items()}  # fmt: skip
-    for name, entries in report.items():
-        print(f"\n{name}")
-        for each in entries:
-            print("{contestant:28} {error:6.3f} %  {less_by_ours:+.3f} +- {standard_error:.3f}  "
-                  "{of_svc_seconds:.2f} of LinearSVC's time".format(**each))  # fmt: skip
-    print("\nF1 over all topics:", f1)
     return {"claims": report, "f1": f1}
 
 
