@@ -70,7 +70,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(EXAMPLES), str(DOCS.parent), os.environ.get("PYTHONPATH")])
 )
 nb_execution_mode = "auto"
-nb_execution_timeout = 300
+nb_execution_timeout = 600
 nb_merge_streams = True
 
 sphinx_gallery_conf = {
