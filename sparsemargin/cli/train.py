@@ -20,6 +20,8 @@ from sparsemargin.cli.display import (
     learning_progress,
     lines_of_facts,
     percent,
+    race_in_words,
+    race_of,
     size_in_words,
     some,
 )
@@ -359,6 +361,7 @@ def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool
         "features": learner.n_features_in_,
         "corrections": moment.corrections,
         **support,
+        **race_of(learner),
         "mistakes": mistakes,
         "one_step_ahead_error": None if mistakes is None else mistakes / moment.rows,
         "epochs": moment.epoch,
@@ -381,6 +384,8 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
     facts["classes"] = some(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
         facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"])
+    if "raced" in figures:
+        facts["raced"] = race_in_words(figures["raced"])
     facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"
     facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
     click.echo(lines_of_facts(facts), err=True)
