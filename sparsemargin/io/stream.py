@@ -306,6 +306,7 @@ class _Stream:
         goes_on = hasattr(learner, "classes_")
         if goes_on:
             self._keep_classes(learner)
+            learner._trials_before = learner._space.trials
         elif not self.told_classes:
             self._find_classes()
         random = learner._random()
