@@ -470,7 +470,8 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
 def refuse_lone(classes: np.ndarray, name: str) -> None:
     """Refuse a single class, which there is nothing to tell from."""
     if len(classes) < 2:
-        raise ValueError(f"{name} has one class only, {classes.tolist()}; at least 2 are needed.")
+        lone = first_labels([label_text(label) for label in classes.tolist()])
+        raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
 
 
 class Choice:
