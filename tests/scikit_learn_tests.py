@@ -189,7 +189,7 @@ def run(name, options):
     for theirs in linear_model.Perceptron, linear_model.SGDClassifier:
         setattr(linear_model, theirs.__name__, stand_in(theirs, name))
     print(f"\n{name}: {STAND_INS[name][0].__name__}({STAND_INS[name][1]})", flush=True)
-    quiet = ["-q", "-rxX", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    quiet = ["-q", "-rfExX", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"]
     modules = ["-c", os.devnull, "--rootdir", os.getcwd(), "--pyargs", *MODULES.values()]
     return pytest.main([*quiet, *options, *modules], plugins=[Selection(name)])
 

@@ -339,8 +339,8 @@ class _Stream:
             self.encoder, self.told_classes = encoder.of_text(classes), True
         elif not np.array_equal(self.encoder.classes, classes):
             raise ValueError(
-                f"The model has learned the classes {classes.tolist()}, not "
-                f"{self.encoder.classes.tolist()}. It can't learn others."
+                f"The model has learned the classes {first_labels(classes.tolist())}, not "
+                f"{first_labels(self.encoder.classes.tolist())}. It can't learn others."
             )
 
     def _find_classes(self) -> None:
