@@ -296,7 +296,10 @@ def test_going_on_equals_one_file(text, tmp_path):
     first, second = file("".join(lines[:250]), "first"), file("".join(lines[250:]), "second")
     earlier = fit_svmlight(first, "alma", p=3)
     before = earlier.coef_.copy()
-    same(fit_svmlight(second, init_model=earlier), fit_svmlight(text, "alma", p=3))
+    further = fit_svmlight(second, init_model=earlier)
+    same(further, fit_svmlight(text, "alma", p=3))
+    # Those of the run alone.
+    assert further.t_ == 1 + len(load_svmlight(second)[1])
     np.testing.assert_array_equal(earlier.coef_, before)
     other = fit_csr(*load_svmlight(text), "alma", hypothesis="vote").set_params(
         hypothesis="average"
