@@ -15,7 +15,7 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.base import Targets, first_infinite
-from sparsemargin.models.labels import Choice, LabelTable, positives_of
+from sparsemargin.models.labels import Choice, LabelTable
 from sparsemargin.models.rows import refusing
 
 # Outputs that are held at once.
@@ -106,7 +106,7 @@ class Predictor:
     def _codes_of(self, outputs: np.ndarray) -> Targets:
         if self._choice is None:
             return self.learner._codes_of_outputs(outputs)
-        return positives_of(self._choice.of(outputs))
+        return self._choice.labels(outputs)
 
 
 def check_form(block: LabelledRows, name: str) -> None:

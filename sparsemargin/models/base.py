@@ -32,7 +32,7 @@ from sparsemargin._engine.kernel.functions import (
 )
 from sparsemargin._engine.rows.csr import any_repeats, summed
 from sparsemargin.models.in_use import asks, refuse_while_learning
-from sparsemargin.models.labels import Choice, Form, joined, positives_of
+from sparsemargin.models.labels import Choice, Form, joined
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
@@ -470,7 +470,7 @@ class Learner(SharedParameters):
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
-        return joined(self._predicted(rows, lambda outputs: positives_of(choice.of(outputs))))
+        return joined(self._predicted(rows, choice.labels))
 
     def _check_fitted(self) -> None:
         refuse_while_learning(self)
