@@ -494,7 +494,7 @@ class Learner(SharedParameters):
         if self._has_pool:
             raise AttributeError(
                 f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
-                "support_ and dual_coef_."
+                "support_ and dual_coef_; one with kernel='linear' has weights."
             )
 
     def _check_has_weights(self) -> None:
