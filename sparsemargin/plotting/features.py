@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.evaluation.pipelines import check_names, names_of_columns, parts_of
+from sparsemargin.evaluation.pipelines import (
+    check_names,
+    names_of_columns,
+    names_out_of,
+    parts_of,
+)
 from sparsemargin.evaluation.protocols import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.plotting.display import Display, by_name, chosen
@@ -197,12 +203,17 @@ class SelectionStabilityDisplay(Display):
         top : int, default=20
             How many features of a split count as chosen, and how many are drawn.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            None: the columns of X where it is a data frame, or their numbers.
+            None: those that the pipeline's other steps tell, or the columns of X where it is a
+            data frame, or their numbers.
         $drawn
         """
         cls._measuring()
         found = selection_stability(estimator, X, y, splits, top=top, label=label)
-        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        names, before = feature_names, parts_of(estimator)[0]
+        if names is None and before is None:
+            names = getattr(X, "columns", None)
+        elif names is None:
+            names = names_out_of(clone(before).fit(X, y))
         display = cls(found.frequencies, feature_names=names, agreement=found.agreement, top=top)
         return display.plot(ax, **kwargs)
 
