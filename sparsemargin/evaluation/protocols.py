@@ -389,13 +389,14 @@ def selection_stability(
     if len(pairs) < 2:
         raise ValueError("One model agrees with itself. Pass at least two splits.")
     X = X.tocsr() if issparse(X) else X
+    first_names: Any = None
     chosen: list[NDArray[np.bool_]] = []
     effective_numbers = []
     with ended_by_ctrl_c():
         for train, _ in pairs:
             model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
             before, last = parts_of(model)
-            names = None if before is None else names_out_of(before)
+            names: Any = None if before is None else names_out_of(before)
             if not chosen:
                 first_names = names
             elif not np.array_equal(first_names, names):
