@@ -151,8 +151,8 @@ class Corpus:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all files; None where they are not known beforehand."""
-        sizes = [source.size for source in self.sources]
+        """Bytes of all files; None where it is not known beforehand how many are read."""
+        sizes = [None if source.is_part else source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
@@ -339,7 +339,8 @@ def _beyond_memory(most: int) -> Flaw:
 def _line_at(block: TextBlock, offset: int) -> str:
     """The file and the line of a byte of the block."""
     line = block.n_lines_before + block.buffer.count(b"\n", 0, offset) + 1
-    return f"{block.source.name}, line {line}"
+    after = f" after byte {block.source.offset:,}" if block.source.offset else ""
+    return f"{block.source.name}, line {line}{after}"
 
 
 def _place_of(row: int, block: TextBlock | None) -> str:

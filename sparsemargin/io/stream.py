@@ -26,7 +26,7 @@ from sparsemargin.io.reading import (
 )
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.sources import PathLike, Source, open_sources
+from sparsemargin.io.sources import File, PathLike, Source, open_sources
 from sparsemargin.models import LEARNERS, Algorithm, Learner, default_algorithm, find_algorithm
 from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
@@ -80,7 +80,7 @@ class _NewClass(Exception):
 
 
 def learn_svmlight(
-    path: PathLike | Iterable[PathLike],
+    path: File | Iterable[File],
     algo: Algorithm | None = None,
     *,
     classes: Any = None,
@@ -90,6 +90,8 @@ def learn_svmlight(
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
+    offset: int = 0,
+    length: int = -1,
     cache: bool | PathLike | None = None,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
@@ -100,7 +102,7 @@ def learn_svmlight(
 ) -> Learner:
     """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `report` is told the
     `Moment` whenever a block of rows has been learned from."""
-    sources = open_sources(path)
+    sources = open_sources(path, offset, length)
     features: dict[str, Any] = {
         "zero_based": zero_based,
         "n_features": n_features,
@@ -185,7 +187,7 @@ def _cache_path(
             f"{once[0]} can be read only once. Pass cache=PATH for a file that keeps its rows for "
             f"max_iter={max_iter} epochs."
         )
-    return default_cache_path([source.name for source in sources])
+    return default_cache_path([source.part_name for source in sources])
 
 
 class _Stream:
