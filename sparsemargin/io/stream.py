@@ -109,7 +109,8 @@ def learn_svmlight(
         "hash_bits": hash_bits,
     }
     if init_model is None:
-        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params}, multilabel)
+        params |= {"max_iter": max_iter, "n_jobs": n_jobs}
+        make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
     else:
         if algo is not None or params or n_features or hash_bits:
             raise ValueError(
@@ -146,11 +147,13 @@ def learn_svmlight(
         return _Stream(corpus, make, encoder, memory_limit, report).run()
 
 
-def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLearner:
+def _new_learner(
+    algo: Any, params: dict[str, Any], multilabel: bool, grows: bool
+) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
     learner, known = find_algorithm(algo or default_algorithm(params), params)
     unopened = learner(**known)
-    unopened._check_streams(grows=False)
+    unopened._check_streams(grows=grows)
     if multilabel and not unopened._takes_many_labels:
         unopened._refuse_many_labels()
 
@@ -315,7 +318,6 @@ class _Stream:
         learner._coef = None
         if not goes_on:
             n_columns = self.reading.n_columns
-            learner._check_streams(grows=n_columns is None)
             rows = block.with_columns(n_columns or 1)
             needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
             if needed > self.memory_limit:
