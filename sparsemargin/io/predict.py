@@ -62,8 +62,8 @@ class Predictor:
             self._choice = Choice(len(learner.classes_), threshold, top_k)
         elif threshold is not None or top_k is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: threshold and top_k are "
-                "for models of many labels."
+                "The model has learned one class a row, and predicts one: a threshold and top_k "
+                "are for models of many labels."
             )
         if zero_based != "auto" and hasattr(learner, "_reading"):
             raise ValueError(
@@ -73,7 +73,7 @@ class Predictor:
         self.learner = learner
         self.table = _NoTable() if table is None else table
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
-        self.corpus = Corpus(sources, reading, n_threads)
+        self.corpus = Corpus(sources, reading, n_threads, purpose="predicting")
 
     def blocks(self) -> Iterator[PredictedBlock]:
         """The rows, in their order; features that the model doesn't know count for nothing. A

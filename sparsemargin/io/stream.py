@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from sparsemargin.io.reading import (
     FORM,
     Corpus,
     Reading,
+    SettingsError,
     columns_of,
     located_index,
     located_label,
@@ -103,42 +104,44 @@ def learn_svmlight(
     """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `report` is told the
     `Moment` whenever a block of rows has been learned from."""
     sources = open_sources(path, offset, length)
-    features: dict[str, Any] = {
-        "zero_based": zero_based,
-        "n_features": n_features,
-        "hash_bits": hash_bits,
-    }
-    if init_model is None:
-        params |= {"max_iter": max_iter, "n_jobs": n_jobs}
-        make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
-    else:
-        if algo is not None or params or n_features or hash_bits:
-            raise ValueError(
-                "init_model goes on with its own algorithm, parameters and features: pass none "
-                "with it."
-            )
-        earlier = _copy(init_model, max_iter)
-        if multilabel and not earlier._has_many_labels:
-            raise ValueError(
-                "init_model has learned one class a row, and can't go on with multilabel=True. "
-                "Leave one of the two out."
-            )
-        multilabel = earlier._has_many_labels
-        features = columns_of(earlier, zero_based)
+    with _blaming_settings():
+        features: dict[str, Any] = {
+            "zero_based": zero_based,
+            "n_features": n_features,
+            "hash_bits": hash_bits,
+        }
+        if init_model is None:
+            params |= {"max_iter": max_iter, "n_jobs": n_jobs}
+            make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
+        else:
+            if algo is not None or params or n_features or hash_bits:
+                raise ValueError(
+                    "init_model goes on with its own algorithm, parameters and features: pass none "
+                    "with it."
+                )
+            earlier = _copy(init_model, max_iter)
+            if multilabel and not earlier._has_many_labels:
+                raise ValueError(
+                    "init_model has learned one class a row, and can't go on with multilabel=True. "
+                    "Leave one of the two out."
+                )
+            multilabel = earlier._has_many_labels
+            features = columns_of(earlier, zero_based)
 
-        def make() -> Learner:
-            return earlier
+            def make() -> Learner:
+                return earlier
 
-    if multilabel and positive is not None:
-        raise ValueError(
-            f"positive={positive!r} is told from all other labels, and a model of many labels "
-            "learns each of them. Leave one of the two out."
-        )
-    reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
-    # The caller's thread reads and learns.
-    n_threads = threads_for(n_jobs, beside=1)
-    corpus = Corpus(sources, reading, n_threads, _cache_path(cache, sources, max_iter))
-    encoder = told_encoder(classes, positive, reading.multilabel)
+        if multilabel and positive is not None:
+            raise ValueError(
+                f"positive={positive!r} is told from all other labels, and a model of many labels "
+                "learns each of them. Leave one of the two out."
+            )
+        reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
+        # The caller's thread reads and learns.
+        n_threads = threads_for(n_jobs, beside=1)
+        kept = _cache_path(cache, sources, max_iter)
+        corpus = Corpus(sources, reading, n_threads, kept, purpose="learning")
+        encoder = told_encoder(classes, positive, reading.multilabel)
     try:
         return _Stream(corpus, make, encoder, memory_limit, report).run()
     except _NewClass:
@@ -147,9 +150,16 @@ def learn_svmlight(
         return _Stream(corpus, make, encoder, memory_limit, report).run()
 
 
-def _new_learner(
-    algo: Any, params: dict[str, Any], multilabel: bool, grows: bool
-) -> MakeLearner:
+@contextmanager
+def _blaming_settings() -> Iterator[None]:
+    """Let errors tell that it is the arguments that are wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise SettingsError(*error.args) from None
+
+
+def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool, grows: bool) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
     learner, known = find_algorithm(algo or default_algorithm(params), params)
     unopened = learner(**known)

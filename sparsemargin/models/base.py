@@ -377,14 +377,14 @@ class Learner(SharedParameters):
         if self.max_iter is not None and self.max_iter % 1:
             yield self._fault("max_iter", "ends within rows not yet counted", "a whole number")
         if self.p == "log" and grows:
-            yield "p='log' is 2 ln n_features: pass n_features, or hash_bits."
+            yield "p='log' needs the number of features: pass n_features, or hash_bits."
         yield from self._kernel_faults(grows)
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         """Those of the kernel."""
         yield from self._needs_of_all_rows()
         if self._takes_gamma and self.gamma == "auto" and grows:
-            yield "gamma='auto' is 1 over the number of features: pass n_features, or hash_bits."
+            yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _fault(self, name: str, why: str, instead: str) -> str:
         return (

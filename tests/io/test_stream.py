@@ -224,7 +224,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
         (LINES, {"algo": "margin", "tol": 0.1}, "tol=0.1 needs passes over all rows"),
         (LINES, {"max_corrections": 5}, "max_corrections=5 ends a fit"),
         (LINES, {"max_iter": 0.5}, "max_iter=0.5 ends within rows not yet counted"),
-        (LINES, {"algo": "pnorm", "p": "log"}, "p='log' is 2 ln n_features: pass n_features"),
+        (LINES, {"algo": "pnorm", "p": "log"}, "p='log' needs the number of features"),
         (LINES, {"algo": "alma", "normalize": "max"}, "normalize='running'"),
         (LINES, {"class_weight": "balanced"}, "Pass the weights as a dict"),
         (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=100"),
