@@ -386,8 +386,10 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         kind = "comma-separated values" if b"," in line else "a table"
         return flaw._replace(remedy=f"This looks like {kind}; {FORM}.")
-    bounded = reading.hash_bits is None and (max_index or reading.max_index) < reading.max_index
-    if code == "index_too_large" and max_index is not None and bounded:
+    if (
+        code == "index_too_large" and reading.hash_bits is None
+        and max_index is not None and max_index < reading.max_index
+    ):  # fmt: skip
         return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(

@@ -235,9 +235,9 @@ class _Stream:
         try:
             with closing(self.passes.first()) as blocks:
                 going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+            self._check_positive()
             while going_on:
                 going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
-            self._check_positive()
         except KeyboardInterrupt:
             if not self.opened:
                 raise
@@ -323,6 +323,7 @@ class _Stream:
             self._keep_classes(learner)
         elif not self.told_classes:
             self._find_classes()
+        self._look_for_positive(block)
         random = learner._random()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         learner._coef = None
@@ -434,9 +435,28 @@ class _Stream:
 
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
-        table, positive = self.passes.table, self.encoder.positive
-        if positive is not None and table.find(positive) < 0:
-            raise ValueError(
-                f"{self.corpus.names}: no row has the label positive={positive!r}. There "
-                f"are: {first_labels(table.texts)}."
+        if self._lacks_positive():
+            raise ValueError(f"{self.corpus.names}: no row {self._about_positive()}")
+
+    def _look_for_positive(self, block: LabelledRows) -> None:
+        """Say so where the first rows lack it: all of them may be much to wait for."""
+        if self.passes.cache is not None:
+            self._check_positive()
+        text, n_bytes = block.text, self.corpus.size
+        whole = text is not None and n_bytes is not None and text.consumed >= n_bytes
+        if self._lacks_positive() and not whole:
+            warnings.warn(
+                f"{self.corpus.names}: none of the first {block.n_rows:,} rows "
+                f"{self._about_positive()}",
+                stacklevel=6,
             )
+
+    def _lacks_positive(self) -> bool:
+        positive = self.encoder.positive
+        return positive is not None and self.passes.table.find(positive) < 0
+
+    def _about_positive(self) -> str:
+        return (
+            f"has the label positive={self.encoder.positive!r}. There are: "
+            f"{first_labels(self.passes.table.texts)}."
+        )
