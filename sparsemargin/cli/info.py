@@ -182,6 +182,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
+        **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
         "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),

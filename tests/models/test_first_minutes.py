@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import coo_array, csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import sparsemargin
 from problems.command_line import ROOT, run
@@ -64,9 +65,13 @@ def test_probabilities_are_not_there_and_the_error_says_where_they_are():
         _ = fit_csr(np.eye(2), [0, 1]).predict_proba
 
 
-def test_a_pipeline_is_told_to_pass_its_last_step_or_taken_as_it_is(tmp_path):
+def test_a_pipeline_is_taken_as_it_is(tmp_path):
     texts, labels = ["good film", "bad film"] * 3, ["good", "bad"] * 3
     model = make_pipeline(CountVectorizer(), ALMAClassifier()).fit(texts, labels)
+    sparsemargin.save_model(model, tmp_path / "film.model")
+    again = sparsemargin.load_model(tmp_path / "film.model")
+    assert again.predict(texts).tolist() == labels
+    model.steps.insert(1, ("round", FunctionTransformer(np.round)))
     with pytest.raises(ValueError, match=r"pipeline\[-1\].*joblib\.dump"):
         sparsemargin.save_model(model, tmp_path / "film.model")
     assert (margins(model, texts, labels) > 0).all()
