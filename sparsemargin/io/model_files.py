@@ -363,7 +363,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
             all(isinstance(each, FirstOrderRule) for each in (rules if of_each else [rules])),
             "'_rule' is no rule",
         )
-        settings = len(space.errors) if isinstance(space, RacedSpace) else space.n_labels
+        settings = space.errors.shape[1] if isinstance(space, RacedSpace) else space.n_labels
         require(not of_each or len(rules) == settings, "'_rule' is not of each label")
     # A vote needs a log to replay.
     replayed = part(state["_structure"], "hypothesis") in ("vote", "random")

@@ -291,12 +291,16 @@ class FirstOrderLearner(Learner):
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        kind, needs = LinearSpace, self._bytes_per_feature
-        if needs(dtype, n_labels, n_features) < n_labels * needs(dtype, 1, n_features):
-            kind = LabelBlocks
-            if logs:
-                self._refuse_log_of_blocks(n_features)
+        kind = self._kind_of_space(dtype, n_labels, n_features)
+        if logs and kind is LabelBlocks:
+            self._refuse_log_of_blocks(n_features)
         return kind(*vectors, bias=self._bias(rows), **how)
+
+    def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
+        """What makes a linear space that fits into memory."""
+        needs = self._bytes_per_feature
+        fits = needs(dtype, n_labels, n_features) >= n_labels * needs(dtype, 1, n_features)
+        return LinearSpace if fits else LabelBlocks
 
     def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
         raise ValueError(
