@@ -60,7 +60,7 @@ planted-faults: $(VENV)/equipped
 	$(RUN) -m pip install -q "cython>=3.2,<4" "setuptools>=77.0.3"
 	$(RUN) fuzz/faults.py --jobs 2
 
-# Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
+# Everything docs/development/performance.md says about speed and memory, in some forty minutes; parts of it again by
 # .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, and data that
 # SPARSEMARGIN_DATA does not name.
 bench: $(VENV)/equipped peers
@@ -69,8 +69,8 @@ bench: $(VENV)/equipped peers
 bench-quick: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py --quick
 
-# The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
-# docs/scale.md, from results/scale.json.
+# The tables of docs/development/performance.md and the README, from results/charter.json where it is there; and of
+# docs/development/scale.md, from results/scale.json.
 tables: $(VENV)/equipped
 	$(RUN) benchmarks/tables.py
 	$(RUN) benchmarks/scale.py --tables
@@ -120,7 +120,7 @@ bench-kernels: $(VENV)/equipped
 soak: $(VENV)/equipped
 	$(RUN) benchmarks/soak.py
 
-# Everything docs/scale.md says, in some forty minutes; the timed part needs a quiet machine.
+# Everything docs/development/scale.md says, in some forty minutes; the timed part needs a quiet machine.
 bench-distributed: $(VENV)/equipped
 	$(RUN) benchmarks/scale.py
 
