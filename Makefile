@@ -6,7 +6,7 @@ RUN    := $(VENV)/bin/python
 # What is compiled; of the rest an editable installation has the last word.
 SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -33,6 +33,10 @@ wheels: $(VENV)/bin/python
 # Kills fifty of Dask's workers at random moments of fits; the models have to be the same.
 kill-workers: $(VENV)/equipped
 	PYTHONPATH=tests $(RUN) fuzz/kill_workers.py
+
+# scikit-learn's own tests of weights, warm starts and early stopping, with our classifiers in place of its.
+sklearn-tests: $(VENV)/equipped
+	$(RUN) tests/scikit_learn_tests.py
 
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped

@@ -164,7 +164,8 @@ def fit_svmlight(
     cache : bool or path, default=None
         Where the rows are kept in binary for further epochs, and for further runs while the files
         stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than
-        one epoch; True: there in any case.
+        one epoch; True: there in any case. It stays, at some 12 bytes a nonzero, until it is
+        deleted, which may be done at any time.
     memory_limit : int, default=2**30
         Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
         before anything is allocated for it; of the pool, and of weights that are held sparsely,

@@ -138,7 +138,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "classifier": figures["class"],
         "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
-        "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g}",
+        "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g} in the last run",
         "trials": f"{figures['n_trials']:,}",
         "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
     }

@@ -237,7 +237,7 @@ def test_a_pipeline_of_features_and_of_settings(data):
 def test_candidates_are_drawn_as_raced(three_classes, n_classes):
     X, y = three_classes[0][: 30 * n_classes], three_classes[1][: 30 * n_classes]
     model = fit_csr(X, y, "auto", random_state=0)
-    display = drawn.CandidatesDisplay.from_estimator(model)
+    display = drawn.CandidatesDisplay.from_estimator(make_pipeline("passthrough", model))
     raced = model.candidates_
     errors = 100 * np.atleast_2d(raced["progressive_error"])
     names = [
