@@ -226,10 +226,30 @@ def _told(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
+class _Parser(ArgumentParser):
+    """A command line whose quick runs leave what a full one has written, unless told `--out`."""
+
+    full_out: Path
+
+    def parse_args(self, *given: Any) -> Any:
+        options = super().parse_args(*given)
+        if options.out is None:
+            is_quick = getattr(options, "quick", False)
+            options.out = _quick(self.full_out) if is_quick else self.full_out
+        return options
+
+
+def _quick(out: Path) -> Path:
+    folder, *rest = out.parts
+    return Path(folder, "quick", *rest)
+
+
 def parser_of(document: str | None, out: str) -> ArgumentParser:
-    """A command line with `--out`, told of by a docstring."""
-    parser = ArgumentParser(description=document, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
+    """A command line with `--out`, told of by a docstring; `out` is a path in a folder."""
+    parser = _Parser(description=document, formatter_class=RawDescriptionHelpFormatter)
+    parser.full_out = Path(out)
+    told = f"default: {out}; of a quick run {_quick(parser.full_out)}"
+    parser.add_argument("--out", type=Path, help=told)
     return parser
 
 
