@@ -6,7 +6,7 @@ RUN    := $(VENV)/bin/python
 # What is compiled; of the rest an editable installation has the last word.
 SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -84,12 +84,6 @@ tables: $(VENV)/equipped
 docs: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[docs]"
 	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
-
-# The core ones over the commits; see benchmarks/asv.
-asv: $(VENV)/equipped
-	$(RUN) -m pip install -q "sparsemargin[asv]"
-	$(VENV)/bin/asv machine --yes
-	$(VENV)/bin/asv run --python=same --set-commit-hash=$$(git rev-parse HEAD)
 
 peers: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[bench]" || echo "vw can't be installed here: it is left out" >&2

@@ -36,6 +36,7 @@ class Part(NamedTuple):
 PARTS = {
     "text": Part("Text as TfidfVectorizer leaves it", "epoch.py", ("--only", "text")),
     "claims": Part("Errors on text beside others'", "defaults.py", ("--only", "claims")),
+    "classes": Part("Errors on text of many classes", "defaults.py", ("--only", "classes")),
     "epoch": Part(
         "One epoch in memory, one-row calls, and peak memory", "epoch.py",
         ("--only", "race", "rows", "memory", "order"),

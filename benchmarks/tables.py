@@ -132,7 +132,9 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
 PERFORMANCE = FOLDER.parent / "docs" / "development" / "performance.md"
-TEXT_GUIDE, GENOMES = (FOLDER.parent / "docs" / "guide" / f"{of}.md" for of in ("text", "genomes"))
+TEXT_GUIDE, MANY, GENOMES = (
+    FOLDER.parent / "docs" / "guide" / f"{of}.md" for of in ("text", "many", "genomes")
+)
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 OURS = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average")
@@ -408,6 +410,11 @@ TABLES = {
     "claims-apart": Table(
         "claims", "The same, and how far apart", _select_claims, _claims(3, errors=True)
     ),
+    "classes": Table(
+        "classes", "Text of many classes", lambda report: report["classes"],
+        markdown([("", "`{contestant}`"), ("test error, %", "{error:.2f} ± {standard_error:.2f}"),
+                  ("macro F1, %", "{macro_f1:.1f}")]),
+    ),
     "order": Table(
         "text", "What the order within rows costs", _select_text,
         pivot(
@@ -541,12 +548,12 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    of_errors = "claims", "genomes"
+    of_errors = "claims", "classes", "genomes"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
         TEXT_GUIDE: {"claims-apart": tables["claims-apart"]},
-        GENOMES: {"genomes": tables["genomes"]},
+        MANY: {"classes": tables["classes"]}, GENOMES: {"genomes": tables["genomes"]},
     }  # fmt: skip
 
 

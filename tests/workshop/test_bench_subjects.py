@@ -1,8 +1,6 @@
 """What the benchmarks learn from, what they work out, and a tiny run of each."""
 
-import importlib.util
 import json
-import re
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -250,18 +248,3 @@ def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
     loads[0]["contents"][2] += 1
     with pytest.raises(SystemExit, match="read"):
         files.check_contents(loads)
-
-
-def test_what_asv_follows_can_be_run():
-    # Its package has the name of the tool, which may be installed.
-    spec = importlib.util.spec_from_file_location("followed", timing.FOLDER / "asv/__init__.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for followed in (each for each in vars(module).values() if hasattr(each, "setup")):
-        for chosen in getattr(followed, "params", [[]])[0] or [None]:
-            (instance := followed()).most_rows = 150
-            arguments = () if chosen is None else (chosen,)
-            instance.setup(*arguments)
-            for name in (name for name in dir(followed) if re.match("time_|track_|peakmem_", name)):
-                getattr(instance, name)(*arguments)
-            getattr(instance, "teardown", lambda: None)()
