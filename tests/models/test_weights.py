@@ -25,6 +25,8 @@ from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io.predict import Predictor
 from sparsemargin.io.sources import open_sources
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 WEIGHING = [
     PNormPerceptron(), ALMAClassifier(), ALMAClassifier(p=3), AROWClassifier(),
     AROWClassifier(r="auto"), MarginPerceptron(max_iter=20), HigherOrderPerceptron(),
