@@ -395,7 +395,8 @@ where rows may have several
             What the output of a label must reach. None: as for `predict`, or anything where `top_k`
             is given.
         top_k : int, default=None
-            Only so many labels, of largest output; of equal ones those that come first.
+            Only so many labels, of largest output; of equal ones those that come first. Lists have
+            them in this order, the largest first; without `top_k` in that of `classes_`.
 
         Returns
         -------
