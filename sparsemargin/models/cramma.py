@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
@@ -18,7 +18,7 @@ _TABLE_4_FACTOR = 1.7
 
 
 @declared
-class CRAMMA(MarginSeeker):
+class CRAMMA(EuclideanMarginSeeker):
     r"""Constant rate approximate maximum margin algorithm CRAMMA^epsilon [1]_.
 
     The weights u have norm 1 and start as the first row's direction. With t the corrections so

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Literal
-
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import Hypothesis, declared, parameter, real
+from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import declared, parameter, real
 
 
 @declared
-class Margin(FirstOrderLearner):
+class Margin(MarginSeeker):
     r"""Perceptron with margin [1]_, [2]_.
 
     A trial corrects where
@@ -53,10 +50,6 @@ class Margin(FirstOrderLearner):
 
     classifier = "MarginPerceptron"
 
-    _seeks_margin = True
-
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
-
     margin: float = parameter(
         1.0,
         real(0, closed="left"),
@@ -64,9 +57,6 @@ class Margin(FirstOrderLearner):
         "larger the margin.",
     )
     eta: float = parameter(1.0, real(0), "The step.")
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.perceptron(

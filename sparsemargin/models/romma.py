@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import FLAG, declared, parameter
 
 
 @declared
-class ROMMA(MarginSeeker):
+class ROMMA(EuclideanMarginSeeker):
     r"""Relaxed online maximum margin algorithm [1]_.
 
     On a mistake the weights become the shortest vector that gives the row a margin of 1,
