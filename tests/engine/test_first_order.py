@@ -345,8 +345,9 @@ def test_crammas_rate(extras, params, rate):
     runs = extras.runs(Machine(CRAMMA(2.0, rate(problem))), problem)
     named = {"fit_intercept": extras.rho is not None, "intercept_scaling": extras.rho or 1.0}
     model = CRAMMAClassifier(
-        beta=2.0, soft_margin=extras.delta, max_iter=3, shuffle=False, **named, **params
-    )
+        beta=2.0, soft_margin=extras.delta, hypothesis="last", max_iter=3, shuffle=False,
+        **named, **params,
+    )  # fmt: skip
     expected = np.array([runs[0].last()])
     assert_same_weights(model.fit(problem.X, problem.y), problem, runs, expected, tolerance=1e-12)
 
@@ -358,7 +359,9 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
     y = np.array([1, 1, -1, 1])
     run = run_reference(X, y, ROMMA(aggressive))
     assert 1 not in run.correcting_trials
-    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False)
+    model = ROMMAClassifier(
+        aggressive=aggressive, hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False
+    )
     model.fit(X.astype(dtype), y)
     assert model.n_corrections_ == run.n_corrections
     assert model.n_infeasible_ == 1
@@ -376,6 +379,8 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
     ],
 )
 def test_romma_restarts(aggressive, rows, y, expected):
-    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False).fit(rows, y)
+    model = ROMMAClassifier(
+        aggressive=aggressive, max_iter=1, shuffle=False, fit_intercept=False
+    ).fit(rows, y)  # fmt: skip
     assert model.n_corrections_ == 3
     np.testing.assert_allclose(model.theta_, [expected], rtol=1e-15)
