@@ -36,9 +36,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "margin": {"p": 2, "max_iter": 4} | SEEKING,
     "cramma": {"max_iter": 4} | SEEKING,
     "romma": {"max_iter": 3} | SEEKING,
-    "maxmargin": {
-        **SEEKING, "max_iter": 20, "soft_margin": 0.5, "tol": 0.01, "shuffle": True
-    },
+    "maxmargin": {**SEEKING, "max_iter": 20, "soft_margin": 0.5, "tol": 0.01, "shuffle": True},
     "ho": {"p": 2},
     "ho p=4": {"p": 4},
     "so": {},

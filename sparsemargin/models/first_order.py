@@ -441,14 +441,15 @@ class MarginSeeker(FirstOrderLearner):
     )
     max_iter: float | None = 1000
     early_stopping: bool = parameter(
-        True, more="Where `tol` or ``max_iter=None`` says when a margin is reached, that counts."
+        True,
+        more="Not where `tol`, `keep_history` or ``max_iter=None`` asks for a margin.",
     )
 
     @property
     def _hypothesis(self) -> str:
         if self.hypothesis != "auto":
             return self.hypothesis
-        return "last" if self._asks_for_margin or self.keep_history else "average"
+        return "last" if self._asks_for_margin else "average"
 
     @property
     def _patience(self) -> int | None:
@@ -456,7 +457,8 @@ class MarginSeeker(FirstOrderLearner):
 
     @property
     def _asks_for_margin(self) -> bool:
-        return self.tol is not None or self.max_iter is None
+        """Whether the margin is to be known, or sought until no row is left to correct."""
+        return self.tol is not None or self.max_iter is None or self.keep_history
 
 
 @declared

@@ -43,7 +43,8 @@ class Margin(MarginSeeker):
     Examples
     --------
     >>> from sparsemargin import MarginPerceptron
-    >>> model = MarginPerceptron(margin=10).fit([[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0])
+    >>> model = MarginPerceptron(margin=10, hypothesis="last", shuffle=False)
+    >>> model = model.fit([[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0])
     >>> bool(model.margin_ > 0.7 * model.margin_upper_bound_)
     True
     """

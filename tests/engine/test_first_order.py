@@ -187,7 +187,8 @@ def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
     assert (run._scores(points) == 0).any()
     # By the factor all products are rounded, and no sign changes.
     how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0, "fit_intercept": False}
-    model = MarginClassifier(margin=1e9, max_iter=1, hypothesis="vote", **how).fit(X, y)
+    how |= {"max_iter": 1, "hypothesis": "vote", "shuffle": False}
+    model = MarginClassifier(margin=1e9, **how).fit(X, y)
     assert model.n_corrections_ == run.n_corrections == 80
     votes = (run.votes(points) / run.n_trials).astype(float)
     np.testing.assert_allclose(model.decision_function(points), votes, rtol=0, atol=1e-14)

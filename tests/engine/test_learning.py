@@ -399,7 +399,11 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
         (PNormPerceptron(hypothesis="average", soft_margin=1e-3, n_jobs=2), 0, 2),
         # After ten epochs lines are rare, and calls of several passes: some over products kept.
         (MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2), 0, 11),
-        (MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2), gram.MEMORY, 11),
+        (
+            MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2),
+            gram.MEMORY,
+            11,
+        ),
     ],
 )
 def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatch):

@@ -70,7 +70,8 @@ def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkey
     )
     model = MaxMarginClassifier(
         p=p, normalize=normalize, hypothesis="last", max_iter=n_epochs, early_stopping=False,
-        shuffle=False, soft_margin=delta, fit_intercept=rho is not None, intercept_scaling=rho or 1.0,
+        shuffle=False, soft_margin=delta, fit_intercept=rho is not None,
+        intercept_scaling=rho or 1.0,
     )  # fmt: skip
     with pytest.warns(match="Stopped after 60 epochs"):
         model.fit(X if chance is None else scattered(X, chance, 0), y)
@@ -139,9 +140,7 @@ def test_float32_rows_are_learned_in_float64():
 
 def test_batches_are_one_epoch():
     X, y = separable_problem()
-    whole = MaxMarginClassifier(
-        hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False
-    )
+    whole = MaxMarginClassifier(hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False)
     with pytest.warns(match="Stopped after 1 epochs"):
         whole.fit(X, y)
     parts = MaxMarginClassifier(hypothesis="last", fit_intercept=False)
