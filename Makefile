@@ -6,7 +6,7 @@ RUN    := $(VENV)/bin/python
 # What is compiled; of the rest an editable installation has the last word.
 SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables asv docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -34,6 +34,10 @@ wheels: $(VENV)/bin/python
 kill-workers: $(VENV)/equipped
 	PYTHONPATH=tests $(RUN) fuzz/kill_workers.py
 
+# scikit-learn's own tests of weights, warm starts and early stopping, with our classifiers in place of its.
+sklearn-tests: $(VENV)/equipped
+	$(RUN) tests/scikit_learn_tests.py
+
 # All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
 sanitize: $(VENV)/equipped
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/sanitized python -m pytest -n auto --maxprocesses 4 --dist worksteal
@@ -60,7 +64,7 @@ planted-faults: $(VENV)/equipped
 	$(RUN) -m pip install -q "cython>=3.2,<4" "setuptools>=77.0.3"
 	$(RUN) fuzz/faults.py --jobs 2
 
-# Everything docs/performance.md says about speed and memory, in some forty minutes; parts of it again by
+# Everything docs/development/performance.md says about speed and memory, in some forty minutes; parts of it again by
 # .venv/bin/python benchmarks/charter.py --only PART. What is not at hand is left out: vw, and data that
 # SPARSEMARGIN_DATA does not name.
 bench: $(VENV)/equipped peers
@@ -69,8 +73,8 @@ bench: $(VENV)/equipped peers
 bench-quick: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py --quick --out results/quick
 
-# The tables of docs/performance.md and the README, from results/charter.json where it is there; and of
-# docs/scale.md, from results/scale.json.
+# The tables of docs/development/performance.md and the README, from results/charter.json where it is there; and of
+# docs/development/scale.md, from results/scale.json.
 tables: $(VENV)/equipped
 	$(RUN) benchmarks/tables.py
 	$(RUN) benchmarks/scale.py --tables
@@ -120,7 +124,7 @@ bench-kernels: $(VENV)/equipped
 soak: $(VENV)/equipped
 	$(RUN) benchmarks/soak.py
 
-# Everything docs/scale.md says, in some forty minutes; the timed part needs a quiet machine.
+# Everything docs/development/scale.md says, in some forty minutes; the timed part needs a quiet machine.
 bench-distributed: $(VENV)/equipped
 	$(RUN) benchmarks/scale.py
 

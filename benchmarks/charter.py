@@ -35,6 +35,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "text": Part("Text as TfidfVectorizer leaves it", "epoch.py", ("--only", "text")),
+    "claims": Part("Errors on text beside others'", "defaults.py", ("--only", "claims")),
     "epoch": Part(
         "One epoch in memory, one-row calls, and peak memory", "epoch.py",
         ("--only", "race", "rows", "memory", "order"),

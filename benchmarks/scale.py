@@ -1,9 +1,10 @@
 """Learning in shards, measured: speed on Dask's workers, bytes that travel, errors, memory.
 
 What was measured is kept in scale.json whenever a part is done; parts that are not asked for stay
-as they were. `--tables` brings the tables of docs/scale.md up to date instead, from the figures
-kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9 rows over 100
-machines is worked out from what the parts `speed`, `touched` and `memory` have measured.
+as they were. `--tables` brings the tables of docs/development/scale.md up to date instead, from
+the figures kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9
+rows over 100 machines is worked out from what the parts `speed`, `touched` and `memory` have
+measured.
 
     python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results] [--tables]
 """
@@ -55,7 +56,7 @@ Parts = dict[str, Any]
 Learner = dict[str, Any]
 
 FIGURES = FOLDER / "scale.json"
-PAGE = FOLDER.parent / "docs" / "scale.md"
+PAGE = FOLDER.parent / "docs" / "development" / "scale.md"
 #: By the names that reports give them: what `fit_csr` and `fit_distributed` are told.
 FIRST_ORDER: dict[str, Learner] = {
     f"{name}, p={p}": {"fit_intercept": False, "algo": algo, "p": p}
@@ -643,7 +644,7 @@ def _costs(parts: Parts) -> str:
 
 
 _WORKED_OUT = ("speed", "touched", "memory")
-#: The parts that the tables of docs/scale.md tell of, and what makes them.
+#: The parts that the tables of docs/development/scale.md tell of, and what makes them.
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
     "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
     "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
@@ -743,7 +744,9 @@ def main() -> None:
     parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute")
-    parser.add_argument("--tables", action="store_true", help="make the tables of docs/scale.md")
+    parser.add_argument(
+        "--tables", action="store_true", help="make the tables of docs/development/scale.md"
+    )
     options = parser.parse_args()
     path = options.out / "scale.json"
     if options.tables:

@@ -1,9 +1,9 @@
-"""Tables of the pages, in Markdown, from JSON.
+"""Tables of the pages, in Markdown, from JSON, and the picture of the text guide.
 
-Run by itself it makes the tables of the performance page, and the README's, from what the charter
-measured. Their figures are kept beside this file, in charter.json, each table's with the machine
-that they were measured on. A table stands between two comments of its name; tables whose parts the
-charter lacks, or has measured in a hurry, stay as they are.
+Run by itself it makes the tables of the pages of performance and of text, and the README's, from
+what the charter measured. Their figures are kept beside this file, in charter.json, each table's
+with the machine that they were measured on. A table stands between two comments of its name; tables
+whose parts the charter lacks, or has measured in a hurry, stay as they are.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
@@ -16,9 +16,13 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
+from matplotlib.figure import Figure
 from timing import FOLDER, replace_text
 
 from sparsemargin.evaluation import growth_exponent
+from sparsemargin.plotting import theme
+from sparsemargin.plotting.display import scale_log
+from sparsemargin.plotting.style import line_style
 
 Entry = dict[str, Any]
 #: What a cell tells of an entry: a template of `str.format`, or a function.
@@ -127,9 +131,8 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
-PERFORMANCE = FOLDER.parent / "docs" / "performance.md"
-#: Of all tables, those that the README has too.
-HEADLINES = ("text",)
+PERFORMANCE = FOLDER.parent / "docs" / "development" / "performance.md"
+TEXT_GUIDE = FOLDER.parent / "docs" / "guide" / "text.md"
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 OURS = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average")
@@ -151,6 +154,13 @@ FILES = {
     "process": ("sparsemargin train",),
     "load": ("load_svmlight, 2 threads",),
 }
+#: What the contestants learned from.
+CLAIMED = {
+    "20 topics": "20 RCV1 topics", "topics of even rank": "ten of these",
+    "Zipf text, 0 % wrong": "generated text", "Zipf text, 5 % wrong": "5 % of labels wrong",
+    "Zipf text, 15 % wrong": "15 % wrong",
+}  # fmt: skip
+TIMED = "Zipf text, 5 % wrong"
 GROWTHS = ("nonzeros", "features", "labels", "corrections")
 
 
@@ -194,6 +204,73 @@ def _speeds(entries: list[Entry], names: Sequence[str]) -> list[Entry]:
 
 def _select_text(report: Any) -> list[Entry]:
     return _speeds(report["races"], (*OURS, ONE_CALL))
+
+
+def _select_claims(report: Any) -> list[Entry]:
+    """Of each contestant what it came to on all data."""
+    told = {data: {each["contestant"]: each for each in report["claims"][data]} for data in CLAIMED}
+    return [
+        {"contestant": name} | {data: of.get(name) for data, of in told.items()}
+        for name in told[TIMED]
+    ]
+
+
+def _claims(digits: int, *, errors: bool) -> Callable[[Iterable[Entry]], str]:
+    """Test errors, the least in bold, with their standard errors or without; and times."""
+
+    def render(entries: Iterable[Entry]) -> str:
+        rows = list(entries)
+
+        def told(data: str) -> Cell:
+            least = min(each[data]["error"] for each in rows if each[data])
+
+            def of(entry: Entry) -> str | None:
+                if (found := entry[data]) is None:
+                    return None
+                text = f"{found['error']:.{digits}f}"
+                off = f" ± {found['standard_error']:.{digits}f}" * (
+                    errors and found["less_by_ours"] != 0
+                )
+                return (f"**{text}**" if found["error"] == least else text) + off
+
+            return of
+
+        columns = [("test error, %", "{contestant}")]
+        columns += [(header, told(data)) for data, header in CLAIMED.items()]
+        times = (("time, topics", "topics of even rank"), ("time, 5 % wrong", TIMED))
+        columns += [(header, f"{{{data}[of_svc_seconds]:.2f}} x") for header, data in times]
+        return markdown(columns)(rows)
+
+    return render
+
+
+def draw_pictures(folder: Path) -> None:
+    """Draw error against time of the claims, on light ground and on dark."""
+    entries = json.loads(EXTRACT.read_text())["tables"]["claims"]["entries"]
+    for ground in ("light", "dark"):
+        with theme(ground):
+            _draw(entries).savefig(folder / f"claims-{ground}.svg")
+
+
+def _draw(entries: list[Entry]) -> Figure:
+    """Draw a panel for each of the data that all were tried on."""
+    shown = list(CLAIMED.items())[1:]
+    figure = Figure(figsize=(3.1 * len(shown), 3.4), layout="constrained")
+    for (data, title), axes in zip(shown, figure.subplots(1, len(shown)), strict=True):
+        for entry in entries:
+            x, y = entry[data]["of_svc_seconds"], entry[data]["error"]
+            style = line_style(axes, 1, {"linestyle": "", "markersize": 8})
+            axes.plot(x, y, label=entry["contestant"], **style)
+        scale_log(axes)
+        axes.set(
+            title="ten RCV1 topics" if data == shown[0][0] else title,
+            xlabel="time, of LinearSVC()'s",
+        )
+        axes.margins(0.12)
+    figure.axes[0].set_ylabel("test error (%)")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
 
 
 def _select_epoch(report: Any) -> list[Entry]:
@@ -305,6 +382,12 @@ TABLES = {
             [("{contestant}, against {baseline}",
               "**{times:.1f} x**: {test_error:.2%} ({baseline_error:.2%})")],
         ),
+    ),
+    "claims": Table(
+        "claims", "Errors on text beside others'", _select_claims, _claims(2, errors=False)
+    ),
+    "claims-apart": Table(
+        "claims", "The same, and how far apart", _select_claims, _claims(3, errors=True)
     ),
     "order": Table(
         "text", "What the order within rows costs", _select_text,
@@ -426,7 +509,11 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    return {PERFORMANCE: tables, README: {name: tables[name] for name in HEADLINES}}
+    of_speed = {name: table for name, table in tables.items() if TABLES[name].part != "claims"}
+    return {
+        PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
+        TEXT_GUIDE: {"claims-apart": tables["claims-apart"]},
+    }  # fmt: skip
 
 
 def main() -> None:

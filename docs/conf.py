@@ -58,7 +58,8 @@ myst_update_mathjax = False
 # Drawn from the figures that the benchmarks keep.
 shutil.rmtree(PICTURES, ignore_errors=True)
 PICTURES.mkdir()
-import_module("scale").draw_pictures(PICTURES)
+for _subject in ("scale", "tables"):
+    import_module(_subject).draw_pictures(PICTURES)
 
 # Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)
@@ -69,7 +70,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(EXAMPLES), str(DOCS.parent), os.environ.get("PYTHONPATH")])
 )
 nb_execution_mode = "auto"
-nb_execution_timeout = 300
+nb_execution_timeout = 600
 nb_merge_streams = True
 
 sphinx_gallery_conf = {
@@ -102,7 +103,8 @@ html_sidebars = {
     for page in (
         "getting_started",
         "performance",
-        "scale",
+        "development/performance",
+        "development/scale",
         "exactness",
         "contributing",
         "releasing",

@@ -2,14 +2,22 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import sem
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
 
+from sparsemargin import AROWClassifier, fit_csr
 from sparsemargin.evaluation.protocols import SplitResults
 from sparsemargin.plotting import theme
 
@@ -75,6 +83,85 @@ def show_table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> Non
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     for line in (list(columns), ["-" * width for width in widths], *cells):
         print("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]))
+
+
+# Five settings each.
+_GRIDS = [
+    (
+        AROWClassifier(random_state=0),
+        [{"r": [0.3, 1, 3], "max_loss": [1]}, {"r": [0.1, 0.3], "max_loss": [0.1]}],
+    ),
+    (LinearSVC(random_state=0), {"C": 4.0 ** np.arange(-3, 2)}),
+    (SGDClassifier(average=True, random_state=0), {"alpha": 1e-4 * 4.0 ** np.arange(-2, 3)}),
+    (LogisticRegression(solver="liblinear"), {"C": 4.0 ** np.arange(-1, 4)}),
+]
+
+
+def calls(*, tuned: bool) -> dict[str, Callable[[Any, Any], Any]]:
+    """Return what a user would call with X and y, ours and scikit-learn's, by name.
+
+    Parameters
+    ----------
+    tuned : bool
+        Also each with the best of five settings, by 3-fold cross-validation. That of
+        `LogisticRegression` is for two classes.
+    """
+    fits: dict[str, Callable[[Any, Any], Any]] = {
+        "fit_csr(X, y)": partial(fit_csr, random_state=0),
+        "LinearSVC()": LinearSVC(random_state=0).fit,
+        "SGDClassifier(average=True)": SGDClassifier(average=True, random_state=0).fit,
+        "LogisticRegression()": LogisticRegression().fit,
+    }
+    searched = {
+        f"{type(model).__name__}, tuned": GridSearchCV(model, grid, cv=3).fit
+        for model, grid in _GRIDS
+    }
+    return fits | searched if tuned else fits
+
+
+def show_calls(problems: Mapping[str, Sequence[Any]], *, tuned: bool) -> dict[str, list[float]]:
+    """Print the mean test error of each call on each problem, and what it takes; draw both.
+
+    Parameters
+    ----------
+    problems : dict of sequences
+        By name, ``(X, y, X_test, y_test)`` of each split.
+    tuned : bool
+        As `calls` has it.
+
+    Returns
+    -------
+    dict of lists
+        Test errors of each call on the problems.
+    """
+    import matplotlib.pyplot as plt
+
+    from sparsemargin.plotting.display import scale_log
+    from sparsemargin.plotting.style import line_style
+
+    _, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    errors, rows = {}, []
+    for name, fit in calls(tuned=tuned).items():
+        seconds, errors[name] = [], []
+        for sides in problems.values():
+            wrong = []
+            for X, y, X_test, y_test in sides:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    start = perf_counter()
+                    model = fit(X, y)
+                    seconds.append(perf_counter() - start)
+                wrong.append(np.mean(model.predict(X_test) != y_test))
+            errors[name].append(float(np.mean(wrong)))
+        rows.append([name, *errors[name], np.mean(errors[name]), 1000 * np.mean(seconds)])
+        style = line_style(axes, 1, {"linestyle": "", "markersize": 8})
+        axes.plot(rows[-1][-1], 100 * rows[-1][-2], label=name, **style)
+    print("test error, and milliseconds of a call on this machine")
+    show_table({"": "", **dict.fromkeys(problems, ".2%"), "mean": ".2%", "ms": ".0f"}, rows)
+    scale_log(axes)
+    axes.set(xlabel="milliseconds of a call", ylabel="mean test error (%)")
+    axes.figure.legend(loc="outside right upper")
+    return errors
 
 
 def show_comparison(results: Mapping[str, Mapping[str, SplitResults]]) -> None:

@@ -66,7 +66,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          "return rule.margin / pow(<double> k, 0.5)"),
         ("if cosine * relaxed >= 1.0:", "if cosine * relaxed > 2.0:"),
         ("/ across / trial.norm / trial.norm, FREE)", "/ across / trial.norm, FREE)"),
-        ("return Step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart", "return restart"),
+        ("return plain_step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart", "return restart"),
         (" / trial.norm / trial.norm / (rule.p - 1.0)", " / trial.norm / trial.norm"),
         ("max(size, -trial.multiplier)", "size"),
         ("if size == 0.0 and trial.output != 1.0:", "if False:"),
@@ -89,7 +89,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("corrections", ENGINE + "first_order/trial.pxi"): [
         ("link(&c.link, slack_t[l]) * c.slack", "slack_t[l] * c.slack"),
-        ("        c.threshold[l] = next_threshold(&job.rule.rule, c.labels + l)\n", ""),
+        ("        c.threshold[l] = next_threshold(&job.rules[l], c.labels + l)\n", ""),
     ],
     ("mistakes", ENGINE + "first_order/trial.pxi"): [
         ("return (call.scores[0] >= 0.0) != (code == 1)",
@@ -189,8 +189,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          "return self.c / (self.updates + 1) if self.may_update(grown) else 0.0"),
     ],
     ("matrix", ENGINE + "matrix/second_order.pyx"): [
-        ("add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_met)",
-         "add_multiple(self.w.data(), self.z.data(), step, self.n_met)"),
+        ("add_multiple(self.w.data(), self.z.data(), step / self.a, self.n_inner)",
+         "add_multiple(self.w.data(), self.z.data(), step, self.n_inner)"),
         ("max(square - dot(z.data(), z.data(), k), 0.0)", "square - dot(z.data(), z.data(), k)"),
     ],
     ("kernel", ENGINE + "kernel/products.pyx"): [

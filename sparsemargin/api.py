@@ -30,7 +30,7 @@ def fit_csr(
 "romma", "maxmargin"}, default=None
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
-        raced in one pass. None is ``"auto"``, for an epoch, or two where rows may have several
+        raced in one pass. None is ``"auto"``, for an epoch, or two where there are more than two
         labels, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where
         features are fewer than 1,000 and more than 15 % of the entries are not 0, and where
         parameters are passed that the race has not, None is ``"alma"`` for two epochs, or as many
@@ -87,10 +87,18 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     density = X.nnz / n_rows / n_features if hasattr(X, "nnz") else 1.0
     algo, epochs = default_algorithm(params), -(-1000 // n_rows)
     if algo == "auto" and (n_features >= _MANY_FEATURES or density < _SPARSE):
-        first = y[0] if isinstance(y, list | tuple) and y else y
-        several = getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set)
-        return algo, max(1 + several, epochs)
+        return algo, max(1 + _are_several(y), epochs)
     return "alma", max(2, epochs)
+
+
+def _are_several(y: Any) -> bool:
+    """Whether there are more labels than two, or rows that may have any number."""
+    first = y[0] if isinstance(y, list | tuple) and y else y
+    if getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set):
+        return True
+    labels = np.asarray(y)
+    others = labels[labels != labels[:1]]
+    return bool((others != others[:1]).any())
 
 
 def fit_svmlight(
@@ -152,7 +160,8 @@ def fit_svmlight(
     cache : bool or path, default=None
         Where the rows are kept in binary for further epochs, and for further runs while the files
         stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than
-        one epoch; True: there in any case.
+        one epoch; True: there in any case. It stays, at some 12 bytes a nonzero, until it is
+        deleted, which may be done at any time.
     memory_limit : int, default=2**30
         Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
         before anything is allocated for it; of the pool, and of weights that are held sparsely,

@@ -12,7 +12,14 @@ import click
 import numpy as np
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.cli.display import lines_of_facts, print_table, size_in_words, some
+from sparsemargin.cli.display import (
+    lines_of_facts,
+    print_table,
+    race_in_words,
+    race_of,
+    size_in_words,
+    some,
+)
 from sparsemargin.cli.files import feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
@@ -45,6 +52,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
         "model": model,
         "bytes": os.path.getsize(model),
         **_summary(learner),
+        **race_of(learner),
         **_certificate(learner),
         "strongest": _strongest(learner, names, top) if _has_weights(learner) else None,
     }
@@ -129,10 +137,12 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "classifier": figures["class"],
         "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
-        "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g}",
+        "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g} in the last run",
         "trials": f"{figures['n_trials']:,}",
         "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
     }
+    if "raced" in figures:
+        facts["raced"] = race_in_words(figures["raced"])
     if "n_support" in figures:
         facts["support rows"] = f"{figures['n_support']:,}"
     if figures["strongest"] is not None:

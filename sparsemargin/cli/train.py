@@ -20,6 +20,8 @@ from sparsemargin.cli.display import (
     learning_progress,
     lines_of_facts,
     percent,
+    race_in_words,
+    race_of,
     size_in_words,
     some,
 )
@@ -143,7 +145,7 @@ def command(
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
-    _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
+    cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     learn: _Learn = partial(learn_svmlight, files, **settings)
     if dask is not None:
         if not is_told:
@@ -168,7 +170,10 @@ def command(
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
-    _tell(_figures(learner, last[0], output, interrupted=bool(interrupted)), as_json)
+    figures = _figures(learner, last[0], output, interrupted=bool(interrupted))
+    if cache is not None and os.path.isfile(cache):
+        figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
+    _tell(figures, as_json)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
@@ -219,8 +224,9 @@ def _going_on(
 def _check_files(
     sources: Sequence[Source], settings: dict[str, Any], output: str, readable: str | None, *,
     dictionary: str | None, init: str | None,
-) -> None:  # fmt: skip
-    """Refuse files that can't be made or read, or would replace each other."""
+) -> str | None:  # fmt: skip
+    """Refuse files that can't be made or read, or would replace each other; where the rows are to
+    be kept, if anywhere."""
     # Without sources workers read the files, and make the caches.
     cache = settings["cache"] if sources else None
     is_beside = bool(sources) and _keeps_rows_beside(sources, settings)
@@ -237,6 +243,7 @@ def _check_files(
         _check_cache(cache, is_beside=is_beside)
     if dictionary is not None:
         check_dictionary(dictionary)
+    return cache
 
 
 def _keeps_rows_beside(sources: Sequence[Source], settings: dict[str, Any]) -> bool:
@@ -359,6 +366,7 @@ def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool
         "features": learner.n_features_in_,
         "corrections": moment.corrections,
         **support,
+        **race_of(learner),
         "mistakes": mistakes,
         "one_step_ahead_error": None if mistakes is None else mistakes / moment.rows,
         "epochs": moment.epoch,
@@ -381,6 +389,11 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
     facts["classes"] = some(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
         facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"])
+    if "raced" in figures:
+        facts["raced"] = race_in_words(figures["raced"])
     facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"
     facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
+    if "row_cache" in figures:
+        size = size_in_words(figures["row_cache_bytes"])
+        facts["row cache"] = f"{figures['row_cache']}, {size}; for further runs, or to be deleted"
     click.echo(lines_of_facts(facts), err=True)

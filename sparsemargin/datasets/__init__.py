@@ -1,7 +1,7 @@
 """Loaders of public data and generators of problems; none of them imports the engine.
 
 Loaders read local copies only; ``python -m sparsemargin.datasets download`` fetches the files, or
-tells how to get those that no address serves.
+makes them of what public addresses serve.
 """
 
 import warnings

@@ -4,10 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import sklearn.datasets
+
+from ._conversions import convert
 from .files import (
     DATA_VARIABLE,
     DataFile,
@@ -17,6 +20,7 @@ from .files import (
     data_sets,
     find_file,
     read_copy,
+    read_unpacked,
 )
 
 
@@ -42,9 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sparsemargin.datasets",
-        description="Fetch public data files and check size and sha256 of what they hold. Of sets "
-        "marked 'by hand' no address serves the files: copies in the folder are checked, and how "
-        "to get the others is told.",
+        description="Fetch public data files, or make them of what is fetched, and check size and "
+        "sha256 of what they hold. What a file is made of may also lie in the folder already, "
+        "under its own name. Where a set is marked 'or all of it', no address serves its files: "
+        "copies in the folder are checked; without them scikit-learn fetches all of it there.",
         epilog="\n".join(["data sets:", *map(_summary, data_sets().values())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -63,19 +68,38 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(dataset: DataSet) -> str:
     size = sum(file.bytes for file in dataset.files)
-    by_hand = ", by hand" if any(file.url is None for file in dataset.files) else ""
-    return f"  {dataset.name}  {size:,} bytes{by_hand}, {dataset.licence}\n    {dataset.title}"
+    whole = f", or all of it by {dataset.scikit_learn}" if dataset.scikit_learn else ""
+    return f"  {dataset.name}  {size:,} bytes{whole}, {dataset.licence}\n    {dataset.title}"
 
 
 def _download(dataset: DataSet, folder: Path) -> None:
     print(f"{dataset.name}: {dataset.title}\nLicence: {dataset.licence}\nFolder: {folder}")
+    sample = find_file(dataset.files[0].copy_names, [folder])
+    if dataset.scikit_learn is not None and sample is None:
+        _fetch_whole(dataset.scikit_learn, folder)
+        return
     for file in dataset.files:
         try:
             outcome = "fetched" if _fetch(file, folder) else "already there"
         except (OSError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise DownloadError(f"{file.name} not fetched from {file.url}: {reason}") from error
+            origin, reason = f"fetched from {file.url}", " ".join(str(error).split())
+            if file.sources:
+                parts = [str(_own_part(source, folder) or source) for source in file.sources]
+                origin = f"made of {' and '.join(parts)}"
+                reason += f". Right copies of these, put into {folder}, would do"
+            raise DownloadError(f"{file.name} not {origin}: {reason}") from error
         print(f"  {file.name}  {file.bytes:,} bytes  {outcome}")
+
+
+def _fetch_whole(function: str, folder: Path) -> None:
+    """Let scikit-learn fetch into the folder; it checks the sha256 of each part."""
+    print(f"  No sample there: sklearn.datasets.{function} fetches all of it", flush=True)
+    try:
+        getattr(sklearn.datasets, function)(data_home=folder)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise DownloadError(f"sklearn.datasets.{function} did not fetch it: {reason}") from error
+    print("  all of it  there")
 
 
 def _fetch(file: DataFile, folder: Path) -> bool:
@@ -90,23 +114,42 @@ def _fetch(file: DataFile, folder: Path) -> bool:
             return False
         except WrongCopy:
             pass
-    if file.url is None:
+    if file.by_hand is not None:
         raise DownloadError(f"no address serves {file.name}, get it by hand: {file.by_hand}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".", dir=folder) as arrivals:
+        if file.url is not None:
+            arrived = _retrieve(file.url, file, arrivals)
+        else:
+            parts = [
+                _own_part(source, folder) or _retrieve(source, file, arrivals)
+                for source in file.sources
+            ]
+            arrived = Path(arrivals, "made")
+            arrived.write_bytes(convert(file.conversion, list(map(read_unpacked, parts))))
+        read_copy(file, arrived)
+        # Temporary files are private to their owner; these data are public.
+        arrived.chmod(0o644)
+        arrived.replace(folder / file.copy_names[0])
+    return True
+
+
+def _own_part(source: str, folder: Path) -> Path | None:
+    """What the folder has of the things that a file is made of, under its own name."""
+    name = PurePosixPath(source).name
+    return find_file([name, f"{name}.gz"], [folder])
+
+
+def _retrieve(url: str, file: DataFile, arrivals: str) -> Path:
     try:
         import pooch
     except ImportError as error:
         raise DownloadError("downloads need pooch: pip install 'sparsemargin[download]'") from error
     pooch.get_logger().setLevel("WARNING")
-    name = file.copy_names[0]
-    folder.mkdir(parents=True, exist_ok=True)
     # pooch could check the sha256 of what is served, but not that of what is packed in it.
-    with TemporaryDirectory(prefix=".", dir=folder) as arrivals, _progress(file) as bar:
-        arrived = Path(pooch.retrieve(file.url, None, name, arrivals, progressbar=bar))
-        read_copy(file, arrived)
-        # Temporary files are private to their owner; these data are public.
-        arrived.chmod(0o644)
-        arrived.replace(folder / name)
-    return True
+    with _progress(file) as bar:
+        name = PurePosixPath(url).name
+        return Path(pooch.retrieve(url, None, name, arrivals, progressbar=bar))
 
 
 def _progress(file: DataFile) -> AbstractContextManager[Any]:

@@ -120,7 +120,9 @@ def load_colon(*, return_X_y: bool = False, data_home: DataHome = None) -> Loade
     order. Who the patients are is not told: a tumour and the normal tissue of the same one may
     come to lie on both sides of a split. Tumours are labelled +1, normal tissues -1.
 
-    No address serves the file: the published numbers in another form. Licence: none stated.
+    ``python -m sparsemargin.datasets download colon`` makes the file of the authors' pages,
+    rounded to two decimals as in most later copies. Licence: none stated. Other copies hold
+    logarithms: other numbers.
 
     Parameters
     ----------
@@ -155,7 +157,9 @@ def load_leukemia(
     thresholded nor logarithms. The 7129 probes include the controls of the array (names that
     begin with AFFX). AML is labelled +1, ALL -1.
 
-    No address serves the file: the published numbers in another form. Licence: none stated.
+    ``python -m sparsemargin.datasets download leukemia`` makes the file of a copy of the study's
+    two tables. Licence: none stated. The sets of 3051 genes in R packages were filtered
+    and hold logarithms: other numbers.
 
     Parameters
     ----------
@@ -199,7 +203,7 @@ def load_breast_er(
     them: the same question about other tumours on other arrays, so that the paper's figures
     cannot be expected to come out.
 
-    ``"west2001"``, breast_er_west2001.csv.gz: 49 samples of 7129 probes without names. The values
+    ``"west2001"``, breast_er_west2001.csv: 49 samples of 7129 probes without names. The values
     are signed and heavy-tailed, as published: scale them for methods that mind. That class 1 is
     ER+ (25 samples, against 24) was concluded from the counts, the study's design and the probe
     that separates the classes best; the file does not say it. ER+ is labelled +1, ER- -1. Licence:
@@ -282,7 +286,8 @@ def load_lymphoma(
     where cell lines belong, nor four samples of DLBCL that the usual subset of 62 leaves out:
     `labels` chooses.
 
-    No address serves the files as they are needed. Licence: none stated (published research data).
+    ``python -m sparsemargin.datasets download lymphoma`` fetches the numbers, and makes the labels
+    of two public copies. Licence: none stated (published research data).
 
     Parameters
     ----------

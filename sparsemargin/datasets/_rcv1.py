@@ -1,7 +1,6 @@
 """Reuters news stories: the LYRL2004 vectors of RCV1, from a sample or from the whole corpus."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -62,16 +61,17 @@ def load_rcv1(
     are two sources:
 
     ``"sample"``: 27,695 stories, the union of the five "rcv1subset" collections that multi-label
-    benchmarks use; no address serves the file. It is not the chronological beginning of the corpus:
-    document numbers and times are unknown. Its rows are not exchangeable either (each collection
-    seems to begin with stories picked to cover all topics), so they are shuffled by default. MCAT
-    was derived: it is set where M11, M12, M13 or M14 is. Of M143 no label was kept, so that 102 of
-    the 103 topics remain. Exact repeats were dropped, but 82 rows still equal an earlier one, with
-    other topics, and may come to lie on both sides of a split. Values have six decimals.
+    benchmarks use; no address serves this form of it. It is not the chronological beginning of the
+    corpus: document numbers and times are unknown. Its rows are not exchangeable either (each
+    collection seems to begin with stories picked to cover all topics), so they are shuffled by
+    default. MCAT was derived: it is set where M11, M12, M13 or M14 is. Of M143 no label was kept,
+    so that 102 of the 103 topics remain. Exact repeats were dropped, but 82 rows still equal an
+    earlier one, with other topics, and may come to lie on both sides of a split. Values have six
+    decimals.
 
     ``"corpus"``: all 804,414 stories, by document number, which is nearly the order in time. They
-    are read from where `sklearn.datasets.fetch_rcv1` left them, below `data_home` or in
-    scikit-learn's own data folder.
+    are read from where `sklearn.datasets.fetch_rcv1` left them, below one of the folders or in
+    scikit-learn's own; ``python -m sparsemargin.datasets download rcv1`` has it fetch them.
 
     The protocol of the Higher-order Perceptron paper, 10,000 stories to train on and the next
     10,000 to test, is ``subset="train"`` and ``subset="test"``, or the first 20,000 rows of
@@ -140,7 +140,7 @@ def load_rcv1(
     dtype = check_float_dtype(dtype)
     return_X_y = check_flag("return_X_y", return_X_y)
     wanted = _check_topic(topic)
-    stories = _load(source, folders_of(data_home).get("data_home"), dtype)
+    stories = _load(source, data_home, dtype)
     columns = _columns(wanted, stories)
 
     n_rows = len(stories.ids)
@@ -195,7 +195,7 @@ def _columns(wanted: list[str] | None, stories: _Stories) -> list[int]:
     return [stories.names.index(name) for name in wanted or stories.names]
 
 
-def _load(source: RCV1Source, data_home: Path | None, dtype: np.dtype) -> _Stories:
+def _load(source: RCV1Source, data_home: DataHome, dtype: np.dtype) -> _Stories:
     if source == "corpus":
         return _load_corpus(data_home)
     try:
@@ -206,12 +206,10 @@ def _load(source: RCV1Source, data_home: Path | None, dtype: np.dtype) -> _Stori
         try:
             return _load_corpus(data_home)
         except FileNotFoundError as no_corpus:
-            raise FileNotFoundError(
-                f"{no_sample}\nNor was there another source: {no_corpus}"
-            ) from None
+            raise FileNotFoundError(f"{no_corpus}\nNor is its sample there: {no_sample}") from None
 
 
-def _load_sample(data_home: Path | None, dtype: np.dtype) -> _Stories:
+def _load_sample(data_home: DataHome, dtype: np.dtype) -> _Stories:
     vectors, topics = read_files("rcv1", data_home)
     n_rows, n_features = vectors.file.shape
     X, labels = load_svmlight(vectors.path, n_features=n_features, dtype=dtype, multilabel=True)
@@ -223,9 +221,10 @@ def _load_sample(data_home: Path | None, dtype: np.dtype) -> _Stories:
     return _Stories("sample", X, topic_rows, names, np.arange(n_rows), {})
 
 
-def _load_corpus(data_home: Path | None) -> _Stories:
-    # As with the other files, data_home is where to look first, not where to look alone.
-    for folder in dict.fromkeys([data_home, None]):
+def _load_corpus(data_home: DataHome) -> _Stories:
+    # None is scikit-learn's own folder. It makes a folder of any other that is named.
+    folders = [folder for folder in folders_of(data_home).values() if folder is not None]
+    for folder in [*(folder for folder in folders if (folder / "RCV1").is_dir()), None]:
         try:
             corpus = fetch_rcv1(data_home=folder, download_if_missing=False)
         except FileNotFoundError:
@@ -234,6 +233,6 @@ def _load_corpus(data_home: Path | None) -> _Stories:
         names, described = corpus.target_names.tolist(), {"DESCR": corpus.DESCR}
         return _Stories("corpus", X, topics, names, corpus.sample_id, described)
     raise FileNotFoundError(
-        "scikit-learn has no copy of RCV1. Fetch it, once, with: "
-        'python -c "from sklearn.datasets import fetch_rcv1; fetch_rcv1()"'
+        "There is no copy of the whole corpus of RCV1 in these folders or in scikit-learn's own. "
+        "Fetch it, once (656 MB), with: python -m sparsemargin.datasets download rcv1"
     )

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tomllib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files as resource_files
@@ -39,6 +39,8 @@ class DataFile:
     bytes: int
     sha256: str
     url: str | None = None
+    sources: Sequence[str] = ()
+    conversion: str | None = None
     obtain: str | None = None
     numbers_sha256: str | None = None
 
@@ -56,8 +58,10 @@ class DataFile:
         return tuple(dict.fromkeys([served, self.name, f"{self.name}.gz"]))
 
     @property
-    def by_hand(self) -> str:
-        """How to get a file that no address serves."""
+    def by_hand(self) -> str | None:
+        """How to get a file that no address serves, nor what it is made of."""
+        if self.url is not None or self.sources:
+            return None
         return f"{self.name} was taken from {self.source}; {self.obtain}"
 
 
@@ -73,6 +77,7 @@ class DataSet:
     header: bool = True
     classes: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
+    scikit_learn: str | None = None
 
     @property
     def licence(self) -> str:
@@ -129,13 +134,7 @@ def read_copy(file: DataFile, path: Path) -> LocalFile:
 
     Of a copy that is packed where the registered file is not, only what is inside counts.
     """
-    content = path.read_bytes()
-    # Some servers have a packed file unpacked on arrival, so its name does not tell.
-    if content.startswith(_GZIP_MAGIC) and not file.is_packed:
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise WrongCopy(f"it cannot be unpacked ({error})") from error
+    content = path.read_bytes() if file.is_packed else read_unpacked(path)
     if file.numbers_sha256 is not None:
         _check_sha256("the sha256 of its numbers", _numbers(content), file.numbers_sha256)
     elif len(content) != file.bytes:
@@ -143,6 +142,18 @@ def read_copy(file: DataFile, path: Path) -> LocalFile:
     else:
         _check_sha256("its sha256", content, file.sha256)
     return LocalFile(file, path, content)
+
+
+def read_unpacked(path: Path) -> bytes:
+    """What is in a file that may be packed by gzip; a WrongCopy tells of one that is damaged."""
+    content = path.read_bytes()
+    # Some servers have a packed file unpacked on arrival, so its name does not tell.
+    if not content.startswith(_GZIP_MAGIC):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise WrongCopy(f"it cannot be unpacked ({error})") from error
 
 
 def _check_sha256(what: str, content: bytes, registered: str) -> None:
@@ -227,7 +238,7 @@ def _told(folder: Path | None) -> str:
 
 
 def _remedy(dataset: DataSet, files: list[DataFile], options: str = "") -> str:
-    by_hand = [file.by_hand for file in files if file.url is None]
+    by_hand = [file.by_hand for file in files if file.by_hand is not None]
     if by_hand:
         return "\n  ".join(["by hand, no address serves these very bytes:", *by_hand])
     return f"with: python -m sparsemargin.datasets download {dataset.name}{options}"

@@ -35,6 +35,7 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing
+from sparsemargin.io.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.base import count_labels
 from sparsemargin.models.in_use import asks
@@ -197,8 +198,9 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
 def summarise(model: Any) -> dict[str, Any]:
     """What to tell of a model that has learned, by name.
 
-    ``n_iter`` is None after `partial_fit`, ``n_corrections`` an int for two classes and for a joint
-    machine, else a list; ``n_support``, the rows of the pool, is of models with a kernel only.
+    ``n_iter`` are the epochs of the last call that learned, ``n_trials`` those of all;
+    ``n_corrections`` is an int for two classes and for a joint machine, else a list; ``n_support``,
+    the rows of the pool, is of models with a kernel only.
     """
     state = vars(model)
     space = state["_space"]
@@ -221,6 +223,8 @@ def summarise(model: Any) -> dict[str, Any]:
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """The archive of a model file; what is raised within, but for OSErrors, comes out as a
     ValueError that names the file."""
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{path}: no such model. {whereabouts(os.fspath(path))}")
     with open(path, "rb") as file:
         try:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -303,6 +307,8 @@ def _check(name: str, state: dict[str, Any]) -> None:
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
     array_of(state, "_class_weight", np.float64, (2, n_labels))
     integer(state, "_slice_seed", 0, np.iinfo(np.int32).max)
+    if "_trials_before" in state:
+        integer(state, "_trials_before", 0, MAX_TRIALS)
     if "_trials_per_epoch" in state:
         integer(state, "_trials_per_epoch", 1, MAX_TRIALS)
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
@@ -319,7 +325,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
             all(isinstance(each, FirstOrderRule) for each in (rules if of_each else [rules])),
             "'_rule' is no rule",
         )
-        settings = len(space.errors) if isinstance(space, RacedSpace) else space.n_labels
+        settings = space.errors.shape[1] if isinstance(space, RacedSpace) else space.n_labels
         require(not of_each or len(rules) == settings, "'_rule' is not of each label")
     # A vote needs a log to replay.
     replayed = part(state["_structure"], "hypothesis") in ("vote", "random")

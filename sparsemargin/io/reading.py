@@ -363,7 +363,8 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     if code == "missing_colon" and token.startswith(b"|"):
         return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
-        kind = "comma-separated values" if b"," in line else "a table"
+        commas = "comma-separated values" if b"," in line else "a table"
+        kind = "tab-separated values" if b"\t" in line else commas
         return flaw._replace(remedy=f"This looks like {kind}; {FORM}.")
     if max_index is not None:
         if code == "several_labels":

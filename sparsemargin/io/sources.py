@@ -179,7 +179,7 @@ def _matches(path: str) -> list[str]:
         if not os.path.isdir(match) and not match.endswith(CACHE_SUFFIX)
     )
     if not found:
-        raise FileNotFoundError(f"{path}: no file matches this pattern. {_whereabouts(path)}")
+        raise FileNotFoundError(f"{path}: no file matches this pattern. {whereabouts(path)}")
     return found
 
 
@@ -197,7 +197,7 @@ def _source(path: str) -> Source:
         with io.FileIO(path) as file:
             codec = codec_of(file.read(HEAD_BYTES))
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such file. {_whereabouts(path)}") from None
+        raise FileNotFoundError(f"{path}: no such file. {whereabouts(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
@@ -205,7 +205,7 @@ def _source(path: str) -> Source:
     return Source(path, path, status.st_size, status.st_mtime_ns, plain=codec is None)
 
 
-def _whereabouts(path: str) -> str:
+def whereabouts(path: str) -> str:
     """What helps to find a missing file."""
     import difflib
 

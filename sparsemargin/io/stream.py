@@ -313,6 +313,7 @@ class _Stream:
         goes_on = hasattr(learner, "classes_")
         if goes_on:
             self._keep_classes(learner)
+            learner._trials_before = learner._space.trials
         elif not self.told_classes:
             self._find_classes()
         random = learner._random()
@@ -345,8 +346,8 @@ class _Stream:
             self.encoder, self.told_classes = encoder.of_text(classes), True
         elif not np.array_equal(self.encoder.classes, classes):
             raise ValueError(
-                f"The model has learned the classes {classes.tolist()}, not "
-                f"{self.encoder.classes.tolist()}. It can't learn others."
+                f"The model has learned the classes {first_labels(classes.tolist())}, not "
+                f"{first_labels(self.encoder.classes.tolist())}. It can't learn others."
             )
 
     def _find_classes(self) -> None:

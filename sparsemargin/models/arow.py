@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks, how_of, labels_at_once
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.race import RacedSpace
@@ -129,15 +130,14 @@ class AROW(FirstOrderLearner):
             chosen = [RACED[each] for each in best]
         return [FirstOrderRule.arow(*each, bool(self.normalize)) for each in chosen]
 
-    def _new_space(self, rows: Rows) -> LinearSpace:
+    def _open(self, rows: Rows) -> None:
         self._raced = None
-        space = super()._new_space(rows)
-        if self.r != "auto" or not self._is_race(space.t.dtype, space.n_labels, len(space.t)):
-            return space
-        return RacedSpace(
-            space.n_features, space.n_labels, 2.0, space.t.dtype, n_settings=len(RACED),
-            **how_of(space), log=None,
-        )  # fmt: skip
+        super()._open(rows)
+
+    def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
+        if self.r == "auto" and self._is_race(dtype, n_labels, n_features + self.fit_intercept):
+            return partial(RacedSpace, n_settings=len(RACED))
+        return super()._kind_of_space(dtype, n_labels, n_features)
 
     def _is_race(self, dtype: DTypeLike, n_labels: int, n_coordinates: int) -> bool:
         """Whether the vectors of all settings may be laid out at once."""
@@ -163,12 +163,12 @@ class AROW(FirstOrderLearner):
         """Let the best go on alone."""
         if isinstance(self._space, RacedSpace):
             self._raced = self._state_of(self._space)
-            self._space = self._space.settled()
+            self._space.settle()
             self._rule = self._make_rule(2.0, None)
 
     @staticmethod
     def _state_of(space: RacedSpace) -> dict[str, np.ndarray]:
-        return {"best": space.best, "errors": space.errors.T / max(space.weight, 1.0)}
+        return {"best": space.best, "errors": space.errors / max(space.weight, 1.0)}
 
     @property
     def candidates_(self) -> dict[str, np.ndarray]:

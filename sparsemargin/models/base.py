@@ -91,6 +91,8 @@ class Learner(SharedParameters):
     _slice_seed: int
     _structure: dict[str, Any]
     _class_weight: np.ndarray
+    # Of a fit under warm_start, and of files after init_model: trials made before.
+    _trials_before: int
     _coef: Any
     # What files are read with for their columns to be the features; only where it was learned
     # from files.
@@ -308,9 +310,11 @@ class Learner(SharedParameters):
     _checks_on_the_way = False
 
     def _learn(
-        self, X: Any, targets: Targets, weights: Any, seed: int | None, *, afresh: bool
-    ) -> Self:
-        """Fit, in a space of its own or, all rows checked, in the one there is."""
+        self, X: Any, targets: Targets, weights: Any, seed: int | None, *, afresh: bool,
+        start: dict[str, Any] | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit, in a space of its own, which begins at `start`, or, all rows checked, in the one
+        there is."""
         rows, check = open_rows(X), afresh and self._checks_on_the_way
         if not check:
             rows = check_rows(rows)
@@ -323,6 +327,9 @@ class Learner(SharedParameters):
             if afresh:
                 self._space = self._new_space(rows)
                 self._structure = self._get_structure()
+            self._trials_before = self._space.trials
+            if start:
+                self._begin_at(start)
             self._class_weight = self._expand_class_weight(targets)
             task = self._stream_task(
                 rows, targets, weights, check=check,
@@ -376,6 +383,16 @@ class Learner(SharedParameters):
             "around 0 if they are dense (StandardScaler), or pass another alpha, a smaller p or "
             "more epochs.", ConvergenceWarning
         )  # fmt: skip
+
+    def _begin_at(self, start: dict[str, Any]) -> None:
+        """Let the new space begin at the weights given as coef_init, intercept_init or both."""
+        self._refuse_start(start, "its vectors are made of a matrix, which weights don't tell of")
+
+    def _refuse_start(self, start: dict[str, Any], why: str) -> NoReturn:
+        raise ValueError(
+            f"{self.classifier} can't begin at {next(iter(start))}: {why}. Leave it out; "
+            "warm_start=True goes on from what the model itself has learned."
+        )
 
     @abstractmethod
     def _begin(self, task: Task) -> StoppingRule:
@@ -636,6 +653,13 @@ class Learner(SharedParameters):
         """Corrections made: an int for two classes and under ``multi_class="joint"``, else an array
         of shape (n_classes,)."""
         return self._counts("corrections")
+
+    @property
+    def t_(self) -> int:
+        """Trials of the last `fit` and of the calls of `partial_fit` since, and 1; epochs that a
+        pass without a correction spared are counted."""
+        self._check_fitted()
+        return 1 + self._space.trials - getattr(self, "_trials_before", 0)
 
     def _counts(self, name: str) -> int | np.ndarray:
         self._check_fitted()

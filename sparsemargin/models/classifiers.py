@@ -93,7 +93,10 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         super().__init_subclass__(**kwargs)
 
     @learns
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn from X and y, from scratch unless `warm_start`.
 
         Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
@@ -113,6 +116,13 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             unless a model of lists goes on under `warm_start`; a dense column is one class a row.
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies the step of a correction; 0 leaves the row out.
+        coef_init : array-like of shape (n_classes, n_features), default=None
+            The weights to begin with, even under `warm_start`, in the shape of `coef_`; of two
+            classes (n_features,) serves too. For `PNormPerceptron`, `ALMAClassifier` and
+            `AROWClassifier`, without a kernel. They are taken as they are, and the corrections
+            count from 1: ALMA's first steps are long. None: 0.
+        intercept_init : array-like of shape (n_classes,), default=None
+            The same for the intercept; of two classes a number serves too.
 
         Returns
         -------
@@ -121,7 +131,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Raises
         ------
         ValueError
-            If a parameter, X, y or sample_weight can't be used; says where, and what helps. The
+            If a parameter or an argument can't be used; says where, and what helps. The
             model is then as it was, unless under `warm_start` a row's magnitudes are to blame: the
             rows before it have been learned.
         RuntimeError
@@ -131,7 +141,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         self._check_parameters()
         self._coef = None
         with self._all_or_nothing():
-            resumed = self.warm_start and hasattr(self, "classes_")
+            given_start = {"coef_init": coef_init, "intercept_init": intercept_init}
+            start = {name: value for name, value in given_start.items() if value is not None}
+            resumed = self.warm_start and hasattr(self, "classes_") and not start
             X, y = self._check_input(X, y, self._columns_of_lists(resumed, None), reset=not resumed)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
@@ -146,7 +158,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             # What was learned from files is gone, and with it what their columns were.
             self.__dict__.pop("_reading", None)
             self._slice_seed = random.randint(LARGEST_SEED)
-            return self._learn(X, targets, weights, seed, afresh=True)
+            return self._learn(X, targets, weights, seed, afresh=True, start=start)
 
     @property
     def predict_proba(self) -> Never:
@@ -227,6 +239,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         task = self._stream_task(rows, targets, weights, n_threads=self._n_threads())
         with border.refusing(rows):
             self._learn_stream(task)
+        self.n_iter_ = 1.0
         return self
 
     def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
@@ -487,7 +500,7 @@ def _attributes(model: type[Learner]) -> str:
     """The first sentences of the attributes that a fitted model has."""
     found = {
         "classes_": "classes_ : ndarray of shape (n_classes,)",
-        "n_iter_": "n_iter_ : float\n    Epochs swept.",
+        "n_iter_": "n_iter_ : float\n    Epochs swept by the last call that learned.",
         "n_features_in_": "n_features_in_ : int",
     }
     without = set() if "kernel" in declarations(model) else _OF_KERNELS

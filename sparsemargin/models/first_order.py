@@ -171,6 +171,28 @@ class FirstOrderLearner(Learner):
             if getattr(self, name):
                 self._refuse_to_stream(name, "needs passes over all rows", "None")
 
+    def _begin_at(self, start: dict[str, Any]) -> None:
+        for has, why in (
+            (self._seeks_margin, "its bound on the margin is of vectors made of rows alone"),
+            (self._has_pool, "a kernel's vectors lie in feature space"),
+            (self._space.logged, f"hypothesis={self.hypothesis!r} is replayed from rows alone"),
+            (self._space.in_blocks, "so many labels and features are held sparsely"),
+        ):
+            if has:
+                self._refuse_start(start, why)
+        space = self._space
+        shape = space.n_labels, space.n_features
+        known = {"coef_init": np.zeros(shape), "intercept_init": np.zeros(shape[:1]), **start}
+        coef = _check_start("coef_init", known["coef_init"], shape)
+        intercept = _check_start("intercept_init", known["intercept_init"], shape[:1])
+        if space.bias:
+            coef = np.column_stack([coef, intercept / space.bias])
+        elif intercept.any():
+            self._refuse_start(
+                {"intercept_init": intercept}, "fit_intercept=False leaves no place for it"
+            )
+        space.begin_at(coef)
+
     @property
     def _checks_on_the_way(self) -> bool:  # type: ignore[override]
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
@@ -197,7 +219,7 @@ class FirstOrderLearner(Learner):
         """As that of `Learner`; whether the model has learned from no other rows, as a certificate
         needs."""
         same = super()._recall_rows(task, *others)
-        if self._space.trials == 0:
+        if self._space.trials == 0 and not self._space.per_label("started").any():
             return True
         if same:
             return bool(self._space.t.dtype == np.float64)
@@ -205,8 +227,8 @@ class FirstOrderLearner(Learner):
             if getattr(self, name):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
-                    "other rows, or from a fit without warm_start: what the model has learned "
-                    f"there is part of no proof for these rows. Pass warm_start=False, or "
+                    "other rows, from a fit without warm_start or from coef_init: what the model "
+                    "begins with is part of no proof for these rows. Begin anew, or pass "
                     f"{name}=None."
                 )
         self._learned = None
@@ -290,12 +312,16 @@ class FirstOrderLearner(Learner):
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        kind, needs = LinearSpace, self._bytes_per_feature
-        if needs(dtype, n_labels, n_features) < n_labels * needs(dtype, 1, n_features):
-            kind = LabelBlocks
-            if logs:
-                self._refuse_log_of_blocks(n_features)
+        kind = self._kind_of_space(dtype, n_labels, n_features)
+        if logs and kind is LabelBlocks:
+            self._refuse_log_of_blocks(n_features)
         return kind(*vectors, bias=self._bias(rows), **how)
+
+    def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
+        """What makes a linear space that fits into memory."""
+        needs = self._bytes_per_feature
+        fits = needs(dtype, n_labels, n_features) >= n_labels * needs(dtype, 1, n_features)
+        return LinearSpace if fits else LabelBlocks
 
     def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
         raise ValueError(
@@ -423,6 +449,19 @@ class FirstOrderLearner(Learner):
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
         }
+
+
+def _check_start(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Weights to begin with, as float64 of that shape; of one label the first axis may be
+    missing."""
+    start = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=np.float64)
+    if start.shape != shape and (1, *start.shape) != shape:
+        raise ValueError(
+            f"Provided {name} does not match dataset: its shape is {start.shape}, expected {shape}."
+        )
+    if not np.isfinite(start).all():
+        raise ValueError(f"{name} holds NaN or infinite values. Pass finite ones.")
+    return start.reshape(shape)
 
 
 @declared

@@ -40,7 +40,8 @@ _NO_NEW_CLASS = (
 
 def first_labels(labels: Sequence[Any], most: int = 10) -> str:
     """The first of the labels, for an error to tell what there are."""
-    return ", ".join(shown(str(label)) for label in labels[:most]) + ", ..." * (len(labels) > most)
+    some = ", ".join(shown(label_text(label)) for label in labels[:most])
+    return some + ", ..." * (len(labels) > most)
 
 
 def number_of(label: Any) -> float:
@@ -470,7 +471,8 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
 def refuse_lone(classes: np.ndarray, name: str) -> None:
     """Refuse a single class, which there is nothing to tell from."""
     if len(classes) < 2:
-        raise ValueError(f"{name} has one class only, {classes.tolist()}; at least 2 are needed.")
+        lone = first_labels(classes.tolist())
+        raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
 
 
 class Choice:

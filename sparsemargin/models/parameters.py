@@ -30,7 +30,7 @@ _Class = TypeVar("_Class", bound=type)
 class Limit:
     """One kind of values: what they are in words, and of which type, Real and Integral being
     numbers but no bools; their range, which of its ends are allowed, the words there are, and what
-    an error adds."""
+    is to be said of its upper end."""
 
     words: str
     kind: Any
@@ -51,6 +51,10 @@ class Limit:
         above = value > self.low or (value == self.low and self.closed in ("both", "left"))
         below = value < self.high or (value == self.high and self.closed in ("both", "right"))
         return above and below
+
+    def remark_on(self, value: Any) -> str:
+        """The remark, where a value is beyond the upper end."""
+        return self.remark if isinstance(value, Real) and float(value) > self.high else ""
 
 
 class _RandomStates(Limit):
@@ -111,7 +115,7 @@ class Parameter:
         """Refuse a value that none of the limits allows."""
         if any(limit.allows(value) for limit in self.limits):
             return
-        *others, last = [limit.words + limit.remark for limit in self.limits]
+        *others, last = [limit.words + limit.remark_on(value) for limit in self.limits]
         allowed = f"{', '.join(others)} or {last}" if others else last
         raise ValueError(
             f"The {self.name!r} parameter of {owner} must be {allowed}. Got {value!r} instead."

@@ -78,7 +78,8 @@ def test_sizes():
 
 @pytest.mark.parametrize(("command", "words"), [
     ("train train.svn -o m", "no such file. Did you mean train.svm?"),
-    ("predict no.model test.svm", "No such file or directory"),
+    ("predict zzz test.svm", "zzz: no such model. It was looked for in /"),
+    ("inspect b.model", "b.model: no such model. Did you mean a.model?"),
     ("inspect folder", "Is a directory"),
     ("inspect empty.svm", "is not a model file"),
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),

@@ -8,8 +8,8 @@ from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.synthetic_files import GREYS, INK, LETTERS, MINES, ROCKS
 from sparsemargin.datasets import load_breast_er, load_colon, load_leukemia, load_lymphoma
 
-WEST, GRUVBERGER = "breast_er_west2001.csv.gz", "breast_er_gruvberger2001.csv"
-TUMOURS = np.array([[-3, 4], [0, 7], [8, -9]])
+WEST, GRUVBERGER = "breast_er_west2001.csv", "breast_er_gruvberger2001.csv"
+TUMOURS = np.array([[-3, 4], [8, -9], [0, 7]])
 LETTER_ROWS = [list(map(float, line.split(",")[1:])) for line in LETTERS]
 LETTER_NAMES = [line[0] for line in LETTERS]
 nan = np.nan
@@ -27,10 +27,10 @@ nan = np.nan
     (load_letter, "train", LETTER_ROWS[:1002], LETTER_NAMES[:1002]),
     (load_letter, "test", LETTER_ROWS[1002:], LETTER_NAMES[1002:]),
     (load_letter, "all", LETTER_ROWS, LETTER_NAMES),
-    (load_leukemia, "train", TUMOURS[[0, 2]], [-1, 1]),
-    (load_leukemia, "test", TUMOURS[[1]], [1]),
+    (load_leukemia, "train", TUMOURS[[0, 1]], [-1, 1]),
+    (load_leukemia, "test", TUMOURS[[2]], [1]),
     (load_leukemia, "all", TUMOURS, [-1, 1, 1]),
-    (load_colon, None, [[1.5, 20], [3, 4000], [5, 6]], [1, -1, 1]),
+    (load_colon, None, [[1.5, 20], [3.01, 4000], [5, 6]], [1, -1, 1]),
     (load_breast_er, None, [[10, -2, 3], [40, 50, 60], [-7, 8, 9]], [1, -1, 1]),
 ])  # fmt: skip
 def test_subsets(home, load, subset, rows, target):
@@ -64,7 +64,7 @@ def test_lymphoma_missing_values(home, missing, one, two, three):
 
 @pytest.mark.parametrize(("labels", "target", "names"), [
     ("malignant_66", [1, 1, -1, -1, 1], ["normal", "cancerous"]),
-    ("malignant_62", [-1, 1, -1, -1, 1], ["normal", "cancerous"]),
+    ("malignant_62", [-1, -1, -1, -1, 1], ["normal", "cancerous"]),
     ("malignant_72", [1, 1, 1, -1, 1], ["normal", "cancerous"]),
     ("acl", [1, -1, -1, -1, -1], ["nonACL", "ACL"]),
     ("classes", [1, 2, 4, 3, 0], ["CLL", "DLBCL", "FL", "NIL", "TCL"]),

@@ -13,11 +13,15 @@ from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.synthetic_files import (
     BY_HAND,
     CONTENTS,
+    DATA_SETS,
+    MADE,
     PACKABLE,
+    SERVED,
     hide_copies,
     served_name,
     write_files,
 )
+from sparsemargin.datasets import load_breast_er, load_colon, load_leukemia, load_lymphoma
 from sparsemargin.datasets.__main__ import main
 
 pytest.importorskip("pooch")
@@ -46,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = self.server.fault if name == self.server.faulty else None
         if fault == "know nothing":
             return self.send_error(404)
-        content = sent = fault if isinstance(fault, bytes) else (CONTENTS | PACKED)[name]
+        content = sent = fault if isinstance(fault, bytes) else (CONTENTS | PACKED | SERVED)[name]
         if fault in ("break off", "interrupt"):
             sent = content[: len(content) // 2]
         self.send_response(200)
@@ -71,7 +75,7 @@ def server(register):
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
-        register(CONTENTS | PACKABLE, server.url)
+        register(CONTENTS | PACKABLE | MADE, server.url)
         yield server
         server.test_over.set()
         server.shutdown()
@@ -186,18 +190,84 @@ def test_without_network_without_pooch_and_without_a_folder(register, folder, ca
     assert told == "error: downloads need pooch: pip install 'sparsemargin[download]'"
 
 
-def test_of_files_that_no_address_serves_the_way_to_get_them_is_told(register, folder, capsys):
+MICROARRAYS = {"colon": load_colon, "leukemia": load_leukemia, "breast_er": load_breast_er,
+               "lymphoma": load_lymphoma}  # fmt: skip
+
+
+def test_files_are_made_of_what_addresses_serve_or_the_folder_has(server, folder, capsys):
+    code, out, complaints = run(capsys, *MICROARRAYS, "--to", folder)
+    assert (code, complaints, out.count("fetched")) == (0, [], len(MADE))
+    # The labels are made of the numbers' file too, which lies in the folder by then.
+    assert sorted(server.asked) == sorted(SERVED)
+    assert {name: (folder / name).read_bytes() for name in left_in(folder)} == MADE
+    for load in MICROARRAYS.values():
+        assert len(load(data_home=folder).data) in (3, 5)
+    (folder / "colon_alon1999.csv").unlink()
+    (folder / "I2000.html.gz").write_bytes(gzip.compress(SERVED["I2000.html"]))
+    server.asked.clear()
+    assert run(capsys, "colon", "--to", folder)[0] == 0
+    assert server.asked == ["tissues.html"]
+    (folder / "colon_alon1999.csv").unlink()
+    (folder / "I2000.html.gz").write_bytes(b"another page")
+    assert f"colon_alon1999.csv not made of {folder / 'I2000.html.gz'} and {server.url}" in refused(
+        capsys, "colon", "--to", folder
+    )
+
+
+@pytest.mark.parametrize(("data", "file", "fault", "words"), [
+    ("colon", "tissues.html", "know nothing", "404"), ("colon", "tissues.html", "break off", ""),
+    ("colon", "tissues.html", b"<html>-1\n1\n</html>", "not of the form that is known"),
+    ("colon", "I2000.html", b"<html>moved</html>", "not of the form that is known"),
+    ("colon", "I2000.html", b"1..2 3 4\n1 2 3", "not of the form that is known"),
+    ("colon", "I2000.html", SERVED["I2000.html"].replace(b"20.0", b"21.0"), "its sha256 is"),
+    ("leukemia", "data_set_ALL_AML_train.csv", b"<html>moved</html>", "Gene Accession Number"),
+    ("leukemia", "data_set_ALL_AML_independent.csv",
+     SERVED["data_set_ALL_AML_independent.csv"].replace(b"B_at", b"C_at"), "other probes"),
+    ("lymphoma", "Lymphoma.arff", b"<html>moved</html>", "not of the form that is known"),
+    ("lymphoma", "Lymphoma.arff", SERVED["Lymphoma.arff"].replace(b"1,FL", b"1,CLL"),
+     "bytes instead"),
+    ("breast_er", "breast.csv", b"moved", "it has 5 bytes instead of"),
+])  # fmt: skip
+def test_what_is_not_the_registered_file_is_not_kept(
+    server, folder, capsys, data, file, fault, words
+):
+    server.faulty, server.fault = file, fault
+    made = {"lymphoma": "lymphoma_labels.csv"}.get(data, DATA_SETS[data][0])
+    write_files(folder, [made], {made: b"an older copy"})
+    code, _, (complaint,) = run(capsys, data, "--to", folder)
+    assert code == 1
+    assert complaint.startswith(f"error: {made} not made of {server.url}/")
+    assert f"{server.url}/{file}" in complaint
+    assert words in complaint
+    assert complaint.endswith(f"Right copies of these, put into {folder}, would do")
+    assert left_in(folder) == sorted({made, DATA_SETS[data][0]})
+    assert (folder / made).read_bytes() == b"an older copy"
+
+
+def test_without_a_copy_of_its_sample_scikit_learn_fetches_rcv1(
+    register, folder, capsys, monkeypatch
+):
     register(BY_HAND)
-    write_files(folder, ["rcv1_subsets_topics.svm.bz2"])
+    fetched = []
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda data_home: fetched.append(data_home))
+    write_files(folder, ["rcv1_topics.txt"])
+    code, out, complaints = run(capsys, "rcv1", "--to", folder)
+    assert (code, complaints, fetched) == (0, [], [folder])
+    assert "sklearn.datasets.fetch_rcv1 fetches all of it" in out
+
+    def fail(data_home):
+        raise OSError("no such\nhost")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", fail)
     told = refused(capsys, "rcv1", "--to", folder)
-    assert told.startswith("error: no address serves rcv1_topics.txt, get it by hand")
-    assert told.endswith("rcv1_topics.txt was taken from A source; A recipe")
-    (folder / "rcv1_topics.txt").write_text("another file")
-    assert refused(capsys, "rcv1", "--to", folder) == told
-    assert (folder / "rcv1_topics.txt").read_text() == "another file"
+    assert told == "error: sklearn.datasets.fetch_rcv1 did not fetch it: no such host"
     write_files(folder, BY_HAND)
-    code, out, complaints = run(capsys, "rcv1", "lymphoma", "--to", folder)
-    assert (code, out.count("already there"), complaints) == (0, 4, [])
+    code, out, complaints = run(capsys, "rcv1", "--to", folder)
+    assert (code, out.count("already there"), complaints) == (0, 2, [])
+    (folder / "rcv1_topics.txt").write_text("another file")
+    told = refused(capsys, "rcv1", "--to", folder)
+    assert told.endswith("rcv1_topics.txt was taken from A source; A recipe")
+    assert (folder / "rcv1_topics.txt").read_text() == "another file"
 
 
 @pytest.mark.parametrize(("fault", "line"), [(None, ""), ("break off", "error: ")])
@@ -217,7 +287,8 @@ def test_progress_leaves_a_clear_line(server, folder, monkeypatch, fault, line):
 @pytest.mark.parametrize(("arguments", "code", "words"), [
     (["upload", "wbc"], 2, "download"), (["download", "iris"], 2, "{sonar,wbc,"),
     (["download", "--help"], 0, "  sonar  92,269 bytes, CC BY 4.0\n"),
-    (["download", "--help"], 0, "  colon  347,103 bytes, by hand, none stated"),
+    (["download", "--help"], 0, "  colon  843,259 bytes, none stated"),
+    (["download", "--help"], 0, "  rcv1  9,589,743 bytes, or all of it by fetch_rcv1, none formal"),
 ])  # fmt: skip
 def test_help_and_refusals_name_what_there_is(arguments, code, words, capsys):
     with pytest.raises(SystemExit) as caught:

@@ -21,6 +21,7 @@ from sparsemargin.datasets import (
     load_lymphoma,
     load_rcv1,
 )
+from sparsemargin.datasets._conversions import convert
 
 COLON, LEUKEMIA = "colon_alon1999.csv.gz", "leukemia_golub1999.csv.gz"
 WEST, WBC_FILE = "breast_er_west2001.csv.gz", "breast-cancer-wisconsin.data"
@@ -66,6 +67,31 @@ def test_tables_agree_with_a_general_reader(load, options, file, columns, labels
     assert (found.target == positive).sum() == n_positive
     if header is not None:
         assert found.feature_names == header[columns].tolist()
+
+
+def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sources():
+    gene = np.char.strip(general_table(COLON))[1:]
+    signs = [f"<br>{'-' * (sample[1] == 't')}{sample[0]}\n" for sample in gene]
+    lines = ["  ".join(line) for line in gene[:, 2:].T]
+    pages = ["\n".join(["<pre>", *lines, "</pre>"]), "".join(signs)]
+    assert convert("colon", [page.encode() for page in pages]) == content_of(
+        COLON.removesuffix(".gz")
+    )
+    probes, *rows = general_table(LEUKEMIA)
+    parts = []
+    for split in "train", "test":
+        chosen = [row for row in rows[::-1] if row[1] == split]
+        header = "Gene Description,Gene Accession Number,"
+        lines = [header + ",".join(f"{row[0]},call" for row in chosen)]
+        for number, probe in enumerate(probes[3:], 3):
+            lines.append(f'"A, B",{probe},' + ",".join(f"{row[number]},P" for row in chosen))
+        parts.append("\n".join(lines).encode())
+    assert convert("leukemia", parts) == content_of(LEUKEMIA.removesuffix(".gz"))
+    folder = data_folder(*LYMPHOMA)
+    classes = [f"0,{row[1]}\n" for row in general_table(LYMPHOMA[1])[1:]]
+    sources = ["@data\n" + "".join(classes), gzip.decompress((folder / LYMPHOMA[0]).read_bytes())]
+    made = convert("lymphoma_labels", [sources[0].encode(), sources[1]])
+    assert made == content_of(LYMPHOMA[1])
 
 
 def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle():

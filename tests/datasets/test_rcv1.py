@@ -64,7 +64,7 @@ def write_corpus(folder):
         joblib.dump(part, folder / "RCV1" / f"{name}_py3.pkl")
 
 
-@pytest.mark.parametrize("below", ["home", "scikit-learn"])
+@pytest.mark.parametrize("below", ["home", "cache/sparsemargin", "scikit-learn"])
 def test_corpus_comes_by_document_number(nowhere, below):
     write_corpus(nowhere / below)
     (nowhere / "home").mkdir(exist_ok=True)
@@ -84,9 +84,9 @@ def test_corpus_comes_by_document_number(nowhere, below):
 
 
 def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home, nowhere):
-    with pytest.raises(FileNotFoundError, match=rf"{VECTORS} was taken from(.|\n)*fetch_rcv1\(\)"):
+    with pytest.raises(FileNotFoundError, match=rf"download rcv1\n(.|\n)*{VECTORS} was taken from"):
         load_rcv1(data_home=nowhere)
-    with pytest.raises(FileNotFoundError, match=r"^scikit-learn has no copy of RCV1"):
+    with pytest.raises(FileNotFoundError, match=r"no copy of the whole corpus.*download rcv1$"):
         load_rcv1(source="corpus")
     write_corpus(nowhere / "scikit-learn")
     assert load_rcv1(data_home=home).source == "sample"

@@ -14,7 +14,7 @@ FILES = REGISTRY["file"]
 
 def test_fields():
     texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    optional = {"classes", "url", "obtain", "numbers_sha256"}
+    optional = {"classes", "url", "sources", "conversion", "obtain", "numbers_sha256"}
     assert len({entry["name"] for entry in FILES}) == len(FILES)
     for entry in FILES:
         assert set(entry) - optional == texts | {"shape", "bytes"}
@@ -27,17 +27,22 @@ def test_data_sets():
     """The download command can fetch every file under its registered name, or tells what to do."""
     entries, listed = {entry["name"]: entry for entry in FILES}, []
     for table in REGISTRY["dataset"].values():
-        of_columns = {"columns", "header", "classes", "target_names"}
-        assert set(table) - of_columns == {"title", "citation", "files"}
+        optional = {"columns", "header", "classes", "target_names", "scikit_learn"}
+        assert set(table) - optional == {"title", "citation", "files"}
         assert all(table[field] for field in ("title", "citation"))
         listed += table["files"]
     for file in listed:
         if "url" in entries[file]:
             assert re.fullmatch(rf"https://.*/{re.escape(file)}(\.gz)?", entries[file]["url"])
+        elif "sources" in entries[file]:
+            assert all(
+                re.fullmatch(r"https?://.*/\w+\.\w+", url) for url in entries[file]["sources"]
+            )
         else:
             assert entries[file]["obtain"]
     # Each that can be had belongs to one data set, and is had in one way.
-    ways = [entry["name"] for entry in FILES for way in ("url", "obtain") if way in entry]
+    known = ("url", "sources", "obtain")
+    ways = [entry["name"] for entry in FILES for way in known if way in entry]
     assert sorted(listed) == sorted(ways)
 
 

@@ -200,7 +200,8 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"1 1:1\x00\n", {}, "a NUL byte. Is it a binary or compressed file"),
     (b"1 qid:x 1:1\n", {"query_id": True}, "column 3: 'qid:x' is not a query's number"),
     (b"sepal,petal\n5.1,3.5\n", {}, "line 1, column 1: .* looks like comma-separated values; svm"),
-    (b"5.1\t3.5\t1\n", {}, "line 1, column 5: '3.5' .* looks like a table; svmlight lines"),
+    (b"5.1 3.5 1\n", {}, "line 1, column 5: '3.5' .* looks like a table; svmlight lines"),
+    (b"spam\tHello, you\n", {}, "line 1, column 6: .* looks like tab-separated values; svm"),
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
 ])  # fmt: skip

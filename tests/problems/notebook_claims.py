@@ -1,6 +1,7 @@
 """What each notebook in examples/ claims, asked of its variables; and what its cells printed."""
 
 import os
+import re
 
 import numpy as np
 
@@ -35,8 +36,21 @@ def getting_started(n):
     assert (n.again.predict(n.X_test) == n.model.predict(n.X_test)).all()
 
 
+def _as_they_come(errors, n_problems, chances):
+    """Ours first, then scikit-learn's; ours better than the mean of these, or it would not lead."""
+    ours, *theirs = [name for name in errors if not name.endswith(", tuned")]
+    assert ours == "fit_csr(X, y)"
+    assert len(theirs) == 3
+    assert all(len(each) == n_problems for each in errors.values())
+    assert np.mean(errors[ours]) < np.mean([errors[name] for name in theirs])
+    assert np.mean(errors[ours]) < CLEARLY_BELOW_CHANCE * np.mean(chances)
+
+
 def rcv1(n):
     is_generated(n.stories.origin)
+    shares = [np.mean(labels > 0) for labels in n.stories.labels.values()]
+    _as_they_come(n.as_they_come, 4, shares)
+    assert sum(name.endswith(", tuned") for name in n.as_they_come) == 4
     chances = {name: np.mean(labels > 0) for name, labels in n.stories.labels.items()}
     errors = mean_errors(n.results, chances).values()
     for learner in ("HO_2(0.4)", "SO(1)"):
@@ -57,6 +71,7 @@ def rcv1(n):
 
 def microarrays(n):
     chances = {name: min(np.mean(a.y > 0), np.mean(a.y < 0)) for name, a in n.arrays.items()}
+    _as_they_come(n.as_they_come, 4, [*chances.values()])
     mean_errors(n.results, chances)
     generated = is_generated(n.arrays[n.STUDY].origin)
     assert all(0 < np.mean(run.test_errors) < 0.25 for run in n.rules.values())
@@ -87,6 +102,8 @@ def max_margin(n):
     assert (np.diff(n.certificate.upper_bounds) <= 0).all()
     best = n.rivals["MaxMargin, tol = 0.01"]
     assert best.margin_ >= 0.99 * best.margin_upper_bound_
+    title = n.certificate.ax_.get_title()
+    assert re.match(r"\d" if n.reached > 0 else "no margin yet", title), title
     assert all(m.margin_ <= best.margin_upper_bound_ * (1 + 1e-9) for m in n.rivals.values())
     for alpha in (0.9, 0.5):
         assert n.rivals[f"ALMA, alpha = {alpha}"].margin_ >= (1 - alpha) * best.margin_

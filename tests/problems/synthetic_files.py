@@ -1,7 +1,6 @@
 """Small files in the published forms, and a registry that describes them."""
 
 import bz2
-import gzip
 import hashlib
 import json
 import struct
@@ -64,24 +63,39 @@ LYMPHOMA = """\
 LYMPHOMA_LABELS = """\
 row,class9,figure1_label,malignant_66,in_62_subset
 0,DLBCL,ACL,1,0
-1,FL,nonACL,1,1
+1,FL,nonACL,1,0
 2,TCL,nonACL,0,0
 3,NIL,nonACL,0,0
 4,CLL,nonACL,1,1
 """
-COLON = "sample,class,X1,X2\n1,t,1.5,20\n2,n,3,4e3\n3,t,5,6\n"
-LEUKEMIA = "sample,split,class,A_at,B_at\n1,train,ALL,-3,4\n2,test,AML,0,7\n3,train,AML,8,-9\n"
+COLON = "sample,class,X1,X2\n1,t,1.5,20.0\n2,n,3.01,4000.0\n3,t,5.0,6.0\n"
+LEUKEMIA = "sample,split,class,A_at,B_at\n1,train,ALL,-3,4\n30,train,AML,8,-9\n50,test,AML,0,7\n"
 BREAST = "10,-2,3,1\n40,50,60,0\n-7,8,9,1\n"
 
 # Files that no address serves.
 BY_HAND = {
     "rcv1_subsets_topics.svm.bz2": bz2.compress(RCV1.encode()),
     "rcv1_topics.txt": b"C15\nGCAT\nM143\nMCAT\n",
-    "Lymphoma96x4026.arff.gz": gzip.compress(LYMPHOMA.encode()),
+}
+# What addresses serve of microarrays, in their own orders.
+SERVED = {
+    "Lymphoma96x4026.arff": LYMPHOMA.encode(),
+    "Lymphoma.arff": b"@relation L\r\n@attribute class {DLBCL,FL,TCL,NIL,CLL}\r\n\r\n@data\r\n"
+    b"0.5,DLBCL\r\n1,FL\r\n0.25,TCL\r\n-1,NIL\r\n1.5,CLL\r\n",
+    "breast.csv": BREAST.encode(),
+    "I2000.html": b"<title>I2000</title>\n<pre> 1.4951  3.005e0 5\n\n20.0049 4e3\t6 \n</pre>",
+    "tissues.html": b"<html>62 tissues<font>\n<p>-1</p>\n<p>1</p>\n<p>-14</p>\n</font></html>",
+    "data_set_ALL_AML_train.csv": b"Gene Description,Gene Accession Number,30,call,1,call\n"
+    b'"A, or so",A_at,8,P,-3,A\nB,B_at,-9,A,4,M\n',
+    "data_set_ALL_AML_independent.csv": b"Gene Description,Gene Accession Number,50,call\n"
+    b'"A, or so",A_at,0,P\nB,B_at,7,A\n',
+}
+MADE = {
+    "Lymphoma96x4026.arff": LYMPHOMA.encode(),
     "lymphoma_labels.csv": LYMPHOMA_LABELS.encode(),
-    "breast_er_west2001.csv.gz": gzip.compress(BREAST.encode()),
-    "colon_alon1999.csv.gz": gzip.compress(COLON.encode()),
-    "leukemia_golub1999.csv.gz": gzip.compress(LEUKEMIA.encode()),
+    "breast_er_west2001.csv": BREAST.encode(),
+    "colon_alon1999.csv": COLON.encode(),
+    "leukemia_golub1999.csv": LEUKEMIA.encode(),
 }
 
 
@@ -112,19 +126,20 @@ PACKABLE = {
     "zip.test": grey_text([3, 4], GREYS[3:]).encode(),
     "letter-recognition.data": "".join(f"{line}\n" for line in LETTERS).encode(),
 }
-ALL_FILES = CONTENTS | BY_HAND | PACKABLE
+ALL_FILES = CONTENTS | BY_HAND | MADE | PACKABLE
 SHAPES = {
     "sonar.mines": [2, 60], "sonar.rocks": [3, 60], "breast-cancer-wisconsin.data": [4, 9],
     "rcv1_subsets_topics.svm.bz2": [6, 5], "rcv1_topics.txt": [4],
-    "Lymphoma96x4026.arff.gz": [5, 3], "lymphoma_labels.csv": [5],
-    "breast_er_west2001.csv.gz": [3, 3], "colon_alon1999.csv.gz": [3, 2],
-    "leukemia_golub1999.csv.gz": [3, 2],
+    "Lymphoma96x4026.arff": [5, 3], "lymphoma_labels.csv": [5],
+    "breast_er_west2001.csv": [3, 3], "colon_alon1999.csv": [3, 2],
+    "leukemia_golub1999.csv": [3, 2],
     "train-images-idx3-ubyte": [3, 784], "train-labels-idx1-ubyte": [3],
     "t10k-images-idx3-ubyte": [2, 784], "t10k-labels-idx1-ubyte": [2],
     "zip.train": [3, 256], "zip.test": [2, 256], "letter-recognition.data": [5002, 16],
 }  # fmt: skip
 # What the library's own registry says of the data sets and their columns holds for the small ones.
-REGISTERED = published_registry()["dataset"]
+PUBLISHED = published_registry()
+REGISTERED = PUBLISHED["dataset"]
 DATA_SETS = {name: table["files"] for name, table in REGISTERED.items()}
 
 
@@ -152,8 +167,13 @@ def use_registry(monkeypatch, folder, contents, server):
             "licence": "A licence", "bytes": len(content),
             "sha256": hashlib.sha256(content).hexdigest(),
         }  # fmt: skip
+        (entry,) = [entry for entry in PUBLISHED["file"] if entry["name"] == name]
         if name in BY_HAND:
             fields["obtain"] = "A recipe"
+        elif "sources" in entry:
+            served = [source.rpartition("/")[2] for source in entry["sources"]]
+            fields["sources"] = [f"{server}/{part}" for part in served]
+            fields |= {key: entry[key] for key in ["conversion"] if key in entry}
         else:
             fields["url"] = f"{server}/{served_name(name)}"
         if name.startswith("zip."):

@@ -46,13 +46,24 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
         text = page.read_text()
         assert on_page
         assert tables.fill(text, on_page) == text
-    scale.draw_pictures(tmp_path)
-    drawn = sorted(f"pictures/{path.name}" for path in tmp_path.glob("*.svg"))
-    assert sorted(re.findall(r"\{image\} (\S+)", scale.PAGE.read_text())) == drawn
+    for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE):
+        folder = tmp_path / of.__name__
+        folder.mkdir()
+        of.draw_pictures(folder)
+        drawn = sorted(f"/pictures/{path.name}" for path in folder.glob("*.svg"))
+        assert sorted(re.findall(r"\{image\} (/pictures\S+)", page.read_text())) == drawn
     scale.write(tmp_path / "scale.json", parts := scale.read(scale.FIGURES))
     assert scale.read(tmp_path / "scale.json") == parts
     kept, written = (path.read_text() for path in (scale.FIGURES, tmp_path / "scale.json"))
     assert kept.partition("\n")[2] == written.partition("\n")[2]
+
+
+def test_the_users_page_has_six_figures_of_the_page_of_all():
+    of_users = tables.PERFORMANCE.parents[1] / "performance.md"
+    told = re.findall(r"\| \*\*([\d.]+(?: x| us)?)\*\*", of_users.read_text())
+    found = re.findall(r"[\d.]+(?: x| us)?", tables.PERFORMANCE.read_text())
+    assert len(told) == 6
+    assert set(told) <= set(found)
 
 
 def test_the_headline_has_the_figures_of_its_table():

@@ -20,7 +20,7 @@ from sparsemargin.models import ALGORITHMS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # What is made by `make docs` lies in folders of its own.
-WRITTEN = [DOCS / folder for folder in (".", "algorithms", "api", "guide")]
+WRITTEN = [DOCS / folder for folder in (".", "algorithms", "api", "development", "guide")]
 PAGES = [ROOT / "README.md", *sorted(page for folder in WRITTEN for page in folder.glob("*.md"))]
 OTHERS = sorted([*ROOT.glob("[CS]*.md"), *ROOT.glob("[ef]*/README.md")])
 of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -81,6 +81,8 @@ def test_links_lead_somewhere(page):
             file = ROOT / "examples" / file.name
         assert file.exists(), f"{page.name} links to {target}"
         assert not anchor or anchor in anchors(file), f"{page.name} links to {target}"
+    for script in re.findall(r"\{image\} /gallery/images/sphx_glr_(\w+)_001", page.read_text()):
+        assert (ROOT / "examples" / "plots" / f"{script}.py").exists(), f"{page.name}: {script}"
 
 
 def listed_in_reference():

@@ -29,8 +29,8 @@ NOTEBOOKS = {
     "svmlight_files": (1, ""),
     "max_margin": (3, "sonar.mines sonar.rocks"),
     "choosing_p_and_alpha": (4, "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt"),
-    "rcv1": (5, "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt"),
-    "microarrays": (3, "Lymphoma96x4026.arff.gz lymphoma_labels.csv breast_er_west2001.csv.gz "
+    "rcv1": (6, "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt"),
+    "microarrays": (4, "Lymphoma96x4026.arff.gz lymphoma_labels.csv breast_er_west2001.csv.gz "
                        "colon_alon1999.csv.gz leukemia_golub1999.csv.gz"),
     "mnist": (4, "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz "
                  "t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz"),
@@ -82,9 +82,13 @@ def test_demo_begins_with_the_calls_of_a_user(tmp_path):
         {name: float(error) for name, error in re.findall(r"^(\S.+?) {2,}([\d.]+) ", table, re.M)}
         for table in tables
     )
-    ours, matrix, svc, _ = calls
-    assert (ours, matrix) == ("fit_csr(X, y)", 'fit_csr(X, y, algo="ho", p=7)')
-    assert svc.startswith("LinearSVC()")
+    ours, svc, *others, matrix = calls
+    assert (ours, svc) == ("fit_csr(X, y)", "LinearSVC()")
+    assert others[:2] == ["SGDClassifier(average=True)", "LogisticRegression()"]
+    assert [name.partition(",")[0] for name in others if name.endswith(", tuned")] == [
+        "AROWClassifier", "LinearSVC", "SGDClassifier"
+    ]  # fmt: skip
+    assert matrix == 'fit_csr(X, y, algo="ho", p=7)'
     assert all(0 < error < CLEARLY_BELOW_CHANCE * guess for error in calls.values())
     assert abs(calls[ours] - calls[svc]) < 5
     assert sum(name.startswith(("Perceptron", "ALMA")) for name in algorithms) == 12

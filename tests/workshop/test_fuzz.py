@@ -1,5 +1,6 @@
 """A short run of each fuzzer, and what they notice when there is something: see fuzz/README.md."""
 
+import importlib
 import json
 import os
 import shutil
@@ -109,3 +110,10 @@ def test_what_is_found(tmp_path, arguments, n_found, told):
     assert outcome.returncode == (n_found > 0), outcome.stderr
     assert outcome.stdout.count("\n--- ") == n_found, outcome.stdout
     assert all(text in outcome.stdout for text in told), outcome.stdout
+
+
+def test_faults_to_be_planted_are_in_what_stands_there(monkeypatch):
+    monkeypatch.syspath_prepend(FUZZ)
+    known = importlib.import_module("known_faults")
+    texts = {fault.file: (FUZZ.parent / fault.file).read_text() for fault in known.FAULTS}
+    assert [fault.right for fault in known.FAULTS if fault.right not in texts[fault.file]] == []

@@ -28,6 +28,28 @@ cdef extern from *:
         Py_ssize_t width
 
 
+cdef extern from "first_order/adaptive.hpp" namespace "sparsemargin" nogil:
+    const int MOST_SWEPT
+
+    struct Sweep:
+        double* size
+        double* factor
+        double* output
+        double* noise
+        double* growth
+        int64_t* nonzero
+
+    void variances_of(const float* gain, Py_ssize_t width, int n_labels, const double* values,
+                      const int64_t* columns, Py_ssize_t n, double* variances, double* totals)
+    void sweep_labels(float* t, float* gain, Py_ssize_t width, int n_labels, const double* values,
+                      const int64_t* columns, Py_ssize_t n, const double* variances,
+                      double* numbers, Sweep* sweep)
+    void variances_of(const double* gain, Py_ssize_t width, int n_labels, const double* values,
+                      const int64_t* columns, Py_ssize_t n, double* variances, double* totals)
+    void sweep_labels(double* t, double* gain, Py_ssize_t width, int n_labels, const double* values,
+                      const int64_t* columns, Py_ssize_t n, const double* variances,
+                      double* numbers, Sweep* sweep)
+
 cdef enum:
     FLUSHES = 1024  # that a coordinate may be behind
 
@@ -57,7 +79,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
-cdef double variance_of(const Coordinates[state_t]& at, Py_ssize_t l,
-                        const Instance* x) noexcept nogil
+cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
+                    int64_t trials, const Instance* x, Step* steps, Move* done) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

@@ -28,7 +28,7 @@ class RaceLoop(LinearLoop):
 
 
 class Candidates(LinearSpace):
-    """Each setting's vectors of all labels, one setting's after the other's."""
+    """The vectors of all settings, one label's after the other's."""
 
     loop_type = RaceLoop
 
@@ -48,7 +48,7 @@ class RacedSpace(LinearSpace):
     Attributes
     ----------
     field : Candidates
-    errors : ndarray of shape (n_settings, n_labels)
+    errors : ndarray of shape (n_labels, n_settings)
         Numbers of the trials before which the output had the wrong sign, added up.
     weight : float
         What they come to if all were wrong.
@@ -59,17 +59,15 @@ class RacedSpace(LinearSpace):
     def __init__(self, n_features, n_labels, p, dtype, *, n_settings, **how):
         super().__init__(n_features, n_labels, p, dtype, **how)
         self.field = Candidates(n_features, n_labels * n_settings, p, dtype, **how)
-        self.errors, self.weight = np.zeros((n_settings, n_labels)), 0.0
+        self.errors, self.weight = np.zeros((n_labels, n_settings)), 0.0
         self.best = np.zeros(n_labels, np.int64)
 
     @contextmanager
     def loop(self, task, rule=None, *, skips=False):
         """As that of `LinearSpace`, `rule` being a list of the settings' rules."""
         before, swept = self.trials, self.field.per_label("passes").sum()
-        rules = [each for each in rule for _ in range(self.n_labels)]
-        leading = self.best * self.n_labels + np.arange(self.n_labels)
-        self.field.leading = leading if task.positives is None else None
-        with self.field.loop(self._of_all(task), rules) as loop:
+        self.field.leading = self._leading() if task.positives is None else None
+        with self.field.loop(self._of_all(task), list(rule) * self.n_labels) as loop:
             try:
                 yield loop
             finally:
@@ -77,42 +75,41 @@ class RacedSpace(LinearSpace):
                 trials = min(self.field.trials - before, task.n_trials)
                 self._choose(task, errors, before, trials, swept)
 
+    def _leading(self):
+        """Which of all candidates are the labels' best."""
+        return np.arange(self.n_labels) * self.errors.shape[1] + self.best
+
     def _of_all(self, task):
         """The task of all candidates."""
-        n_settings, n = self.errors.shape
+        n_labels, n_settings = self.errors.shape
         starts, labels = task.positives or (None, task.codes)
-        if starts is None:
-            of_row = (labels == 1).astype(np.int64) if n == 1 else np.ones(len(labels), np.int64)
-            labels = np.zeros(of_row.sum(), np.int64) if n == 1 else labels
-        else:
-            of_row = np.diff(starts)
-        every = np.arange(n_settings) * n
-        # Of each row the labels of all settings, which have to rise.
-        place = np.repeat(np.arange(len(of_row)), of_row)
-        order = np.lexsort(
-            (np.tile(labels, n_settings), np.repeat(every, len(labels)), np.tile(place, n_settings))
-        )
-        together = (np.repeat(every, len(labels)) + np.tile(labels, n_settings))[order]
-        positives = Positives(np.append(0, np.cumsum(of_row * n_settings)), together)
-        weights = np.ascontiguousarray(np.tile(task.class_weight, n_settings))
+        if starts is None and n_labels == 1:
+            starts = np.append(0, np.cumsum(labels == 1))
+            labels = np.zeros(starts[-1], np.int64)
+        elif starts is None:
+            starts = np.arange(len(labels) + 1)
+        together = labels[:, np.newaxis] * n_settings + np.arange(n_settings)
+        weights = np.repeat(task.class_weight, n_settings, axis=1)
+        positives = Positives(starts * n_settings, together.ravel())
         return replace(task, positives=positives, class_weight=weights)
 
     def _choose(self, task, errors, before, trials, swept):
         """Count the errors of so many trials, and let each label be the best candidate's."""
-        field, n = self.field, self.n_labels
+        field = self.field
         self.errors += errors.reshape(self.errors.shape)
         self.weight += trials * (before + (trials + 1) / 2)
-        best = self.errors.argmin(axis=0)
+        best = self.errors.argmin(axis=1)
         some, met = slice(None), task.rows.indices
         same = (best == self.best).all() and field.per_label("passes").sum() == swept
         if same and len(met) < len(field.t):
             # Nothing but the coordinates of the rows has changed.
             some = np.append(met, len(field.t) - 1)
-        self.best, which = best, best * n + np.arange(n)
+        self.best = best
+        which, n = self._leading(), self.n_labels
         for name in ("t", "acc", "synced", "gain"):
             mine = getattr(self, name)
             if len(mine):
-                mine[some, :n] = getattr(field, name)[some][:, which]
+                mine[some, :n] = getattr(field, name)[some].take(which, axis=1)
         for name in ("labels", "sigma", "threshold"):
             getattr(self, name)[:] = getattr(field, name)[which]
         self.pending[:n] = field.pending[which]
@@ -131,11 +128,10 @@ class RacedSpace(LinearSpace):
         """Bytes that all coordinates take."""
         return super().nbytes + self.field.nbytes
 
-    def settled(self):
-        """The vectors alone, as they are now."""
-        space = LinearSpace.__new__(LinearSpace)
-        space.__setstate__(super().__getstate__())
-        return space
+    def settle(self):
+        """Become the vectors alone, as they are now."""
+        del self.field, self.errors, self.weight, self.best
+        self.__class__ = LinearSpace
 
     # --------------------------------------------------------------------------------- the state
 
@@ -146,7 +142,7 @@ class RacedSpace(LinearSpace):
     def __setstate__(self, state):
         super().__setstate__(state)
         self.field, n = part(state, "field"), self.n_labels
-        n_settings = len(array_of(state, "errors", np.float64, (None, n), 0.0, np.inf))
+        n_settings = array_of(state, "errors", np.float64, (n, None), 0.0, np.inf).shape[1]
         self.errors = writable(state["errors"])
         self.weight = real(state, "weight", 0.0, np.inf)
         self.best = writable(array_of(state, "best", np.int64, (n,), 0, n_settings - 1))

@@ -32,6 +32,7 @@ MOST_NUMBERS = sys.maxsize // 8
 
 # Bytes of a cache line; from so many labels on, those of a coordinate fill whole ones.
 cdef enum:
+    SOON_MET = 1 << 22
     LINE = 64
     LABELS_OF_A_LINE = 16
     FEWEST_PADDED = 64
@@ -44,7 +45,7 @@ cdef void* address(array) except? NULL:
 def padded(n_labels):
     """Numbers from a coordinate's first to the next one's."""
     if n_labels < FEWEST_PADDED:
-        return n_labels
+        return 4 if n_labels == 3 else n_labels  # a vector
     return -(-n_labels // LABELS_OF_A_LINE) * LABELS_OF_A_LINE
 
 
@@ -52,6 +53,9 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
     """Zeros that begin at a cache line, shape (n_coordinates, width)."""
     dtype = np.dtype(dtype)
     raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
+    if raw.nbytes <= SOON_MET:
+        # Each page is met by a write at once, instead of by a read that a write comes after.
+        raw.fill(0)
     start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
     return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
 

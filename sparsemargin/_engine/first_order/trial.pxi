@@ -95,7 +95,7 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l = call.first - 1
     cdef double* multipliers = NULL
-    cdef double y, share, reach = norm_bound(job, call, row)
+    cdef double reach = norm_bound(job, call, row)
     cdef Instance x
     cdef int status
     x.n = 0
@@ -112,15 +112,24 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
             continue
         if x.n == 0 and not open_instance(job, call, row, &x):
             return OK  # a zero row never corrects
-        y = call.signs[l]
-        share = job.class_weight[(c.n_labels if y > 0.0 else 0) + l]
-        if job.weights != NULL:
-            share *= job.weights[call.row]
-        status = start(job, call, at, l, y, &x)
-        if status == OK and share != 0.0:
-            status = correct(job, call, at, l, y * call.scores[l], y, share, &x)
+        if c.adaptive:
+            l -= l % job.at_once
+            status = adapt(job, call, at, l, &x)
+            l += job.at_once - 1
+        else:
+            status = start(job, call, at, l, call.signs[l], &x)
+            if status == OK:
+                status = correct(job, call, at, l, call.signs[l] * call.scores[l], call.signs[l],
+                                 share_of(job, call, l), &x)
         if status != OK:
             return status
+
+
+cdef inline double share_of(Job job, Call call, Py_ssize_t l) noexcept nogil:
+    """The weight of the row for a label."""
+    cdef double share = job.class_weight[
+        (job.space.c.n_labels if call.signs[l] > 0.0 else 0) + l]
+    return share if job.weights == NULL else share * job.weights[call.row]
 
 
 cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
@@ -193,33 +202,40 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     return OK
 
 
+cdef inline int test(Job job, Py_ssize_t l, double score, double of_row, const Instance* x,
+                     Trial* trial, bint* fires) except -1 nogil:
+    """The exact test; `score` is ``y w.x`` without sigma, `of_row` the row's multiplier."""
+    cdef const Rule* rule = &job.rules[l]
+    cdef const Space* c = &job.space.c
+    cdef double largest, norm = ldexp(x.scale.norm, x.scale.exponent)
+    cdef double output = c.sigma[l] * score
+    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
+    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
+        return TOO_WIDE
+    fires[0] = of_row > 0.0 or output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0)
+    trial[0] = trial_of(rule, c, l, output, norm, of_row)
+    return OK
+
+
 cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
     """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
     cdef const Rule* rule = &job.rules[l]
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
-    cdef double mass, largest, norm = ldexp(x.scale.norm, x.scale.exponent)
-    cdef double output = c.sigma[l] * score
-    cdef bint kept = False
+    cdef double mass
+    cdef bint fires, kept = False
     cdef Step step
     cdef Trial trial
-    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
-    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
-    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
-        return TOO_WIDE
+    if share == 0.0:
+        return OK
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
-    if not kept and not output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
-        return OK
-    trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
-    if c.adaptive:
-        trial.variance = (share * scaled_step(rule, c.labels + l, 1.0, &x.scale) ** 2
-                          * variance_of(at, l, x))
-        if not isfinite(trial.variance):
-            return TOO_WIDE
-    if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
+    if test(job, l, score, of_row[0] if kept else 0.0, x, &trial, &fires) != OK:
+        return TOO_WIDE
+    if not fires or not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
         return OK
     step.size *= y
     if move(job, call, at, l, x, &step, mass) != OK:
@@ -228,16 +244,58 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     return OK
 
 
+cdef int adapt(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t first,
+               const Instance* x) except -1 nogil:
+    """The same for labels with variances that stand side by side."""
+    cdef Space* c = &job.space.c
+    cdef int k, status = OK, n = job.at_once
+    cdef Py_ssize_t l
+    cdef Step steps[MOST_SWEPT]
+    cdef Move done[MOST_SWEPT]
+    cdef double variances[MOST_SWEPT]
+    cdef double share, mass
+    cdef bint fires
+    cdef Trial trial
+    variances_of(at.gain + first, at.width, n, x.values, x.columns, x.n, x.variances, variances)
+    for k in range(n):
+        l, steps[k] = first + k, plain_step(1.0, 0.0, FREE)
+        share = share_of(job, call, l)
+        if share == 0.0 or status != OK:
+            continue
+        status = test(job, l, call.signs[l] * call.scores[l], 0.0, x, &trial, &fires)
+        if status != OK or not fires:
+            continue
+        trial.variance = (share * scaled_step(&job.rules[l], c.labels + l, 1.0, &x.scale) ** 2
+                          * variances[k])
+        if not isfinite(trial.variance):
+            status = TOO_WIDE
+        elif answer(&job.rules[l], c.labels + l, &trial, share, &x.scale, steps + k, &mass):
+            steps[k].size *= call.signs[l]
+    if status == OK:
+        status = take_steps(c, at, first, n, call.trials, x, steps, done)
+    for k in range(n):
+        if steps[k].size != 0.0 and status == OK:
+            log_move(job, call, first + k, x, done + k)
+            settle(&job.rules[first + k], c, first + k, NULL, INFINITY, call.trials + 1)
+    return status
+
+
 cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
               const Instance* x, const Step* step, double mass) except -1 nogil:
     """Let the space take the step, and log how it did."""
-    cdef Space* c = &job.space.c
     cdef Move done
-    cdef Correction entry
-    if take_step(c, at, l, call.trials, x, step, mass, &done) != OK:
+    if take_step(&job.space.c, at, l, call.trials, x, step, mass, &done) != OK:
         return TOO_WIDE
+    log_move(job, call, l, x, &done)
+    return OK
+
+
+cdef inline int log_move(Job job, Call call, Py_ssize_t l, const Instance* x,
+                         const Move* done) except -1 nogil:
+    cdef const Space* c = &job.space.c
+    cdef Correction entry
     if job.logged == NULL:
-        return OK
+        return 0
     if job.logged[call.row] < 0:
         job.logged[call.row] = job.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
     entry.row = job.logged[call.row]
@@ -248,4 +306,4 @@ cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
     entry.norm = c.labels[l].norm
     entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
     job.space.log.corrections.push_back(entry)
-    return OK
+    return 0

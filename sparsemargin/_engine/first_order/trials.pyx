@@ -21,7 +21,8 @@ from sparsemargin._engine.first_order.labels cimport (
     trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
-    Coordinates, Move, keep_in_window, sum_afresh, take_step, variance_of, weigh
+    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, take_step, take_steps, variances_of,
+    weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
@@ -73,6 +74,7 @@ cdef class Job:
     cdef LinearState space
     cdef vector[Rule] rules  # of each label
     cdef bint races
+    cdef int at_once  # labels that learn from a row in one sweep, where they have variances
     cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
     cdef Py_ssize_t n_leading
     cdef readonly Csr rows
@@ -103,6 +105,9 @@ cdef class Job:
         self.space, self.rows, self.races = space, rows, isinstance(rule, list)
         for of_label in rule if self.races else [rule] * space.c.n_labels:
             self.rules.push_back(of_label.rule)
+        # What is counted of a label's average stands by itself.
+        self.at_once = 1 if not self.races or space.c.averaged or space.c.n_labels % MOST_SWEPT \
+            else MOST_SWEPT
         self.is_joint = isinstance(space, JointState)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
         self.stretch = 1.0

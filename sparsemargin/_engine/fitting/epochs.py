@@ -144,7 +144,7 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         try:
             fit.run()
         except KeyboardInterrupt:
-            fit.epochs += loop.part
+            fit.trials += round(loop.part * fit.n_rows)
             fit.result.interrupted = True
             warn_user(
                 f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned."
@@ -167,7 +167,7 @@ class _Fit:
         self.order = None if seed is None else np.arange(self.n_rows)
         self.first_corrections = loop.corrections
         self.improvement = Improvement(stopping.patience)
-        self.epochs = 0  # made, those over some rows in part
+        self.trials = 0  # made, those of rows without weight among them
         self.passes = 0
         self.gram = None  # the `GramLoop`, while it makes the passes
         self.next_choice = np.inf
@@ -178,6 +178,11 @@ class _Fit:
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None
         self.progress = _Progress(verbose) if verbose or endless else None
+
+    @property
+    def epochs(self):
+        """Made, those over some rows in part."""
+        return self.trials / self.n_rows
 
     @property
     def rate(self):
@@ -227,8 +232,8 @@ class _Fit:
         loop = self.gram if self.gram is not None and stop == self.n_rows else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += int(passes)
-        self.epochs += passes * stop / self.n_rows
-        self.trials_left = self.max_trials - round(self.epochs * self.n_rows)
+        self.trials += round(passes * stop)
+        self.trials_left = self.max_trials - self.trials
         if converged and self.n_active < self.n_rows:
             self._take_rows(None)
             return learning, False

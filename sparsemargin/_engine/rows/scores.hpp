@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "../numerics/packs.hpp"
 #include "csr.hpp"
 
 namespace sparsemargin {
@@ -120,11 +121,37 @@ SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V,
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
+// The same sums for K labels, all there are, and so few that their totals stay in registers.
+template <int K, class S, class V, class I>
+SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I> &row,
+               const Row<V, I> &next) {
+    using Sum = ShortSum<S, V>;
+    Pack<K, double> totals = {};
+    in_order(row.nnz, [&](int64_t j, auto count) SM_INLINE_LAMBDA {
+        constexpr int N = decltype(count)::value;
+        if (weights.far && N == 8) send_ahead(weights, row, next, j + ENTRIES_AHEAD, 1);
+        Pack<K, Sum> products[N];
+        for (int i = 0; i < N; ++i)
+            products[i] = static_cast<Sum>(row.values[j + i]) *
+                          as<K, Sum>(load<K>(weights.first + K * int64_t{row.columns[j + i]}));
+        totals += as<K, double>(in_pairs<Pack<K, Sum>, N>(products));
+    });
+    store<K>(out, totals);
+    for (int l = 0; l < K; ++l)
+        if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
+}
+
 // Compilers make the widths of functions, not of templates.
 #define SM_SCORES_BY(S, V, I)                                                                   \
     SM_ALL_WIDTHS static void score_by_vectors(double *out, const Weights<S> &weights,          \
                                                const Row<V, I> &row, const Row<V, I> &next) {   \
-        score_labels(out, weights, row, next);                                                  \
+        const int64_t few = weights.width == weights.n_summed ? weights.width : 0;              \
+        if (few == 2)                                                                           \
+            score_few<2>(out, weights, row, next);                                              \
+        else if (few == 4)                                                                      \
+            score_few<4>(out, weights, row, next);                                              \
+        else                                                                                    \
+            score_labels(out, weights, row, next);                                              \
     }
 SM_SCORES_BY(float, float, int32_t)
 SM_SCORES_BY(float, float, int64_t)
@@ -135,42 +162,10 @@ SM_SCORES_BY(double, float, int64_t)
 SM_SCORES_BY(double, double, int32_t)
 SM_SCORES_BY(double, double, int64_t)
 
-// The same sums for K labels, all there are, and so few that vectors don't pay: their totals stay
-// in registers.
-template <int K, class S, class V, class I>
-void score_few(double *out, const Weights<S> &weights, const Row<V, I> &row,
-               const Row<V, I> &next) {
-    using Sum = ShortSum<S, V>;
-    double totals[K] = {0};
-    in_order(row.nnz, [&](int64_t j, auto count) SM_INLINE_LAMBDA {
-        constexpr int N = decltype(count)::value;
-        if (weights.far && N == 8) send_ahead(weights, row, next, j + ENTRIES_AHEAD, 1);
-        const S *of[N];
-        for (int i = 0; i < N; ++i)
-            of[i] = weights.first + K * static_cast<int64_t>(row.columns[j + i]);
-        for (int l = 0; l < K; ++l) {
-            Sum products[N];
-            for (int i = 0; i < N; ++i)
-                products[i] = static_cast<Sum>(row.values[j + i]) * of[i][l];
-            totals[l] += in_pairs<Sum, N>(products);
-        }
-    });
-    for (int l = 0; l < K; ++l)
-        out[l] = is_lossy<S, V>(totals[l]) ? weights.sum_again(row, l) : totals[l];
-}
-
 // Scores of the row by labels side by side, and what is to come sent for.
 template <class S, class V, class I>
 void score(double *out, const Weights<S> &weights, const Row<V, I> &row, const Row<V, I> &next) {
-    const int64_t few = weights.width == weights.n_labels ? weights.width : 0;
-    if (few == 2)
-        score_few<2>(out, weights, row, next);
-    else if (few == 3)
-        score_few<3>(out, weights, row, next);
-    else if (few == 4)
-        score_few<4>(out, weights, row, next);
-    else
-        score_by_vectors(out, weights, row, next);
+    score_by_vectors(out, weights, row, next);
 }
 
 template <class S, class V, class I>
