@@ -37,6 +37,7 @@ _IN_STREAMS = {
     "gamma": "scale is refused, as it needs all rows",
     "hypothesis": "random and vote are refused, as they keep a log of all corrections",
     "kernel": "needs --max-support",
+    "max_iter": "until: until a pass makes no correction, 1000 at most",
     "max_support": "needed with --kernel, as it bounds the memory",
 }
 

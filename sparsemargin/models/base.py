@@ -44,7 +44,7 @@ ROWS_MEASURED = 100
 
 #: By so many rows it is seen whether a model predicts one class only, where labels are not too many
 #: for that to be cheap; said where it is wrong for at least such a share.
-ROWS_TOLD, LEAST_ROWS_TOLD, MOST_LABELS_TOLD, LEAST_SHARE_TOLD = 200, 20, 100, 0.2
+ROWS_TOLD, LEAST_ROWS_TOLD, MOST_LABELS_TOLD, LEAST_SHARE_TOLD = 100, 20, 100, 0.2
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
