@@ -71,7 +71,7 @@ bench: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py
 
 bench-quick: $(VENV)/equipped peers
-	$(RUN) benchmarks/charter.py --quick --out results/quick
+	$(RUN) benchmarks/charter.py --quick
 
 # The tables of docs/development/performance.md and the README, from results/charter.json where it is there; and of
 # docs/development/scale.md, from results/scale.json.

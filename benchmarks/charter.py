@@ -1,4 +1,4 @@
-"""Everything this library claims about speed and memory, measured side by side in one run.
+"""What this library claims of speed, memory and microarrays, measured side by side in one run.
 
 Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
 the memory of one spoils the others, and gathers what they measure in charter.json; charter.md has
@@ -45,14 +45,17 @@ PARTS = {
     "growth": Part("Growth of an epoch", "growth.py"),
     "files": Part("From files", "files.py", full=("--rounds", "3")),
     "ho": Part(
-        "Higher-order and Second-order Perceptrons", "higher_order.py", full=("--rounds", "9")
+        "Higher-order and Second-order Perceptrons", "higher_order.py",
+        ("--only", "race", "growth"), ("--rounds", "9"),
     ),
+    "shapes": Part("Perceptrons with a matrix at scale", "higher_order.py", ("--only", "shapes")),
     # Nine RCV1 topics with soft margins take longer than five minutes: see `make bench-margin`.
     "margin": Part(
         "Margins with their proofs", "margin.py",
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),
     ),
     "kernels": Part("Kernels", "kernels.py", ("--rounds", "1")),
+    "genomes": Part("Errors on microarrays", "defaults.py", ("--only", "genomes")),
 }  # fmt: skip
 
 
@@ -151,6 +154,7 @@ TEXT = {"text": 4, "rcv1m, 5% wrong": 2}
 FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
 TRAIN, TWO_THREADS = "sparsemargin train", "load_svmlight, 2 threads"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
+PEERS = ("`LinearSVC", "`LogisticRegression", "`RidgeClassifier", "`NearestCentroid")
 AIMS = [
     Aim("text", _of("races", ONE_CALL),
         "{shape}, {rows}, {contestant}: of its estimator's own fit's time",
@@ -208,6 +212,14 @@ AIMS = [
     Aim("ho", lambda r: [e for e in _of("race")(r) if e["aim"] is not None],
         "{contestant}: of LinearSVC's time", _figure("times_linear_svc/min"), False,
         _figure("aim")),
+    Aim("shapes", _of("shapes", "HigherOrderPerceptron(p=7)", shape="100,000 documents"),
+        "{shape}, {contestant}: of LinearSVC's CPU time", _figure("times_linear_svc"), False, 1),
+    Aim("shapes", _of("shapes", "HigherOrderPerceptron(p=7)", shape="800,000 documents"),
+        "{shape}, {contestant}: seconds of CPU time", _figure("cpu_seconds"), False, 60, 1),
+    Aim("genomes", lambda r: [e for e in _of("genomes", of="mean of four")(r)
+                              if e["contestant"].startswith(PEERS)],
+        "Four microarrays, {contestant}: errs more than fit_csr(X, y) by, standard errors",
+        lambda e: e["less_by_ours"] / e["standard_error"], True, 2, 1),
 ]  # fmt: skip
 
 

@@ -3,8 +3,9 @@
 `race`: one epoch on 10,000 RCV1 stories (GCAT). `growth`: the time per mistake as the matrix grows;
 text with a fifth of its labels flipped comes in small calls of `partial_fit`, and the time of a
 call over its mistakes includes its trials without a mistake; aim for HO_p: linear. `shapes`: fits
-of three shapes, with the form the matrix takes and the peak memory beside X, each in a process of
-its own. Needs RCV1, looked for in the folder that SPARSEMARGIN_DATA names.
+of some shapes, with the form the matrix takes, CPU time and the peak memory beside X, each in a
+process of its own, and errors on other rows. The first two need RCV1, looked for in the folder that
+SPARSEMARGIN_DATA names.
 
     python benchmarks/higher_order.py [--only race growth shapes] [--quick] [--rounds N]
 """
@@ -147,33 +148,42 @@ def _ho_target(n_rows: int, **params: Any) -> tuple[Any, np.ndarray]:
     return make_ho_target(n_rows, 0, random_state=0, **params)[:2]
 
 
-def _with(names: tuple[str, ...], suffix: str = "", **params: Any) -> dict[str, Any]:
-    return {f"{name}{suffix}": clone(ESTIMATORS[name]).set_params(**params) for name in names}
+def _documents(n_rows: int, names: tuple[str, ...]) -> Shape:
+    draw = partial(make_zipf_text, noise=0.05, random_state=0)
+    return Shape(n_rows, n_rows // 20, draw, {name: AS_THEY_COME[name] for name in names})
 
 
-ALL = tuple(ESTIMATORS)
+AS_THEY_COME = {
+    MEASURE: LinearSVC(), "HigherOrderPerceptron(p=7)": HigherOrderPerceptron(p=7),
+    "HigherOrderPerceptron()": HigherOrderPerceptron(),
+    "SecondOrderPerceptron()": SecondOrderPerceptron(),
+}  # fmt: skip
+BOTH_P = tuple(AS_THEY_COME)[:3]
 SHAPES = {
     "60 features, noisy": Shape(
-        1_000_000, 50_000, partial(_ho_target, n_features=60, n_relevant=6, noise=0.1), _with(ALL)
+        1_000_000, 50_000, partial(_ho_target, n_features=60, n_relevant=6, noise=0.1), ESTIMATORS
     ),
-    # SO(a) without a bound takes minutes here.
     "10^6 features, sparse": Shape(
         100_000, 10_000, partial(make_zipf_text, n_features=1_000_000, random_state=0),
-        _with(ALL[:2]) | _with(ALL, ", max_updates=1000", max_updates=1000),
+        AS_THEY_COME,
     ),
     "60 x 4026, dense, 5 epochs": Shape(
-        60, 60, partial(_ho_target, n_features=4026, sparse=False), _with(ALL, max_iter=5)
+        60, 60, partial(_ho_target, n_features=4026, sparse=False),
+        {name: clone(model).set_params(max_iter=5) for name, model in ESTIMATORS.items()},
     ),
+    "50,000 documents": _documents(50_000, tuple(AS_THEY_COME)),
+    "100,000 documents": _documents(100_000, tuple(AS_THEY_COME)),
+    "800,000 documents": _documents(800_000, BOTH_P),
 }  # fmt: skip
 
 
-def measure_fit(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
+def measure_fit(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> dict:
     """Run apart: fit, and return the facts of the fit."""
     held = timing.fitted(model.set_params(random_state=0), X, y)
-    return {
-        "n_rows": len(y), "seconds": held["seconds"], "solver": model.solver_,
-        "mistakes": model.n_corrections_, "updates": model.n_updates_,
-        "X_bytes": timing.bytes_of(X), "added_bytes": held["added_bytes"],
+    told = {"solver": "solver_", "mistakes": "n_corrections_", "updates": "n_updates_"}
+    return {name: getattr(model, of, None) for name, of in told.items()} | {
+        "n_rows": len(y), "cpu_seconds": held["cpu_seconds"], "X_bytes": timing.bytes_of(X),
+        "added_bytes": held["added_bytes"], "test_error": 1 - model.score(X_test, y_test),
     }  # fmt: skip
 
 
@@ -181,10 +191,15 @@ def shapes(options: Namespace) -> dict[str, Any]:
     """Every estimator on every shape; none where the system doesn't tell a process's peak."""
     entries = []
     for name, shape in SHAPES.items() if timing.STATUS.exists() else ():
-        rows = shape.draw(shape.n_rows_quick if options.quick else shape.n_rows)
-        for estimator, model in shape.estimators.items():
-            found = timing.apart(measure_fit, model, *rows)
-            entries.append({"shape": name, "estimator": estimator} | found)
+        n_rows = shape.n_rows_quick if options.quick else shape.n_rows
+        X, y = shape.draw(n_rows + max(1000, n_rows // 10))
+        sides = X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
+        found = {each: timing.apart(measure_fit, model, *sides)
+                 for each, model in shape.estimators.items()}  # fmt: skip
+        svc = found.get(MEASURE, {}).get("cpu_seconds")
+        for each, facts in found.items():
+            times = {"times_linear_svc": svc and facts["cpu_seconds"] / svc}
+            entries.append({"shape": name, "contestant": each} | facts | times)
     return {"shapes": entries}
 
 

@@ -1,9 +1,9 @@
 """Tables of the pages, in Markdown, from JSON, and the picture of the text guide.
 
-Run by itself it makes the tables of the pages of performance and of text, and the README's, from
-what the charter measured. Their figures are kept beside this file, in charter.json, each table's
-with the machine that they were measured on. A table stands between two comments of its name; tables
-whose parts the charter lacks, or has measured in a hurry, stay as they are.
+Run by itself it makes the tables of the pages of performance, text and genomes, and the README's,
+from what the charter measured. Their figures are kept beside this file, in charter.json, each
+table's with the machine that they were measured on. A table stands between two comments of its
+name; tables whose parts the charter lacks, or has measured in a hurry, stay as they are.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
@@ -132,7 +132,7 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
 PERFORMANCE = FOLDER.parent / "docs" / "development" / "performance.md"
-TEXT_GUIDE = FOLDER.parent / "docs" / "guide" / "text.md"
+TEXT_GUIDE, GENOMES = (FOLDER.parent / "docs" / "guide" / f"{of}.md" for of in ("text", "genomes"))
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 OURS = ("Perceptron, last", "Perceptron, average", "p-norm p=6, average", "ALMA p=2, average")
@@ -360,6 +360,25 @@ def _select_kernels(report: Any) -> list[Entry]:
     return _picked([*report["growth"][-1], *report["three epochs"]], *keys, **paths)
 
 
+def _select_shapes(report: Any) -> list[Entry]:
+    keys = "shape", "cpu_seconds", "times_linear_svc", "added_bytes", "test_error"
+    return _picked(report["shapes"], *keys, what="contestant")
+
+
+def _select_genomes(report: Any) -> list[Entry]:
+    """Errors with, of means, the standard error of the difference to the first; the least, bold."""
+    least: dict[str, float] = {}
+    for e in report["genomes"]:
+        least[e["of"]] = min(e["error"], least.get(e["of"], 100))
+    return [e | {"least": e["error"] == least[e["of"]]} for e in report["genomes"]]
+
+
+def _genome_error(e: Entry) -> str:
+    error = f"**{e['error']:.1f}**" if e["least"] else f"{e['error']:.1f}"
+    is_mean = e["of"].startswith("mean") and e["standard_error"]
+    return f"{error} ± {e['standard_error']:.2f}" if is_mean else error
+
+
 def _but_of(peer: str, template: str) -> Cell:
     """A cell that tells nothing of those whose names begin so."""
     return lambda entry: None if entry["contestant"].startswith(peer) else cell(template, entry)
@@ -477,6 +496,19 @@ TABLES = {
             ("peak MB", "{peak_bytes:.0M}"),
         ]),
     ),
+    "shapes": Table(
+        "shapes", "Perceptrons with a matrix at scale", _select_shapes,
+        markdown([
+            ("", "{shape}"), ("", "`{what}`"), ("CPU, s", "{cpu_seconds:.2f}"),
+            ("of `LinearSVC`'s", "{times_linear_svc:.2f}"),
+            ("peak MB beside the rows", "{added_bytes:.0D}"),
+            ("test error %", lambda e: e["times_linear_svc"] and cell("{test_error:.1%}", e)),
+        ]),
+    ),
+    "genomes": Table(
+        "genomes", "Test errors % on microarrays", _select_genomes,
+        pivot([("", "{contestant}")], "of", [("{of}", _genome_error)]),
+    ),
 }  # fmt: skip
 
 
@@ -509,10 +541,12 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    of_speed = {name: table for name, table in tables.items() if TABLES[name].part != "claims"}
+    of_errors = "claims", "genomes"
+    of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
         TEXT_GUIDE: {"claims-apart": tables["claims-apart"]},
+        GENOMES: {"genomes": tables["genomes"]},
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NoReturn
 
 from threadpoolctl import threadpool_limits
@@ -99,7 +99,8 @@ def resident_peak() -> int:
 
 
 def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, float]:
-    """Return the ``seconds`` of a call, and the bytes by which it raises the peak.
+    """Return the ``seconds`` of a call, those of the CPU, and the bytes by which it raises the
+    peak.
 
     The warm-up pays for lazy imports and thread pools, which are no memory of the call. It should
     take little, or the memory that it frees would be reused and hide what the call needs.
@@ -108,9 +109,12 @@ def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, f
     # Sets the peak back to what is resident now.
     Path("/proc/self/clear_refs").write_text("5")
     before = resident_peak()
+    start = process_time()
     seconds, _ = timed(call)
-    peak = resident_peak()
-    return {"seconds": seconds, "added_bytes": peak - before, "peak_bytes": peak}
+    used, peak = process_time() - start, resident_peak()
+    return {
+        "seconds": seconds, "cpu_seconds": used, "added_bytes": peak - before, "peak_bytes": peak,
+    }  # fmt: skip
 
 
 def fitted(model: Any, X: Any, y: Any, n_rows: int = 50, n_features: int = 100) -> dict[str, float]:
@@ -222,10 +226,30 @@ def _told(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
+class _Parser(ArgumentParser):
+    """A command line whose quick runs leave what a full one has written, unless told `--out`."""
+
+    full_out: Path
+
+    def parse_args(self, *given: Any) -> Any:
+        options = super().parse_args(*given)
+        if options.out is None:
+            is_quick = getattr(options, "quick", False)
+            options.out = _quick(self.full_out) if is_quick else self.full_out
+        return options
+
+
+def _quick(out: Path) -> Path:
+    folder, *rest = out.parts
+    return Path(folder, "quick", *rest)
+
+
 def parser_of(document: str | None, out: str) -> ArgumentParser:
-    """A command line with `--out`, told of by a docstring."""
-    parser = ArgumentParser(description=document, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
+    """A command line with `--out`, told of by a docstring; `out` is a path in a folder."""
+    parser = _Parser(description=document, formatter_class=RawDescriptionHelpFormatter)
+    parser.full_out = Path(out)
+    told = f"default: {out}; of a quick run {_quick(parser.full_out)}"
+    parser.add_argument("--out", type=Path, help=told)
     return parser
 
 

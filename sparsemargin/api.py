@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin.io.report import Lines
+from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, default_algorithm, find_algorithm
 from sparsemargin.models.classifiers import Classifier, as_classifier
@@ -102,7 +103,7 @@ def _are_several(y: Any) -> bool:
 
 
 def fit_svmlight(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    path: File | Iterable[File],
     algo: Algorithm | None = None,
     *,
     max_iter: int | None = 1,
@@ -113,6 +114,8 @@ def fit_svmlight(
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
+    offset: int = 0,
+    length: int = -1,
     cache: bool | str | os.PathLike[str] | None = None,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
@@ -130,9 +133,8 @@ def fit_svmlight(
 
     Parameters
     ----------
-    path : path, or list of paths
-        Files, plain or compressed by gz, bz2, xz or zst; patterns such as ``"day-*.svm.gz"``;
-        ``"-"`` for standard input. Several are one data set, in this order.
+    path : path, open binary file or descriptor of one, or list of these
+        As for `load_svmlight`. Standard input, and what is open already, is read once.
     algo : str, default=None
         As for `fit_csr`. None is averaged ALMA_2(0.9).
     max_iter : int or None, default=1
@@ -141,8 +143,8 @@ def fit_svmlight(
         ``shuffle=False``. None: until an epoch makes no correction.
     classes : array-like, default=None
         All classes. None: the labels there are; where one turns up after the first block (about
-        1 MB), learning starts again with all labels of the files. Standard input, which can't be
-        read twice, needs `classes` then.
+        1 MB), learning starts again with all labels of the files. What can't be read twice needs
+        `classes` then.
     positive : str or number, default=None
         A label to be told from all others, for rows with one label or, separated by commas, many:
         the classes are then 1 and -1.
@@ -157,6 +159,8 @@ def fit_svmlight(
         Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
         Type of the values, and of the weights where p = 2.
+    offset, length : int, default=0, -1
+        The part of a single file to learn from, as for `load_svmlight`.
     cache : bool or path, default=None
         Where the rows are kept in binary for further epochs, and for further runs while the files
         stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than

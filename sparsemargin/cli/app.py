@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.options import QUIET, TRACEBACK
+from sparsemargin.cli.options import QUIET, TRACEBACK, Command
 from sparsemargin.io.shown import shown
 
 _COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
@@ -38,8 +38,6 @@ Examples:
   sparsemargin evaluate news.model test.svm
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
-Options are called as the library's parameters, which errors name: max_iter=None is --max-iter none.
-
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
@@ -50,9 +48,14 @@ The Tab key completes commands, options and files of bash (zsh, fish: likewise) 
 """
 
 
-def failure_of(error: Exception) -> click.ClickException:
+def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
     """What to tell of an error in a command, in one line, its notes included."""
-    return click.ClickException(shown(" ".join([_told(error), *getattr(error, "__notes__", ())])))
+    text = " ".join([_told(error), *getattr(error, "__notes__", ())])
+    return click.ClickException(shown(_in_options(text, command)))
+
+
+def _in_options(text: str, command: click.Command | None) -> str:
+    return command.in_options(text) if isinstance(command, Command) else text
 
 
 def _told(error: Exception) -> str:
@@ -117,14 +120,21 @@ class _Commands(click.Group):
         except Exception as error:
             if ctx.meta.get(TRACEBACK):
                 raise
-            raise failure_of(error) from None
+            raise failure_of(error, _invoked(ctx)) from None
+
+
+def _invoked(ctx: click.Context) -> click.Command | None:
+    """The command under way."""
+    group, name = ctx.command, ctx.invoked_subcommand
+    return group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
 
 
 @contextmanager
 def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not ctx.meta.get(QUIET):
-            click.echo(f"Warning: {shown(str(message))}", err=True)
+            told = _in_options(str(message), _invoked(ctx))
+            click.echo(f"Warning: {shown(told)}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -81,9 +81,12 @@ def watched(
                 display(share, f"{rate:.0f} MB/s, {rows:,} rows")
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table, its first column to the left and the others to the right; control characters
-    are escaped, and no cell is cut."""
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", *,
+    left: Container[int] = (0,),
+) -> None:  # fmt: skip
+    """Print a table, the columns of these numbers to the left and the others to the right; control
+    characters are escaped, and no cell is cut."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -95,7 +98,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str
         title=Text(title) if title else None, title_justify="left",
     )  # fmt: skip
     for i, name in enumerate(header):
-        table.add_column(Text(shown(name)), justify="right" if i else "left", no_wrap=True)
+        table.add_column(Text(shown(name)), justify="left" if i in left else "right", no_wrap=True)
     for row in rows:
         # As they are: a feature's name may look like a style.
         table.add_row(*(Text(shown(cell)) for cell in row))

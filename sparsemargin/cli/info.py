@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import (
     lines_of_facts,
     percent,
@@ -15,7 +16,7 @@ from sparsemargin.cli.display import (
     some,
     watched,
 )
-from sparsemargin.cli.options import FILES, JSON, N_JOBS, make_command
+from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, make_command
 from sparsemargin.io.compression import HEAD_BYTES, codec_of
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
@@ -40,13 +41,28 @@ sparsemargin info 'data/*' --json
 def command(files: tuple[str, ...], n_jobs: int | None, as_json: bool) -> None:
     """Tell what is in files: svmlight text, row caches, npz, models.
 
-    Text and caches are read through, and their rows, features, entries and labels counted.
+    Text and caches are read through, and their rows, features, entries and labels counted. What
+    is wrong with a file is told beside the others, and the exit code is then 1.
     """
-    figures = [_figures(source, n_jobs) for source in open_sources(files)]
+    figures, failures = list[dict[str, Any]](), 0
+    for source in open_sources(files):
+        try:
+            figures.append(_figures(source, n_jobs))
+        except (OSError, ValueError) as error:
+            if click.get_current_context().meta.get(TRACEBACK):
+                raise
+            failures += 1
+            failure = failure_of(error)
+            figures.append({"file": source.name, "error": failure.message})
+            if not as_json:
+                failure.show()
     if as_json:
         click.echo(json.dumps({"files": figures}, default=str))
-        return
-    click.echo("\n\n".join(lines_of_facts(_facts(entry)) for entry in figures))
+    else:
+        told = [lines_of_facts(_facts(entry)) for entry in figures if "error" not in entry]
+        click.echo("\n\n".join(told), nl=bool(told))
+    if failures:
+        click.get_current_context().exit(1)
 
 
 class _Tally:
@@ -166,6 +182,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
+        **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
         "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),

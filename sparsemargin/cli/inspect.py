@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from itertools import zip_longest
 from math import isfinite
 from typing import Any
 
@@ -158,9 +159,9 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _show_strongest(entry: dict[str, Any]) -> None:
     columns = [
-        [f"{e['feature']}  {e['weight']:+.4g}" for e in entry[side]] for side in ("for", "against")
+        [of(each) for each in entry[side]]
+        for side in ("for", "against")
+        for of in (lambda each: each["feature"], lambda each: f"{each['weight']:+.4g}")
     ]
-    height = max(map(len, columns))
-    padded = [column + [""] * (height - len(column)) for column in columns]
-    rows = list(zip(*padded, strict=True))
-    print_table((f"for {entry['label']}", f"against {entry['label']}"), rows)
+    header = f"for {entry['label']}", "weight", f"against {entry['label']}", "weight"
+    print_table(header, list(zip_longest(*columns, fillvalue="")), left=(0, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,33 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose --help has sections."""
+    """A command whose --help has sections, and whose errors name its options."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            from sparsemargin.io.reading import SettingsError
+
+            if isinstance(error, SettingsError) and not ctx.meta.get(TRACEBACK):
+                raise click.UsageError(self.in_options(str(error)), ctx) from None
+            raise
+
+    def in_options(self, text: str) -> str:
+        """A text that names parameters as the library does, with the options for them."""
+        options = {each.name: each for each in self.params if isinstance(each, click.Option)}
+        names = "|".join(map(re.escape, filter(None, options)))
+        value = r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\w.,+-]*\w"
+        # No part of a path, and nothing that is quoted from a file.
+        pattern = rf"(?<![\w./'\"-])({names})(?:=({value}))?(?![\w/=]|\.\w)"
+
+        def told(found: re.Match[str]) -> str:
+            # Without a value it may be any word.
+            if found[2] is None and "_" not in found[1]:
+                return found[0]
+            return _as_given(options[found[1]], found[2])
+
+        return re.sub(pattern, told, text)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -58,6 +85,21 @@ class Size(click.ParamType):
         if size < 1:
             self.fail(f"{value} is no size such as 512M or 2G.", param, ctx)
         return size
+
+
+def _as_given(option: click.Option, value: str | None) -> str:
+    """An option and its value as the command line has them."""
+    name = option.opts[-1]
+    if value is None or (option.is_flag and value == "True"):
+        return name
+    if option.is_flag:
+        return option.secondary_opts[-1] if option.secondary_opts else f"no {name}"
+    return f"{name} {word_for(value.strip('[]'))}".replace("'", "")
+
+
+def word_for(value: str) -> str:
+    """What the command line calls a value that the library writes as this."""
+    return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
 
 def option(section: str, *names: str, **settings: Any) -> Decorator:
@@ -114,7 +156,8 @@ THRESHOLD = click.option(
 )  # fmt: skip
 TOP_K = click.option(
     "--top-k", type=click.IntRange(min=1), metavar="K",
-    help="Only the K labels of highest score of each row, by a model of many labels.",
+    help="Only the K labels of highest score of each row, the highest first, by a model of many "
+    "labels.",
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.options import option
+from sparsemargin.cli.options import option, word_for
 from sparsemargin.models import ALGORITHMS, default_algorithm
 from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
@@ -43,7 +43,11 @@ _IN_STREAMS = {
 
 
 def option_name(parameter: str) -> str:
-    """The option that a parameter is."""
+    """The option that a parameter is, by its shorter name."""
+    return _ALIASES.get(parameter, _long_name(parameter))
+
+
+def _long_name(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
@@ -84,11 +88,6 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     return chosen
 
 
-def _word_for(value: str) -> str:
-    """What the command line calls a value that the library writes as this."""
-    return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
-
-
 def _in_order(parameters: Any) -> list[str]:
     """What is asked for most often first, then by name."""
     first = ["max_iter", "p", "hypothesis", "alpha", "fit_intercept", "intercept_scaling"]
@@ -98,7 +97,7 @@ def _in_order(parameters: Any) -> list[str]:
 
 def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., Any]:
     """Read as text, which the algorithm's own limits judge later."""
-    name = option_name(parameter)
+    name = _long_name(parameter)
     names = [name, _ALIASES[parameter]] if parameter in _ALIASES else [name]
     limits = {limit.words: limit for each in owners.values() for limit in each.limits}
     settings: dict[str, Any] = {"metavar": "|".join(_metavars(parameter, limits.values()))}
@@ -117,7 +116,7 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     options = "|".join(ALL_PARAMETERS)
     named = re.sub(rf"(?<!`)`({options})`(?!`)", lambda name: option_name(name[1]), sentence[0])
     plain = named.replace("`", "")
-    plain = re.sub(r"\b(None|True|False)\b", lambda word: _word_for(word[0]), plain)
+    plain = re.sub(r"\b(None|True|False)\b", lambda word: word_for(word[0]), plain)
     defaults = {_default(parameter, each.default) for each in owners.values()}
     notes = [
         *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
@@ -131,7 +130,7 @@ def _default(parameter: str, default: Any) -> str:
     """As the command line writes it."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
-    return _word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
+    return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
 def _metavars(parameter: str, limits: Any) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -15,6 +15,7 @@ from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
     STANDARD_OUTPUT,
     check_apart,
+    feature_names,
     is_on_terminal,
     named_sources,
     opened_output,
@@ -28,10 +29,13 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    dictionary_option,
     make_command,
 )
+from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.readable import INTERCEPT, escaped
 from sparsemargin.io.reading import threads_for
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
@@ -41,7 +45,11 @@ sparsemargin predict news.model test.svm -o labels.txt
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3
+sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
+
+_EXPLAINED = b"row\tlabel\tfeature\tadds\n"
+_OUTPUT, _OTHERS = "(output)", "(others)"
 
 
 @make_command("predict", _EXAMPLES)
@@ -52,30 +60,44 @@ sparsemargin predict topics.model test.svm --top-k 3
 @click.option("--scores", is_flag=True,
               help="Print decision values beside the labels, separated by tabs, below a line with "
               "the classes they speak for.")  # fmt: skip
+@click.option("--explain", "n_explained", type=click.IntRange(min=1), is_flag=False, flag_value=10,
+              metavar="[K]", help="Tell why: print lines of row, label, feature and what it adds "
+              "to the label's output, separated by tabs, for the K features that add most (10), "
+              "beside the output, the intercept and the other features together.")  # fmt: skip
+@dictionary_option("General")
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @N_JOBS
 def command(
-    model: str, files: tuple[str, ...], output: str, scores: bool, n_jobs: int | None, **how: Any
-) -> None:
+    model: str, files: tuple[str, ...], output: str, scores: bool, n_explained: int | None,
+    dictionary: str | None, n_jobs: int | None, **how: Any,
+) -> None:  # fmt: skip
     """Print a label for every row of svmlight files, one a line.
 
     A model of many labels tells all those of the row, separated by commas; none is an empty line.
     Labels that the rows have don't matter, and may be missing. Features that the model has not
     learned count for nothing.
     """  # fmt: skip
+    if scores and n_explained:
+        raise click.UsageError("--scores and --explain print different lines. Leave one out.")
+    if dictionary is not None and not n_explained:
+        raise click.UsageError("--dictionary names the features that --explain tells of.")
     sources = text_sources(files)
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     learner = load_learner(model)
     predictor = Predictor(learner, sources, n_threads=threads_for(n_jobs), **how)
-    texts = _texts(learner, scores)
-    lines = _scores_of(texts) if scores else _labels_of(texts)
+    texts = _texts(learner, tabs=bool(scores or n_explained))
+    header, lines = b"", _labels_of(texts)
+    if scores:
+        header, lines = _scores_header(learner, texts), _scores_of(texts)
+    elif n_explained:
+        explainer = Explainer.of_learner(learner, feature_names(learner, dictionary))
+        header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
     corpus, seen = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file:
-        if scores:
-            file.write(_header(learner, texts))
+        file.write(header)
         blocks = watched(predictor.blocks(), corpus, seen=seen, block_of=attrgetter("block"))
         for predicted in blocks:
             file.write(lines(predicted))
@@ -84,11 +106,11 @@ def command(
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner, scores: bool) -> list[bytes]:
+def _texts(learner: Learner, *, tabs: bool) -> list[bytes]:
     """The classes as training files wrote them, whatever their encoding; refused if a reader of
     the predictions could not make out one of them."""
     many = learner._has_many_labels
-    marks = "\n\r" + "\t" * scores + "," * many
+    marks = "\n\r" + "\t" * tabs + "," * many
     texts = []
     for text in map(label_text, learner.classes_.tolist()):
         clear = set(marks).isdisjoint(text) and (text != "" or not many)
@@ -136,6 +158,42 @@ def _scores_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
     return lambda predicted: b"".join(lines(predicted))
 
 
-def _header(learner: Learner, texts: list[bytes]) -> bytes:
+def _scores_header(learner: Learner, texts: list[bytes]) -> bytes:
     # Of two classes the second has a score, whose sign decides.
     return b"\t".join([b"label", *texts[-learner._n_labels() :]]) + b"\n"
+
+
+def _explained_of(
+    texts: list[bytes], explainer: Explainer, n_features: int
+) -> Callable[[PredictedBlock], bytes]:
+    rows = count(1)
+
+    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
+        bounds, codes = predicted.rows.indptr, predicted.codes
+        for i in range(predicted.block.n_rows):
+            row, entries = next(rows), slice(bounds[i], bounds[i + 1])
+            columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
+            for code in _codes_of_row(codes, i):
+                told = explainer.explain(code, predicted.outputs[i], columns, values)
+                for name, value in _parts(told, n_features):
+                    told_value = repr(value).encode()
+                    yield b"\t".join([b"%d" % row, texts[code], name, told_value]) + b"\n"
+
+    return lambda predicted: b"".join(lines(predicted))
+
+
+def _codes_of_row(codes: Any, row: int) -> list[int]:
+    if isinstance(codes, Positives):
+        return codes.labels[codes.starts[row] : codes.starts[row + 1]].tolist()
+    return [int(codes[row])]
+
+
+def _parts(told: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
+    """What an output is made of, which begins with itself."""
+    yield _OUTPUT.encode(), told.output
+    yield INTERCEPT.encode(), told.intercept
+    added = told.contributions.tolist()
+    for name, value in zip(told.names[:n_features], added, strict=False):
+        yield escaped(name, (_OUTPUT, INTERCEPT, _OTHERS)).encode(), value
+    if len(added) > n_features:
+        yield _OTHERS.encode(), sum(added[n_features:])

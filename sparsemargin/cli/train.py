@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -152,14 +151,14 @@ def command(
             del settings["max_iter"]
         learn = _learn_on_dask(files, output, {"client": dask, **mixing, **settings})
     with learning_progress() as show, _noting_interruption() as interrupted:
-        last: deque[Moment] = deque(maxlen=1)
+        moments: dict[int, Moment] = {}
 
         def report(moment: Moment) -> None:
-            last.append(moment)
+            moments[moment.epoch] = moment
             show(moment)
 
         learner = learn(report=report)
-    if not last:
+    if not moments:
         if not resume or interrupted:
             raise KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
@@ -170,7 +169,8 @@ def command(
     if readable is not None:
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
-    figures = _figures(learner, last[0], output, interrupted=bool(interrupted))
+    told = list(moments.values())
+    figures = {**_figures(learner, told[0], told[-1], output), "interrupted": bool(interrupted)}
     if cache is not None and os.path.isfile(cache):
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json)
@@ -350,9 +350,10 @@ def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     return feature_names(learner, dictionary)
 
 
-def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool) -> dict[str, Any]:
-    """What there is to tell, as JSON has it; the rows are those of the last epoch."""
-    mistakes = moment.mistakes
+def _figures(learner: Learner, first: Moment, last: Moment, output: str) -> dict[str, Any]:
+    """What there is to tell after the first and the last epoch, as JSON has it. Mistakes are those
+    of the first, whose rows are new; the rows are those of the last."""
+    mistakes = first.mistakes
     support = {}
     if hasattr(learner, "n_passed_over_"):
         support["support_rows"] = learner._space.n_support
@@ -362,18 +363,17 @@ def _figures(learner: Learner, moment: Moment, output: str, *, interrupted: bool
         "model_bytes": os.path.getsize(output),
         "classifier": learner.classifier,
         "classes": [label_text(label) for label in learner.classes_.tolist()],
-        "rows": moment.rows,
+        "rows": last.rows,
         "features": learner.n_features_in_,
-        "corrections": moment.corrections,
+        "corrections": last.corrections,
         **support,
         **race_of(learner),
         "mistakes": mistakes,
-        "one_step_ahead_error": None if mistakes is None else mistakes / moment.rows,
-        "epochs": moment.epoch,
-        "seconds": moment.seconds,
-        "bytes": bytes_read(moment),
-        "mb_per_second": speed(moment),
-        "interrupted": interrupted,
+        "one_step_ahead_error": None if mistakes is None else mistakes / first.rows,
+        "epochs": last.epoch,
+        "seconds": last.seconds,
+        "bytes": bytes_read(last),
+        "mb_per_second": speed(last),
     }
 
 
@@ -388,7 +388,9 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
     facts = {name.replace("_", " "): f"{figures[name]:,}" for name in counts if name in figures}
     facts["classes"] = some(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
-        facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"])
+        facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"]) + (
+            " in the first epoch" if figures["epochs"] > 1 else ""
+        )
     if "raced" in figures:
         facts["raced"] = race_in_words(figures["raced"])
     facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"

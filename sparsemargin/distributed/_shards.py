@@ -168,7 +168,7 @@ class FileShard:
     def _passes(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            passes = Passes(Corpus([], self.reading, 1), self.max_index)
+            passes = Passes(Corpus([], self.reading, 1, purpose="learning"), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
             return passes, passes.cache
@@ -186,7 +186,7 @@ class FileShard:
             raise NotADirectoryError(
                 f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
             ) from None
-        passes = Passes(Corpus(sources, self.reading, 1, path), self.max_index)
+        passes = Passes(Corpus(sources, self.reading, 1, path, purpose="learning"), self.max_index)
         for _ in passes.first():
             # One that was found is not read for nothing.
             if passes.cache is not None:

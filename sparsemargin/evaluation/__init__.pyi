@@ -2,6 +2,8 @@ from .curves import EpochCurve as EpochCurve
 from .curves import certificate_over_passes as certificate_over_passes
 from .curves import learning_curve_over_epochs as learning_curve_over_epochs
 from .curves import trade_off_over_alpha as trade_off_over_alpha
+from .explanations import Explanation as Explanation
+from .explanations import explain_row as explain_row
 from .growth import growth_exponent as growth_exponent
 from .hypotheses import HypothesisErrors as HypothesisErrors
 from .hypotheses import hypothesis_errors as hypothesis_errors

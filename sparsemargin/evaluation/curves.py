@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, shuffle
 
+from sparsemargin.evaluation.pipelines import made_rows, parts_of, with_settings
 from sparsemargin.evaluation.protocols import compare_on_splits, ended_by_ctrl_c, measure
 from sparsemargin.models.labels import refuse_lone
 from sparsemargin.models.validation import check_sparse
@@ -90,8 +91,9 @@ def learning_curve_over_epochs(
 
     Parameters
     ----------
-    estimator : classifier with `partial_fit`
-        A clone of it learns. Its own `max_iter` and `shuffle` do not apply.
+    estimator : classifier with `partial_fit`, or pipeline that ends in one
+        A clone of it learns. Its own `max_iter` and `shuffle` do not apply. The other steps of a
+        pipeline are fitted once, to all of X.
     X, X_test : {sparse matrix, array-like} of shape (n_samples, n_features)
     y, y_test : array-like of shape (n_samples,)
         All classes have to occur in y.
@@ -124,6 +126,7 @@ def learning_curve_over_epochs(
     """
     stops = _check_epochs(epochs)
     check_sparse(X)
+    estimator, X, X_test = made_rows(estimator, X, y, X_test)
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")
     model, random = clone(estimator), check_random_state(random_state)
@@ -148,7 +151,7 @@ def certificate_over_passes(
 
     Parameters
     ----------
-    estimator : classifier of first order
+    estimator : classifier of first order, or pipeline that ends in one
         Unfitted; a clone of it learns, with ``hypothesis="last"``, of which the certificate is.
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
@@ -175,6 +178,7 @@ def certificate_over_passes(
     >>> bool((np.diff(curve.upper_bounds) <= 0).all())
     True
     """
+    estimator, X = made_rows(estimator, X, y)
     if _missing(estimator, "keep_history"):
         raise ValueError(
             f"{type(estimator).__name__} has no certificate of its margin. Pass a first-order "
@@ -204,7 +208,7 @@ def trade_off_over_alpha(
 
     Parameters
     ----------
-    estimator : classifier with the parameters `p` and `alpha`
+    estimator : classifier with the parameters `p` and `alpha`, or pipeline that ends in one
         `ALMAClassifier`. Clones are fitted.
     X : {sparse matrix, array-like} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
@@ -238,14 +242,13 @@ def trade_off_over_alpha(
     if missing := _missing(estimator, "p", "alpha"):
         raise ValueError(
             f"{type(estimator).__name__} has no parameter {' and no '.join(missing)}. Pass an "
-            "ALMAClassifier; of a pipeline its last step, pipeline[-1], with X as "
-            "pipeline[:-1].transform makes it."
+            "ALMAClassifier, or a pipeline that ends in one."
         )
     settings = list(dict.fromkeys(product(p, alpha)))
     if not settings:
         raise ValueError("p and alpha must have entries. Pass at least one of each.")
     rivals = {
-        f"p = {norm}, alpha = {share}": clone(estimator).set_params(p=norm, alpha=share)
+        f"p = {norm}, alpha = {share}": with_settings(estimator, p=norm, alpha=share)
         for norm, share in settings
     }
     results = compare_on_splits(rivals, X, y, cv, n_jobs=n_jobs)
@@ -268,5 +271,6 @@ def _check_epochs(epochs: ArrayLike) -> NDArray[np.int64]:
 
 def _missing(estimator: Any, *names: str) -> list[str]:
     """Those of some parameters that an estimator does not have."""
-    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    _, model = parts_of(estimator)
+    parameters = model.get_params() if hasattr(model, "get_params") else {}
     return [name for name in names if name not in parameters]

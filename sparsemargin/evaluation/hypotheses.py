@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin.evaluation.pipelines import model_and_rows
 from sparsemargin.models import validation as given
 from sparsemargin.models.classifiers import Classifier
 from sparsemargin.models.first_order import FirstOrderLearner
@@ -72,11 +73,11 @@ def hypothesis_errors(
 
     Parameters
     ----------
-    model : fitted first-order classifier
+    model : fitted first-order classifier, or pipeline that ends in one
         Of ``hypothesis="vote"`` or ``"random"``, which keep the log; `normalize_hypotheses` as you
         like.
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        As for `predict`.
+        As for `predict` of the model, or of the pipeline.
     y : array-like of shape (n_samples,)
     moments : array-like of shape (n_moments,), default=None
         In epochs, rising, above 0, no later than the model has learned. An epoch is as many
@@ -109,6 +110,7 @@ def hypothesis_errors(
     >>> bool(curve.errors["last"][4] == np.mean(shorter.predict(X_test) != y_test))
     True
     """
+    model, X = model_and_rows(model, X)
     _check_log(model)
     at, trials = _check_moments(model, moments)
     check_sparse(X)

@@ -18,6 +18,7 @@ from sklearn.model_selection import ShuffleSplit, check_cv, cross_validate
 from sklearn.utils import _safe_indexing
 
 from sparsemargin._engine.fitting.task import vectors_of
+from sparsemargin.evaluation.pipelines import names_out_of, parts_of
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models.validation import check_sparse
 
@@ -348,8 +349,9 @@ def selection_stability(
 
     Parameters
     ----------
-    estimator : classifier
-        Clones of it are fitted; they must have `coef_`.
+    estimator : classifier, or pipeline that ends in one
+        Clones of it are fitted; they must have `coef_`. The other steps of a pipeline must make
+        the same columns on every split.
     X : {sparse matrix, array-like} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     splits : iterable of (train, test), cross-validation splitter, or int
@@ -366,8 +368,8 @@ def selection_stability(
     Raises
     ------
     ValueError
-        If there are fewer than two splits, `coef_` has no vector for each class, `label` is
-        missing or unknown, `top` is less than 1, or a fit fails.
+        If there are fewer than two splits, columns differ between them, `coef_` has no vector for
+        each class, `label` is missing or unknown, `top` is less than 1, or a fit fails.
 
     Examples
     --------
@@ -387,12 +389,23 @@ def selection_stability(
     if len(pairs) < 2:
         raise ValueError("One model agrees with itself. Pass at least two splits.")
     X = X.tocsr() if issparse(X) else X
+    first_names: Any = None
     chosen: list[NDArray[np.bool_]] = []
     effective_numbers = []
     with ended_by_ctrl_c():
         for train, _ in pairs:
             model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-            strength = _strength(model, label)
+            before, last = parts_of(model)
+            names: Any = None if before is None else names_out_of(before)
+            if not chosen:
+                first_names = names
+            elif not np.array_equal(first_names, names):
+                raise ValueError(
+                    "The steps before the last of the pipeline make other columns on each split. "
+                    "Fit them to all rows, and pass what they make: "
+                    "pipeline[:-1].fit_transform(X, y)."
+                )
+            strength = _strength(last, label)
             chosen.append(np.zeros(len(strength), dtype=bool))
             chosen[-1][strongest_features(strength, top)] = True
             effective_numbers.append(_effective_number(strength))
@@ -424,7 +437,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
 
 def measure(model: Any, X: Any, y: Any) -> dict[str, float]:
     """Test error and mistakes of a fitted model, as `cross_validate` takes a scoring."""
-    mistakes = getattr(model, "n_corrections_", np.nan)
+    mistakes = getattr(parts_of(model)[1], "n_corrections_", np.nan)
     return {
         "error": float(np.mean(model.predict(X) != np.asarray(y))),
         "mistakes": float(np.sum(mistakes)),

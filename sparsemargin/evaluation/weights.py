@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsemargin._engine.fitting.task import norm, vectors_of
+from sparsemargin.evaluation.pipelines import model_and_rows
 from sparsemargin.models import Learner
 from sparsemargin.models import rows as border
 from sparsemargin.models.labels import LabelEncoder
@@ -40,13 +41,13 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
 
     Parameters
     ----------
-    model : fitted classifier
+    model : fitted classifier, or pipeline that ends in one
         One of this library, or any with `classes_`, `decision_function`, `coef_` and `intercept_`
         that learns one weight vector for two classes and one for each of more, such as
         scikit-learn's LinearSVC. p is `p_`, or 2 where there is none. With
         ``hypothesis="vote"`` the outputs are the shares of votes and nothing is divided.
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        Never made dense.
+        Never made dense; of a pipeline what its first step takes.
     y : array-like of shape (n_samples,)
         Labels, all among ``model.classes_``.
     normalize : bool, default=True
@@ -83,6 +84,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     from sparsemargin.models.validation import as_csr, check_labels, check_sparse
 
     check_is_fitted(model)
+    model, X = model_and_rows(model, X)
     hypothesis = getattr(model, "hypothesis", None)
     if getattr(model, "_has_many_labels", False):
         raise ValueError(
@@ -196,8 +198,7 @@ def coef_of(model: Any) -> Any:
     if coef is None:
         raise ValueError(
             f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
-            "classifier whose hypothesis is 'last' or 'average'; of a pipeline its last step, "
-            "pipeline[-1], with X as pipeline[:-1].transform makes it."
+            "classifier whose hypothesis is 'last' or 'average'."
         )
     if isinstance(coef, np.ndarray):
         coef = np.atleast_2d(coef)

@@ -23,7 +23,7 @@ class CountingReader(io.RawIOBase):
     may have grown since it had `size` bytes; one that became shorter is a ValueError.
     """
 
-    def __init__(self, file: io.FileIO, name: str, size: int = 0) -> None:
+    def __init__(self, file: io.RawIOBase, name: str, size: int = 0) -> None:
         self._file, self._name, self._size = file, name, size
         self._ahead = self.head = b""
         self.position = 0
@@ -33,6 +33,12 @@ class CountingReader(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def pass_over(self, n_bytes: int) -> int:
+        """Go on after so many bytes of the file, without reading them; how many they are."""
+        self._file.seek(n_bytes)
+        self._ahead, self.position = b"", n_bytes
+        return n_bytes
 
     def readinto(self, room: Any) -> int:
         """Fill the beginning of `room`: the number of bytes, 0 at the end."""

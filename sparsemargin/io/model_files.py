@@ -6,7 +6,7 @@ document, ``model.json``, into which any program can look. Two formats were pass
 what they hold. skops looks up types by the names in the file, and imports scikit-learn, which takes
 a second and 112 MB: more than a command should that only predicts. What a model holds is plain
 enough to be written down: parameters, arrays, and a few objects of the engine, which check the
-states they are given.
+states they are given. Of a pipeline's other steps those are kept whose states are as plain.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
+from sparsemargin.io import pipelines
 from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.archive import (
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
 
 _FORMAT, _VERSION, _OLDEST_VERSION = "sparsemargin model", 3, 2
+# Of a pipeline: a version that knows of none would predict without its steps.
+_PIPELINE_VERSION = 4
 _LONGEST_MESSAGE = 500
 
 # Attributes that are made again when they are asked for.
@@ -62,16 +65,22 @@ def _is_ours(model: Any) -> bool:
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted classifier of this library, so that `load_model` gives it back to the bit.
+    """Save a fitted classifier of this library, so that `load_model` gives it back to the bit; or a
+    pipeline that ends in one.
 
-    All of it is saved: parameters, weights, averages, the pool of a kernel, the logs that
+    Of a pipeline the other steps may be scikit-learn's `CountVectorizer`, `TfidfVectorizer`,
+    `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler` and `Normalizer`,
+    without functions among their parameters. The commands don't read such a file, whose rows are
+    not those of svmlight text.
+
+    Of a classifier all is saved: parameters, weights, averages, the pool of a kernel, the logs that
     `hypothesis="vote"` and ``"random"`` are replayed from, certificates. Weights that are mostly 0
     take the room of the others. A file that was at `path` stays until the new one is complete, and
     where that fails. The same model gives the same bytes.
 
     Parameters
     ----------
-    model : classifier or Learner
+    model : classifier, pipeline or Learner
     path : path
         By custom ``*.model``.
 
@@ -79,23 +88,26 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ValueError
         If the model is none of this library or not fitted, or has a parameter that it would not
-        take, or a function for its kernel, or an attribute that model files have no place for;
-        names it.
+        take, or a function for its kernel, or an attribute or a step that model files have no place
+        for; names it.
     OSError
         If the file can't be written; names it.
     RuntimeError
         If another thread fits the model.
     """
+    steps: list[tuple[str, Any]] = []
+    if not _is_ours(model):
+        steps = pipelines.steps_of(model)
+        model = steps[-1][1] if steps else model
     name = type(model).__name__
     if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
-            " Of a pipeline save the last step, pipeline[-1], of a search best_estimator_; or keep "
-            "the whole of it by joblib.dump."
+            " Of a search save best_estimator_; or keep the whole of it by joblib.dump."
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
-    _save(model, path)
+    _save(model, path, steps)
 
 
 def set_aside(model: Any, path: str | os.PathLike[str], error: OSError) -> None:
@@ -112,8 +124,8 @@ def set_aside(model: Any, path: str | os.PathLike[str], error: OSError) -> None:
 
 
 @asks
-def _save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a model that has learned."""
+def _save(model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]]) -> None:
+    """Save a model that has learned, with the steps of the pipeline that ends in it, if any."""
     model._check_parameters()
     parameters = model._parameters()
     if callable(parameters.get("kernel")):
@@ -138,6 +150,12 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
         "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
         "state": encoder.encode_named(dict(sorted(state.items()))),
     }
+    if steps:
+        kept = pipelines.encoded(steps[:-1])
+        document |= {
+            "version": _PIPELINE_VERSION,
+            "pipeline": encoder.encode_named({"steps": kept, "last": steps[-1][0]}, "pipeline."),
+        }
     with replacing(path) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
@@ -145,7 +163,7 @@ def _save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> Classifier:
-    """Load a classifier that `save_model` saved.
+    """Load a classifier, or a pipeline, that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
     that no file can make the library read or write where it should not. What the model predicts
@@ -157,7 +175,7 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
 
     Returns
     -------
-    classifier
+    classifier or pipeline
         Of the class, with the parameters and at the point where it was saved.
 
     Raises
@@ -168,17 +186,35 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     OSError
         If the file can't be read.
     """
-    learner = load_learner(path)
+    learner, _, _, steps = _load(path)
     from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(learner)
     _check_names(path, type(model), set(vars(model)) - set(model.parameter_names()))
-    return model
+    return model if steps is None else _as_pipeline(path, model, steps)
+
+
+def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    try:
+        before = pipelines.decoded(part(steps, "steps"), model.n_features_in_)
+        pipeline = Pipeline([*before, (part(steps, "last"), model)])
+        pipeline._validate_names([name for name, _ in pipeline.steps])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)}: {str(error)[:_LONGEST_MESSAGE]}") from None
+    return pipeline
 
 
 def load_learner(path: str | os.PathLike[str]) -> Learner:
     """`load_model` without scikit-learn: gives what the classifier learns by."""
-    return _load(path)[0]
+    learner, _, _, steps = _load(path)
+    if steps is not None:
+        raise ValueError(
+            f"{os.fspath(path)} holds a pipeline, whose rows are not those of svmlight text. Load "
+            "it by load_model."
+        )
+    return learner
 
 
 def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:
@@ -190,9 +226,11 @@ def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Itera
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `summarise` tells of a model in a file, without scikit-learn; and ``library``, the
-    version that wrote the file, and ``n_bytes``, what the arrays take in memory."""
-    learner, library, n_bytes = _load(path)
-    return {**summarise(learner), "library": library, "n_bytes": n_bytes}
+    version that wrote the file, ``n_bytes``, what the arrays take in memory, and, of a pipeline,
+    ``steps``, the types of those before the model."""
+    learner, library, n_bytes, pipeline = _load(path)
+    steps = {} if pipeline is None else {"steps": pipelines.kinds_of(pipeline["steps"])}
+    return {**summarise(learner), **steps, "library": library, "n_bytes": n_bytes}
 
 
 def summarise(model: Any) -> dict[str, Any]:
@@ -248,11 +286,12 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
             raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
-def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int]:
-    """The model, the library's version that wrote it, and what its arrays take in memory."""
+def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int, Any]:
+    """The model, the library's version that wrote it, what its arrays take in memory, and what is
+    kept of a pipeline, None for none."""
     with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
-        decoder = (Decoder if _version(document) == _VERSION else OldDecoder)(archive)
+        decoder = (Decoder if _version(document) >= _VERSION else OldDecoder)(archive)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
         library = part(document, "library")
         require(name in LEARNERS, f"there is no classifier {name!r}")
@@ -263,6 +302,10 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int]:
         state = {"classes_": classes, **decoder.decode_named(state)}
         _check(name, state)
         parameters = decoder.decode_named(parameters)
+        steps = None
+        if _version(document) == _PIPELINE_VERSION:
+            steps = decoder.decode_named(part(document, "pipeline"))
+            pipelines.kinds_of(part(steps, "steps"))
     try:
         learner = LEARNERS[name](**parameters)
         learner._check_parameters()
@@ -273,18 +316,19 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int]:
         ) from None
     _check_names(path, type(learner), state)
     vars(learner).update(state, **dict.fromkeys(_CACHES))
-    return learner, library, decoder.n_bytes
+    return learner, library, decoder.n_bytes, steps
 
 
 def _version(document: Any) -> int:
     if part(document, "format") != _FORMAT:
         raise ValueError("This is not a model file of sparsemargin.")
     version = integer(document, "version", 1, np.iinfo(np.int64).max)
-    if not _OLDEST_VERSION <= version <= _VERSION:
-        remedy = "Update sparsemargin to load it" if version > _VERSION else "Train it again"
+    if not _OLDEST_VERSION <= version <= _PIPELINE_VERSION:
+        newer = version > _PIPELINE_VERSION
+        remedy = "Update sparsemargin to load it" if newer else "Train it again"
         raise ValueError(
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
-            f"this version reads formats {_OLDEST_VERSION} and {_VERSION}. {remedy}."
+            f"this version reads formats {_OLDEST_VERSION} to {_PIPELINE_VERSION}. {remedy}."
         )
     return version
 

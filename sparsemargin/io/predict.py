@@ -15,7 +15,7 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.base import Targets, first_infinite
-from sparsemargin.models.labels import Choice, LabelTable, positives_of
+from sparsemargin.models.labels import Choice, LabelTable
 from sparsemargin.models.rows import refusing
 
 # Outputs that are held at once.
@@ -62,8 +62,8 @@ class Predictor:
             self._choice = Choice(len(learner.classes_), threshold, top_k)
         elif threshold is not None or top_k is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: threshold and top_k are "
-                "for models of many labels."
+                "The model has learned one class a row, and predicts one: a threshold and top_k "
+                "are for models of many labels."
             )
         if zero_based != "auto" and hasattr(learner, "_reading"):
             raise ValueError(
@@ -73,7 +73,7 @@ class Predictor:
         self.learner = learner
         self.table = _NoTable() if table is None else table
         reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
-        self.corpus = Corpus(sources, reading, n_threads)
+        self.corpus = Corpus(sources, reading, n_threads, purpose="predicting")
 
     def blocks(self) -> Iterator[PredictedBlock]:
         """The rows, in their order; features that the model doesn't know count for nothing. A
@@ -106,7 +106,7 @@ class Predictor:
     def _codes_of(self, outputs: np.ndarray) -> Targets:
         if self._choice is None:
             return self.learner._codes_of_outputs(outputs)
-        return positives_of(self._choice.of(outputs))
+        return self._choice.labels(outputs)
 
 
 def check_form(block: LabelledRows, name: str) -> None:

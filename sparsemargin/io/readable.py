@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TextIO
 
 import numpy as np
@@ -12,7 +12,8 @@ from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
 
-_INTERCEPT = "(intercept)"
+#: What the intercept's line is called.
+INTERCEPT = "(intercept)"
 # A line of a dictionary, by whether it has a tab.
 _FORMS = {False: "a name without a tab", True: "a name, a tab and the number of a feature"}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -85,12 +86,12 @@ def _written(
     lone = len(intercepts) < len(model.classes_)
     vectors = vectors_of(weights)
     for label, (of_label, intercept) in enumerate(zip(vectors, intercepts, strict=True)):
-        before = "" if lone else f"{_escaped(str(model.classes_[label]))}\t"
+        before = "" if lone else f"{escaped(str(model.classes_[label]))}\t"
         if intercept:
-            yield f"{before}{_INTERCEPT}\t{float(intercept)!r}\n"
+            yield f"{before}{INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)
         for place in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
-            name = str(place) if names is None else _escaped(names[place])
+            name = str(place) if names is None else escaped(names[place])
             yield f"{before}{name}\t{float(of_label[place])!r}\n"
 
 
@@ -103,11 +104,11 @@ def _header(model: Any) -> Iterator[str]:
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"
 
 
-def _escaped(name: str) -> str:
-    """The name in one field of UTF-8, which no other kind of line begins with."""
-    taken = name == _INTERCEPT or name.startswith("#")
+def escaped(name: str, taken: Collection[str] = (INTERCEPT,)) -> str:
+    """The name in one field of UTF-8, which no other kind of line begins with, and that is none of
+    those taken."""
     text = name.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
-    return ("\\" if taken else "") + text
+    return ("\\" if name in taken or name.startswith("#") else "") + text
 
 
 def _names_of_rows(model: Any, names: Any) -> Sequence[str]:

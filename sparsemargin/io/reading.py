@@ -30,6 +30,10 @@ FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
 
 
+class SettingsError(ValueError):
+    """Arguments are wrong, or don't go together, whatever the files hold."""
+
+
 def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
     """How many threads read text: as many as asked for, -1 being all cores, -2 all but one; None:
     two, or as many as cores are left `beside` so many threads that are busy too."""
@@ -63,9 +67,9 @@ class Reading:
         elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
             raise ValueError(f"zero_based must be True, False or 'auto', got {self.zero_based!r}")
         if self.n_features is not None and self.hash_bits is not None:
-            raise ValueError(
+            raise SettingsError(
                 f"n_features={self.n_features!r} and hash_bits={self.hash_bits!r} exclude each "
-                "other: hashed features have 2**hash_bits columns."
+                "other: the latter alone tells how many columns there are."
             )
         if self.n_features is not None:
             self.n_features = check_count("n_features", self.n_features, 1, LARGEST_INDEX)
@@ -137,13 +141,14 @@ def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[
 
 @dataclass
 class Corpus:
-    """The files learned from, how they are read, and by how many threads; rows are kept for further
+    """The files, how they are read, by how many threads and what for; rows are kept for further
     epochs and runs in `cache`, if anywhere."""
 
     sources: list[Source]
     reading: Reading
     n_threads: int
     cache: Path | None = None
+    purpose: Literal["loading", "learning", "predicting"] = "loading"
 
     @property
     def names(self) -> str:
@@ -151,8 +156,8 @@ class Corpus:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all files; None where they are not known beforehand."""
-        sizes = [source.size for source in self.sources]
+        """Bytes of all files; None where it is not known beforehand how many are read."""
+        sizes = [None if source.is_part else source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
@@ -201,7 +206,9 @@ class Corpus:
             try:
                 rows = future.result()
             except ScanError as error:
-                raise located(error, text, reading, max_index=max_index) from None
+                raise located(
+                    error, text, reading, max_index=max_index, purpose=self.purpose
+                ) from None
             n_lines += rows.n_lines
             yield LabelledRows(
                 rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
@@ -284,9 +291,20 @@ _FLAWS = {
 }
 
 
+# By what a file is read for.
+_REMEDIES = {
+    ("several_labels", "learning"): "Pass multilabel=True, to learn them all, or positive=LABEL, "
+    "to tell that one from all others.",
+    ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
+    "or pass positive=LABEL if the model tells that one from all others.",
+    ("no_label", "predicting"): "Put one first.",
+}
+
+
 def located(
-    error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None
-) -> ValueError:
+    error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None,
+    purpose: str = "learning",
+) -> ValueError:  # fmt: skip
     """The error for the user of what the scanner raised for a block: file, line, column (in bytes,
     from 1), text and remedy; `max_index` is the largest that memory has room for."""
     start = block.buffer.rfind(b"\n", 0, error.offset) + 1
@@ -294,6 +312,8 @@ def located(
     line = bytes(block.buffer[start : block.stop if end < 0 else end])
     token = bytes(block.buffer[error.offset : error.offset + error.length])
     flaw = _flaw(error.code, token, line, reading, max_index)
+    if flaw.remedy == _FLAWS[error.code].remedy:
+        flaw = flaw._replace(remedy=_REMEDIES.get((error.code, purpose), flaw.remedy))
     shown = quoted(token.decode(errors="backslashreplace"))
     return ValueError(
         f"{_line_at(block, start)}, column {error.offset - start + 1}: "
@@ -339,7 +359,8 @@ def _beyond_memory(most: int) -> Flaw:
 def _line_at(block: TextBlock, offset: int) -> str:
     """The file and the line of a byte of the block."""
     line = block.n_lines_before + block.buffer.count(b"\n", 0, offset) + 1
-    return f"{block.source.name}, line {line}"
+    after = f" after byte {block.source.offset:,}" if block.source.offset else ""
+    return f"{block.source.name}, line {line}{after}"
 
 
 def _place_of(row: int, block: TextBlock | None) -> str:
@@ -366,15 +387,11 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
         commas = "comma-separated values" if b"," in line else "a table"
         kind = "tab-separated values" if b"\t" in line else commas
         return flaw._replace(remedy=f"This looks like {kind}; {FORM}.")
-    if max_index is not None:
-        if code == "several_labels":
-            return flaw._replace(
-                remedy="Pass multilabel=True, to learn them all, or positive=LABEL, to tell that "
-                "one from all others."
-            )
-        bounded = reading.hash_bits is None and max_index < reading.max_index
-        if code == "index_too_large" and bounded:
-            return _beyond_memory(max_index)
+    if (
+        code == "index_too_large" and reading.hash_bits is None
+        and max_index is not None and max_index < reading.max_index
+    ):  # fmt: skip
+        return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
             f"{{token}} has an index beyond n_features={reading.n_features}",

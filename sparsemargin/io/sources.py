@@ -1,5 +1,5 @@
-"""Where text comes from: files, patterns of names, standard input; and how it is cut into blocks of
-complete lines, in buffers that are used again."""
+"""Where text comes from: files by name or open, patterns of names, standard input, or a part of
+one; and how it is cut into blocks of complete lines, in buffers that are used again."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import glob
 import io
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, BinaryIO
 
+from sparsemargin._checks import check_count
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.io.compression import (
     HEAD_BYTES,
@@ -26,6 +29,9 @@ STANDARD_INPUT = "-"
 CACHE_SUFFIX = ".smcache"
 
 PathLike = str | os.PathLike[str]
+
+#: A path, an open binary file or its descriptor.
+File = PathLike | int | BinaryIO
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 30
@@ -54,19 +60,34 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class Source:
-    """A file or standard input (path None), found but not yet read; `plain`: a regular file that is
-    not compressed. Size and time are None for what is no regular file."""
+    """A file, or (path None) standard input or a `file` that is open, found but not yet read;
+    `plain`: a regular file that is not compressed. Size and time are None for what is no regular
+    file. Of the text come the lines that begin after `offset` bytes, or from 0 on, but not after
+    `length` more, if that is above 0."""
 
     name: str
     path: str | None
     size: int | None
     mtime_ns: int | None
     plain: bool
+    file: Any = None
+    offset: int = 0
+    length: int = -1
 
     @property
     def rereadable(self) -> bool:
-        """Whether it can be read again from the start; a pipe can't."""
+        """Whether it can be read again from the start; a pipe can't, nor may an open file."""
         return self.size is not None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether not all lines come."""
+        return self.offset > 0 or self.length > 0
+
+    @property
+    def part_name(self) -> str:
+        """A name for the lines that come."""
+        return f"{self.name}.{self.offset}-{self.length}" if self.is_part else self.name
 
     def blocks(self, free: list[bytearray]) -> Iterator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
@@ -78,8 +99,15 @@ class Source:
         with self._open() as file:
             reader = CountingReader(file, self.name, self.size or 0)
             codec = codec_of(reader.head)
-            text = DecompressedReader(reader, codec, self.name) if codec else reader
-            buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
+            content = DecompressedReader(reader, codec, self.name) if codec else reader
+            text: _Text = content
+            passed, n_bytes = 0, 0
+            if self.is_part:
+                if codec is None and file.seekable():
+                    passed = reader.pass_over(self.offset)
+                text = _PartReader(content, passed, self.offset, self.length)
+                n_bytes = text.position
+            buffer, filled, searched = _room_for(0, free), 0, 0
             while True:
                 filled = _fill(text, buffer, filled)
                 at_end = filled < len(buffer) - PADDING
@@ -104,7 +132,7 @@ class Source:
                     buffer, searched = buffer + bytes(filled), filled
                     continue
                 rest = bytes(memoryview(buffer)[stop:filled])
-                yield TextBlock(self, buffer, stop, reader.position)
+                yield TextBlock(self, buffer, stop, reader.position - passed)
                 if at_end:
                     return
                 # Only now, so that a reader who is through with a block gets the next in the same
@@ -126,6 +154,7 @@ class Source:
             "mtime_ns": self.mtime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
+            **({"offset": self.offset, "length": self.length} if self.is_part else {}),
         }
 
     def check_unchanged(self) -> None:
@@ -138,19 +167,101 @@ class Source:
                     "it."
                 )
 
-    def _open(self) -> io.FileIO:
+    def _open(self) -> io.RawIOBase:
+        if self.file is not None:
+            given = _GivenFile(self.file)
+            if self.offset and given.seekable():
+                given.seek(0)
+            return given
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
 
 
-def open_sources(paths: PathLike | Iterable[PathLike]) -> list[Source]:
+class _GivenFile(io.RawIOBase):
+    """An open file of somebody else, who closes it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(getattr(self._file, "seekable", bool)())
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, room: Any) -> int:
+        data = self._file.read(len(room)) or b""
+        room[: len(data)] = data
+        return len(data)
+
+
+class _PartReader:
+    """Whole lines of a text that is read from the byte `position` on: those that begin after
+    `offset` bytes, or all where that is 0, but not after `length` more, if that is above 0."""
+
+    def __init__(self, text: CountingReader | DecompressedReader, position: int, offset: int,
+                 length: int) -> None:  # fmt: skip
+        self._text, self.position = text, position
+        self._last = offset + length if length > 0 else sys.maxsize
+        self._ahead = self._rest_after(offset) if offset else b""
+        self._has_ended = self.position > self._last
+
+    def _rest_after(self, offset: int) -> bytes:
+        """Read up to the line that begins after so many bytes; what has been read of it."""
+        buffer = bytearray(_SAMPLE_BYTES)
+        while n := self._text.readinto(memoryview(buffer)):
+            start = max(0, offset - self.position)
+            end = buffer.find(b"\n", start, n) + 1
+            self.position += end or n
+            if end:
+                return bytes(buffer[end:n])
+        return b""
+
+    def readinto(self, room: memoryview) -> int:
+        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        if self._has_ended:
+            return 0
+        if self._ahead:
+            n = min(len(room), len(self._ahead))
+            room[:n], self._ahead = self._ahead[:n], self._ahead[n:]
+        else:
+            n = self._text.readinto(room)
+        if self.position + n > self._last:
+            start = max(0, self._last - self.position)
+            end = bytes(room[start:n]).find(b"\n") + 1
+            self._has_ended = end > 0
+            n = start + end if end else n
+        self.position += n
+        return n
+
+
+_Text = CountingReader | DecompressedReader | _PartReader
+
+
+def open_sources(paths: File | Iterable[File], offset: Any = 0, length: Any = -1) -> list[Source]:
     """Find the sources, in the order given, and see whether they can be read.
 
     "-" is standard input; a pattern with `*`, `?`, `[...]` or `**` stands for the files it matches,
-    sorted by name (a file of exactly that name comes first).
+    sorted by name (a file of exactly that name comes first). Open binary files are read from where
+    they stand. `offset` and `length` are those of a `Source`, of which there may then be one only.
     """
-    if isinstance(paths, str | os.PathLike):
+    offset = check_count("offset", offset, 0, sys.maxsize)
+    length = check_count("length", length, -1, sys.maxsize)
+    sources = _found(paths)
+    if (offset or length > 0) and len(sources) > 1:
+        raise ValueError(
+            f"offset and length are those of a part of one file; there are {len(sources)}. Read "
+            "each by itself."
+        )
+    return [replace(source, offset=offset, length=length) for source in sources]
+
+
+def _found(paths: Any) -> list[Source]:
+    if isinstance(paths, str | os.PathLike) or _is_open(paths):
         paths = [paths]
     if hasattr(paths, "shape"):
         raise ValueError(
@@ -158,15 +269,40 @@ def open_sources(paths: PathLike | Iterable[PathLike]) -> list[Source]:
         )
     is_list = isinstance(paths, Iterable) and not isinstance(paths, bytes)
     wanted: list[Any] = list(paths) if is_list else [paths]
+    found: list[Any] = []
     for path in wanted:
-        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-            raise ValueError(f"paths must be a path, a pattern or a list of these, got {path!r}")
-    found = [match for path in wanted for match in _matches(os.fsdecode(path))]
+        if _is_open(path):
+            found.append(path)
+        elif not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(
+                f"paths must be a path, a pattern, an open file or a list of these, got {path!r}"
+            )
+        else:
+            found += _matches(os.fsdecode(path))
     if not found:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
         raise ValueError("paths names standard input, '-', twice: it can be read only once.")
-    return [_source(path) for path in found]
+    return [_source_of_open(path) if _is_open(path) else _source(path) for path in found]
+
+
+def _is_open(path: Any) -> bool:
+    """Whether it is an open file, or the descriptor of one."""
+    return hasattr(path, "read") or (isinstance(path, Integral) and not isinstance(path, bool))
+
+
+def _source_of_open(file: Any) -> Source:
+    if isinstance(file, Integral):
+        name, file = f"<file descriptor {file}>", io.FileIO(int(file), closefd=False)
+    else:
+        own = getattr(file, "name", None)
+        name = own if isinstance(own, str) else f"<{type(file).__name__}>"
+    if isinstance(file.read(0), str):
+        raise ValueError(
+            f"{name} is open as text, and bytes are read. Open it by open(path, 'rb'), or pass the "
+            "path."
+        )
+    return Source(name, None, None, None, plain=False, file=file)
 
 
 def _matches(path: str) -> list[str]:
@@ -218,7 +354,7 @@ def whereabouts(path: str) -> str:
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
 
-def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: int) -> int:
+def _fill(text: _Text, buffer: bytearray, filled: int) -> int:
     room = memoryview(buffer)[: len(buffer) - PADDING]
     while filled < len(room) and (n := text.readinto(room[filled:])):
         filled += n

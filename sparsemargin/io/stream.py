@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from sparsemargin.io.reading import (
     FORM,
     Corpus,
     Reading,
+    SettingsError,
     columns_of,
     located_index,
     located_label,
@@ -26,7 +27,7 @@ from sparsemargin.io.reading import (
 )
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.sources import PathLike, Source, open_sources
+from sparsemargin.io.sources import File, PathLike, Source, open_sources
 from sparsemargin.models import LEARNERS, Algorithm, Learner, default_algorithm, find_algorithm
 from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
@@ -80,7 +81,7 @@ class _NewClass(Exception):
 
 
 def learn_svmlight(
-    path: PathLike | Iterable[PathLike],
+    path: File | Iterable[File],
     algo: Algorithm | None = None,
     *,
     classes: Any = None,
@@ -90,6 +91,8 @@ def learn_svmlight(
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
+    offset: int = 0,
+    length: int = -1,
     cache: bool | PathLike | None = None,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
@@ -100,42 +103,45 @@ def learn_svmlight(
 ) -> Learner:
     """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `report` is told the
     `Moment` whenever a block of rows has been learned from."""
-    sources = open_sources(path)
-    features: dict[str, Any] = {
-        "zero_based": zero_based,
-        "n_features": n_features,
-        "hash_bits": hash_bits,
-    }
-    if init_model is None:
-        make = _new_learner(algo, {"max_iter": max_iter, "n_jobs": n_jobs, **params}, multilabel)
-    else:
-        if algo is not None or params or n_features or hash_bits:
-            raise ValueError(
-                "init_model goes on with its own algorithm, parameters and features: pass none "
-                "with it."
-            )
-        earlier = _copy(init_model, max_iter)
-        if multilabel and not earlier._has_many_labels:
-            raise ValueError(
-                "init_model has learned one class a row, and can't go on with multilabel=True. "
-                "Leave one of the two out."
-            )
-        multilabel = earlier._has_many_labels
-        features = columns_of(earlier, zero_based)
+    sources = open_sources(path, offset, length)
+    with _blaming_settings():
+        features: dict[str, Any] = {
+            "zero_based": zero_based,
+            "n_features": n_features,
+            "hash_bits": hash_bits,
+        }
+        if init_model is None:
+            params |= {"max_iter": max_iter, "n_jobs": n_jobs}
+            make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
+        else:
+            if algo is not None or params or n_features or hash_bits:
+                raise ValueError(
+                    "init_model goes on with its own algorithm, parameters and features: pass none "
+                    "with it."
+                )
+            earlier = _copy(init_model, max_iter)
+            if multilabel and not earlier._has_many_labels:
+                raise ValueError(
+                    "init_model has learned one class a row, and can't go on with multilabel=True. "
+                    "Leave one of the two out."
+                )
+            multilabel = earlier._has_many_labels
+            features = columns_of(earlier, zero_based)
 
-        def make() -> Learner:
-            return earlier
+            def make() -> Learner:
+                return earlier
 
-    if multilabel and positive is not None:
-        raise ValueError(
-            f"positive={positive!r} is told from all other labels, and a model of many labels "
-            "learns each of them. Leave one of the two out."
-        )
-    reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
-    # The caller's thread reads and learns.
-    n_threads = threads_for(n_jobs, beside=1)
-    corpus = Corpus(sources, reading, n_threads, _cache_path(cache, sources, max_iter))
-    encoder = told_encoder(classes, positive, reading.multilabel)
+        if multilabel and positive is not None:
+            raise ValueError(
+                f"positive={positive!r} is told from all other labels, and a model of many labels "
+                "learns each of them. Leave one of the two out."
+            )
+        reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
+        # The caller's thread reads and learns.
+        n_threads = threads_for(n_jobs, beside=1)
+        kept = _cache_path(cache, sources, max_iter)
+        corpus = Corpus(sources, reading, n_threads, kept, purpose="learning")
+        encoder = told_encoder(classes, positive, reading.multilabel)
     try:
         return _Stream(corpus, make, encoder, memory_limit, report).run()
     except _NewClass:
@@ -144,11 +150,20 @@ def learn_svmlight(
         return _Stream(corpus, make, encoder, memory_limit, report).run()
 
 
-def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool) -> MakeLearner:
+@contextmanager
+def _blaming_settings() -> Iterator[None]:
+    """Let errors tell that it is the arguments that are wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise SettingsError(*error.args) from None
+
+
+def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool, grows: bool) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
     learner, known = find_algorithm(algo or default_algorithm(params), params)
     unopened = learner(**known)
-    unopened._check_streams(grows=False)
+    unopened._check_streams(grows=grows)
     if multilabel and not unopened._takes_many_labels:
         unopened._refuse_many_labels()
 
@@ -185,7 +200,7 @@ def _cache_path(
             f"{once[0]} can be read only once. Pass cache=PATH for a file that keeps its rows for "
             f"max_iter={max_iter} epochs."
         )
-    return default_cache_path([source.name for source in sources])
+    return default_cache_path([source.part_name for source in sources])
 
 
 class _Stream:
@@ -222,9 +237,9 @@ class _Stream:
         try:
             with closing(self.passes.first()) as blocks:
                 going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+            self._check_positive()
             while going_on:
                 going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
-            self._check_positive()
         except KeyboardInterrupt:
             if not self.opened:
                 raise
@@ -316,12 +331,12 @@ class _Stream:
             learner._trials_before = learner._space.trials
         elif not self.told_classes:
             self._find_classes()
+        self._look_for_positive(block)
         random = learner._random()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         learner._coef = None
         if not goes_on:
             n_columns = self.reading.n_columns
-            learner._check_streams(grows=n_columns is None)
             rows = block.with_columns(n_columns or 1)
             needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
             if needed > self.memory_limit:
@@ -433,9 +448,28 @@ class _Stream:
 
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
-        table, positive = self.passes.table, self.encoder.positive
-        if positive is not None and table.find(positive) < 0:
-            raise ValueError(
-                f"{self.corpus.names}: no row has the label positive={positive!r}. There "
-                f"are: {first_labels(table.texts)}."
+        if self._lacks_positive():
+            raise ValueError(f"{self.corpus.names}: no row {self._about_positive()}")
+
+    def _look_for_positive(self, block: LabelledRows) -> None:
+        """Say so where the first rows lack it: all of them may be much to wait for."""
+        if self.passes.cache is not None:
+            self._check_positive()
+        text, n_bytes = block.text, self.corpus.size
+        whole = text is not None and n_bytes is not None and text.consumed >= n_bytes
+        if self._lacks_positive() and not whole:
+            warnings.warn(
+                f"{self.corpus.names}: none of the first {block.n_rows:,} rows "
+                f"{self._about_positive()}",
+                stacklevel=6,
             )
+
+    def _lacks_positive(self) -> bool:
+        positive = self.encoder.positive
+        return positive is not None and self.passes.table.find(positive) < 0
+
+    def _about_positive(self) -> str:
+        return (
+            f"has the label positive={self.encoder.positive!r}. There are: "
+            f"{first_labels(self.passes.table.texts)}."
+        )

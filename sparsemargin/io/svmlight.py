@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from sparsemargin.io.reading import FORM, Corpus, Reading, threads_for
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
-from sparsemargin.io.sources import PathLike, open_sources
+from sparsemargin.io.sources import File, open_sources
 from sparsemargin.models.labels import LabelTable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SPARE = 1.05
 
 
 def load_svmlight(
-    paths: PathLike | Iterable[PathLike],
+    paths: File | Iterable[File],
     *,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
@@ -35,6 +35,8 @@ def load_svmlight(
     multilabel: bool = False,
     query_id: bool = False,
     hash_bits: int | None = None,
+    offset: int = 0,
+    length: int = -1,
     n_jobs: int | None = None,
 ) -> tuple[Any, ...]:
     """Load svmlight text (libsvm's format) into a CSR matrix.
@@ -45,9 +47,10 @@ def load_svmlight(
 
     Parameters
     ----------
-    paths : path, or list of paths
+    paths : path, open binary file or descriptor of one, or list of these
         Files, plain or compressed by gz, bz2, xz or zst whatever their names; patterns such as
-        `"day-*.svm.gz"`; `"-"` for standard input. Several are one data set, in this order.
+        `"day-*.svm.gz"`; `"-"` for standard input. Several are one data set, in this order. An open
+        file is read from where it stands, and left open.
     n_features : int, optional
         Number of columns; an index beyond is refused. By default as many as occur.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
@@ -61,6 +64,11 @@ def load_svmlight(
         Whether to return the numbers of `qid:N`, too.
     hash_bits : int, optional
         From 1 to 31: indices are hashed to 2**hash_bits columns. Excludes `n_features`.
+    offset, length : int, default=0, -1
+        The part of a single file to read, in bytes of its text, unpacked: whole lines, those that
+        begin after `offset` bytes (0: the first one, too), but not after `length` more, unless that
+        is 0 or less. Parts of which each begins where the one before ended have every line once. Of
+        an open file `offset` counts from its beginning.
     n_jobs : int, optional
         Number of threads; -1: as many as there are cores. By default 2, or 1 on a single core.
         The result does not depend on it.
@@ -89,7 +97,7 @@ def load_svmlight(
         If there are labels but no features.
     """
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
-    corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
+    corpus = Corpus(open_sources(paths, offset, length), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
     if not rows.n_rows:
         raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
 from typing import Literal
 
@@ -9,6 +10,11 @@ from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real
+
+_LARGEST_NORM = (
+    "normalize='max' needs the largest norm of all the data, which no stream can know. Pass "
+    "normalize='running', or call fit first."
+)
 
 
 @declared
@@ -92,14 +98,17 @@ class ALMA(FirstOrderLearner):
         5, more="Chosen by cross-validation on text, microarrays and other data."
     )
 
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._stream_faults(grows)
+        # A model that goes on knows it.
+        if self.normalize == "max" and not hasattr(self, "_rule"):
+            yield _LARGEST_NORM
+
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         radius = 0.0
         if self.normalize == "max":
             if sample is None:
-                raise ValueError(
-                    "normalize='max' needs the largest norm of all the data, which no stream "
-                    "can know. Use normalize='running', or call fit first."
-                )
+                raise ValueError(_LARGEST_NORM)
             radius = sample.largest_norm()
         B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)
         return FirstOrderRule.alma(p, self.normalize, float(self.alpha), B, float(self.C), radius)

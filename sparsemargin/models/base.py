@@ -8,7 +8,7 @@ so that training from a file starts at once. The scikit-learn classes of
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
@@ -32,7 +32,7 @@ from sparsemargin._engine.kernel.functions import (
 )
 from sparsemargin._engine.rows.csr import any_repeats, summed
 from sparsemargin.models.in_use import asks, refuse_while_learning
-from sparsemargin.models.labels import Choice, Form, joined, positives_of
+from sparsemargin.models.labels import Choice, Form, joined
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
@@ -45,6 +45,11 @@ ROWS_MEASURED = 100
 #: By so many rows it is seen whether a model predicts one class only, where labels are not too many
 #: for that to be cheap; said where it is wrong for at least such a share.
 ROWS_TOLD, LEAST_ROWS_TOLD, MOST_LABELS_TOLD, LEAST_SHARE_TOLD = 100, 20, 100, 0.2
+
+_PRECOMPUTED = (
+    "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
+    "fit, or pass the kernel as a function."
+)
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
@@ -262,7 +267,8 @@ class Learner(SharedParameters):
 
     def _open(self, rows: Rows) -> None:
         """Make what a stream that begins with these rows is learned in."""
-        self._check_needs_no_rows()
+        for fault in self._needs_of_all_rows():
+            raise ValueError(fault)
         self._space = self._new_space(rows)
 
     def _make_kernel(self, rows: Any) -> Kernel:
@@ -283,13 +289,13 @@ class Learner(SharedParameters):
         degree, coef0 = int(self.degree), float(self.coef0)
         return PolyKernel(bias, dense=dense, degree=degree, gamma=self.gamma_, coef0=coef0)
 
-    def _check_needs_no_rows(self) -> None:
-        """Refuse a kernel that is known only when all rows are."""
+    def _needs_of_all_rows(self) -> Iterator[str]:
+        """What is wrong with a kernel that is known only when all rows are."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            _refuse_precomputed()
+            yield _PRECOMPUTED
         known = hasattr(self, "gamma_")  # to a model that goes on
         if self._takes_gamma and self.gamma == "scale" and not known:
-            raise ValueError(
+            yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
                 "gamma as a number, or 'auto'."
             )
@@ -430,22 +436,30 @@ class Learner(SharedParameters):
         """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
         file's length; grows: the number of features is not known beforehand."""
         self._check_parameters()
-        if self.hypothesis in ("vote", "random"):
-            self._refuse_to_stream("hypothesis", "keeps a log of all corrections", "'average'")
-        if self.max_corrections is not None:
-            self._refuse_to_stream("max_corrections", "ends a fit, not a stream", "None")
-        if self.max_iter is not None and self.max_iter % 1:
-            self._refuse_to_stream("max_iter", "ends within rows not yet counted", "a whole number")
-        if self.p == "log" and grows:
-            raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
-        self._check_needs_no_rows()
-        if self._takes_gamma and self.gamma == "auto" and grows:
-            raise ValueError(
-                "gamma='auto' is 1 over the number of features: pass n_features, or hash_bits."
-            )
+        faults = " ".join(self._stream_faults(grows))
+        if faults:
+            raise ValueError(faults)
 
-    def _refuse_to_stream(self, name: str, why: str, instead: str) -> None:
-        raise ValueError(
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        """What is in the way of that, each with what to do instead."""
+        if self.hypothesis in ("vote", "random"):
+            yield self._fault("hypothesis", "keeps a log of all corrections", "'average'")
+        if self.max_corrections is not None:
+            yield self._fault("max_corrections", "ends a fit, not a stream", "None")
+        if self.max_iter is not None and self.max_iter % 1:
+            yield self._fault("max_iter", "ends within rows not yet counted", "a whole number")
+        if self.p == "log" and grows:
+            yield "p='log' needs the number of features: pass n_features, or hash_bits."
+        yield from self._kernel_faults(grows)
+
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
+        """Those of the kernel."""
+        yield from self._needs_of_all_rows()
+        if self._takes_gamma and self.gamma == "auto" and grows:
+            yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
+
+    def _fault(self, name: str, why: str, instead: str) -> str:
+        return (
             f"{name}={getattr(self, name)!r} {why}, and a stream is learned in memory that doesn't "
             f"grow with its rows. Pass {name}={instead}, or load the file and fit: "
             "fit_csr(*load_svmlight(path), ...)."
@@ -480,7 +494,7 @@ class Learner(SharedParameters):
         """Take the checked rows as the next trials, in the given order; how many were predicted
         wrongly before they were learned from, where known."""
         if not self._space.tells_lengths:
-            _refuse_precomputed()
+            raise ValueError(_PRECOMPUTED)
         self._learned = self._outcome = None
         was_full, opened = self._space.full, self._loop(task)
         try:
@@ -542,7 +556,7 @@ class Learner(SharedParameters):
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
-        return joined(self._predicted(rows, lambda outputs: positives_of(choice.of(outputs))))
+        return joined(self._predicted(rows, choice.labels))
 
     def _check_fitted(self) -> None:
         refuse_while_learning(self)
@@ -566,7 +580,7 @@ class Learner(SharedParameters):
         if self._has_pool:
             raise AttributeError(
                 f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
-                "support_ and dual_coef_."
+                "support_ and dual_coef_; one with kernel='linear' has weights."
             )
 
     def _check_has_weights(self) -> None:
@@ -741,14 +755,6 @@ def intercept_scale(blocks: Iterable[Any]) -> float:
     norm = sqrt(float(np.einsum("i,i->", scaled, scaled))) * 2.0**exponent
     scale = 0.1 * norm / sqrt(max(n_rows, 1))
     return scale if 0.0 < scale < inf else 0.1
-
-
-def _refuse_precomputed() -> NoReturn:
-    """Refuse to learn from rows whose kernel with all others is not at hand."""
-    raise ValueError(
-        "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. "
-        "Call fit, or pass the kernel as a function."
-    )
 
 
 def _variance(rows: Any) -> float:

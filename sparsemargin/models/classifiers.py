@@ -386,7 +386,8 @@ where rows may have several
         threshold : float or array-like of shape (n_labels,), default=None
             What the output of a label must reach. None: 0, or anything where `top_k` is given.
         top_k : int, default=None
-            Only so many labels, of largest output; of equal ones those that come first.
+            Only so many labels, of largest output; of equal ones those that come first. Lists have
+            them in this order, the largest first; without `top_k` in that of `classes_`.
 
         Returns
         -------

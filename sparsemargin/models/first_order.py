@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, get_args
@@ -159,17 +159,19 @@ class FirstOrderLearner(Learner):
                     f"{name}={getattr(self, name)!r}. Pass {name}={instead}, or multi_class='ovr'."
                 )
 
-    def _check_streams(self, *, grows: bool) -> None:
-        super()._check_streams(grows=grows)
-        if not self._is_linear and self.max_support is None:
-            self._refuse_to_stream(
-                "max_support", "keeps every row that makes a correction", "1000, say"
-            )
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._stream_faults(grows)
         if self.soft_margin:
-            self._refuse_to_stream("soft_margin", "gives every row a coordinate of its own", "0")
+            yield self._fault("soft_margin", "gives every row a coordinate of its own", "0")
         for name in ("tol", "keep_history"):
             if getattr(self, name):
-                self._refuse_to_stream(name, "needs passes over all rows", "None")
+                yield self._fault(name, "needs passes over all rows", "None")
+
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._kernel_faults(grows)
+        if not self._is_linear and self.max_support is None:
+            why = "keeps every row that makes a correction"
+            yield self._fault("max_support", why, "1000, say")
 
     def _begin_at(self, start: dict[str, Any]) -> None:
         for has, why in (

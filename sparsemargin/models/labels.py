@@ -294,6 +294,7 @@ class MultilabelEncoder(LabelEncoder):
         ones = np.ones(len(labels.labels), dtype=np.int64)
         shape = (n_rows, len(self.classes))
         matrix = csr_matrix((ones, labels.labels, labels.starts), shape=shape)
+        matrix.sort_indices()
         return matrix if self.form == "sparse" else matrix.toarray()
 
     def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
@@ -478,7 +479,7 @@ def refuse_lone(classes: np.ndarray, name: str) -> None:
 class Choice:
     """Which labels are predicted: those whose outputs reach the threshold, one number or one for
     each label (None: 0, or anything where `top_k` is given), and of these only the `top_k` largest,
-    the lowest of those that are equal."""
+    the lowest of those that are equal, in this order."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:
@@ -496,17 +497,25 @@ class Choice:
                 f"{threshold!r}."
             )
         self.threshold = least
-        self.top_k = None if top_k is None or top_k >= n_labels else top_k
+        self.top_k = top_k
 
     def of(self, outputs: np.ndarray) -> np.ndarray:
         """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""
         reached = outputs >= self.threshold
-        if self.top_k is None:
+        if self.top_k is None or self.top_k >= outputs.shape[1]:
             return reached
         least = np.partition(outputs, -self.top_k, axis=1)[:, -self.top_k, np.newaxis]
         above, equal = outputs > least, outputs == least
         room = self.top_k - above.sum(axis=1, keepdims=True)
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+    def labels(self, outputs: np.ndarray) -> Positives:
+        """The labels of each row: in their own order, or, with `top_k`, by falling output."""
+        starts, labels = positives_of(self.of(outputs))
+        if self.top_k is not None:
+            rows = np.repeat(np.arange(len(outputs)), np.diff(starts))
+            labels = labels[np.lexsort((labels, -outputs[rows, labels], rows))]
+        return Positives(starts, labels)
 
 
 def positives_of(chosen: np.ndarray) -> Positives:

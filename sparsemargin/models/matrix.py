@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from math import sqrt
 from typing import Any, Literal, get_args
@@ -135,17 +136,17 @@ class MatrixLearner(Learner):
                 f"solver='dual' needs p=2, got p={self.p!r}. Pass p=2, or another solver."
             )
 
-    def _check_streams(self, *, grows: bool) -> None:
-        super()._check_streams(grows=grows)
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
         if self._is_dual:
             name, instead = ("solver", "'auto'") if self._is_linear else ("kernel", "'linear'")
-            self._refuse_to_stream(name, "keeps the rows of all mistakes", instead)
+            yield self._fault(name, "keeps the rows of all mistakes", instead)
+
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._stream_faults(grows)
         if self.max_updates is None:
-            self._refuse_to_stream("max_updates", "keeps the rows of all mistakes", "100, say")
+            yield self._fault("max_updates", "keeps the rows of all mistakes", "100, say")
         if self.solver == "primal" and grows:
-            raise ValueError(
-                "solver='primal' needs the number of features: pass n_features, or hash_bits."
-            )
+            yield "solver='primal' needs the number of features: pass n_features, or hash_bits."
 
     def _new_space(self, rows: Rows) -> LabelSpaces | DualSpaces:
         n_labels, n_features = self._n_labels(), rows.n_features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal
 
@@ -84,8 +85,8 @@ class MaxMargin(MarginSeeker):
     max_support: int | None = field(default=None, init=False)
     when_full: Literal["error"] = field(default="error", init=False)
 
-    def _check_streams(self, *, grows: bool) -> None:
-        raise ValueError(
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield (
             "'maxmargin' keeps a number for every row, and a stream is learned in memory that "
             "doesn't grow with its rows. Take 'alma', or load the file and fit: "
             "fit_csr(*load_svmlight(path), 'maxmargin')."

@@ -111,7 +111,8 @@ class EpochCurvesDisplay(Display):
 
         Parameters
         ----------
-        estimator : classifier with `partial_fit`, or dict of str to such
+        estimator : classifier with `partial_fit`, or pipeline that ends in one, or dict of str to \
+such
         X, y, X_test, y_test, epochs
             As for `sparsemargin.evaluation.learning_curve_over_epochs`, whose errors are raised.
         n_repeats : int, default=1
@@ -203,7 +204,7 @@ class HypothesisErrorsDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted first-order classifier
+        estimator : fitted first-order classifier, or pipeline that ends in one
             Of ``hypothesis="vote"`` or ``"random"``, which keep the log of corrections.
         X, y, moments
             As for `sparsemargin.evaluation.hypothesis_errors`, whose errors are raised.

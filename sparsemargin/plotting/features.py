@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import vectors_of
+from sparsemargin.evaluation.pipelines import (
+    check_names,
+    names_of_columns,
+    names_out_of,
+    parts_of,
+)
 from sparsemargin.evaluation.protocols import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.plotting.display import Display, by_name, chosen
@@ -92,10 +99,11 @@ class StrongestFeaturesDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted classifier with `coef_`
+        estimator : fitted classifier with `coef_`, or pipeline that ends in one
             Of this library or any other.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            None: `feature_names_in_`, or the numbers of the columns.
+            None: those that the pipeline's other steps tell, or `feature_names_in_`, or the
+            numbers of the columns.
         top : int, default=10
             How many features of each class.
         classes : sequence, default=None
@@ -112,10 +120,11 @@ class StrongestFeaturesDisplay(Display):
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         check_is_fitted(estimator)
-        coef = coef_of(estimator)
         if feature_names is None:
-            feature_names = getattr(estimator, "feature_names_in_", None)
-        names = _check_names(feature_names, coef.shape[1])
+            feature_names = names_of_columns(estimator)
+        _, estimator = parts_of(estimator)
+        coef = coef_of(estimator)
+        names = check_names(feature_names, coef.shape[1])
         # Of two classes there is one vector, for the second.
         known = list(estimator.classes_)[-coef.shape[0] :]
         labels, weights = chosen("classes", classes, known), {}
@@ -166,7 +175,7 @@ class SelectionStabilityDisplay(Display):
             raise ValueError("frequencies must be a vector of shares from 0 to 1.")
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
-        self.feature_names = _check_names(feature_names, len(self.frequencies))
+        self.feature_names = check_names(feature_names, len(self.frequencies))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         places = strongest_features(self.frequencies, self.top)
@@ -194,26 +203,19 @@ class SelectionStabilityDisplay(Display):
         top : int, default=20
             How many features of a split count as chosen, and how many are drawn.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            None: the columns of X where it is a data frame, or their numbers.
+            None: those that the pipeline's other steps tell, or the columns of X where it is a
+            data frame, or their numbers.
         $drawn
         """
         cls._measuring()
         found = selection_stability(estimator, X, y, splits, top=top, label=label)
-        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        names, before = feature_names, parts_of(estimator)[0]
+        if names is None and before is None:
+            names = getattr(X, "columns", None)
+        elif names is None:
+            names = names_out_of(clone(before).fit(X, y))
         display = cls(found.frequencies, feature_names=names, agreement=found.agreement, top=top)
         return display.plot(ax, **kwargs)
-
-
-def _check_names(names: Any, n_features: int) -> Sequence[str] | None:
-    """Names of features as they are, or those of a fitted vectorizer's columns; None for none."""
-    if hasattr(names, "get_feature_names_out"):
-        names = names.get_feature_names_out()
-    if names is not None and len(names) != n_features:
-        raise ValueError(
-            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
-            "for each column of X."
-        )
-    return names
 
 
 def _names_of(places: NDArray[np.intp], names: Sequence[str] | None) -> list[str]:

@@ -95,7 +95,7 @@ class MarginDistributionDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted classifier, or dict of str to fitted classifier
+        estimator : fitted classifier, or pipeline that ends in one, or dict of str to such
         X, y, normalize
             As for `sparsemargin.evaluation.margins`, whose errors are raised.
         thresholds : array-like of shape (n_thresholds,), default=None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin.evaluation.pipelines import parts_of
 from sparsemargin.plotting.display import Display, chosen
 from sparsemargin.plotting.style import line_style
 
@@ -103,7 +104,7 @@ class CandidatesDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted AROWClassifier
+        estimator : fitted AROWClassifier, or pipeline that ends in one
             Of ``r="auto"``, as ``fit_csr(X, y)`` makes it.
         classes
             As for `plot`.
@@ -116,6 +117,7 @@ class CandidatesDisplay(Display):
         """
         cls._measuring()
         check_is_fitted(estimator)
+        _, estimator = parts_of(estimator)
         raced = getattr(estimator, "candidates_", None)
         if raced is None:
             raise ValueError(

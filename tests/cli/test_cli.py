@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from click import Context
 
 from problems.command_line import contents, run
+from sparsemargin.cli.app import main
 from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
 from sparsemargin.models import ALGORITHMS
@@ -49,12 +51,26 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train x.svm -o m --memory-limit much", "is no size such as 512M"),
     ("train x.svm -o m --dictionary words", "--readable FILE: pass that too"),
     ("train train.svm -o -", "name a file"),
-    ("train train.svm -o m --c 0.5", "--c is no option of --algo alma, which has --max-iter"),
+    ("train train.svm -o m --c 0.5", "--c is no option of --algo alma, which has --epochs"),
     ("train train.svm -o m --alpha 3", "--alpha: 3 is not X, a float in the range (0, 1]"),
     ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),
+    ("train train.svm -o m --hash-bits 8 --n-features 9",
+     "--n-features 9 and --hash-bits 8 exclude each other"),
+    ("convert train.svm m.svm --hash-bits 8 --n-features 9", "--hash-bits 8 exclude each other"),
+    ("train train.svm -o m --algo alma --hypothesis vote", "--hypothesis vote keeps a log"),
+    ("train train.svm -o m --algo alma --normalize max", "Pass --normalize running, or call"),
+    ("train train.svm -o m --epochs 1.5", "--epochs 1.5 ends within rows not yet counted"),
+    ("train train.svm -o m --algo pnorm --p log", "--p log needs the number of features: pass "
+     "--n-features, or --hash-bits."),
+    ("train train.svm -o m --kernel rbf", "--max-support none keeps every row"),
+    ("train train.svm -o m --kernel rbf", "--gamma scale needs the variance of all rows"),
+    ("train train.svm -o m --kernel rbf --gamma auto", "--max-support none keeps every row"),
+    ("train train.svm -o m --kernel rbf --gamma auto", "gamma auto needs the number of features"),
+    ("train train.svm -o m --multilabel --positive 1", "--positive 1 is told from all other"),
+    ("train - -o m --epochs 2", "Pass --cache PATH for a file that keeps its rows"),
     ("convert a.svm b.xyz", "Pass --to svmlight, --to npz or --to cache"),
     ("convert a.svm - --to npz", "Name a file"),
     ("convert train.svm x.svm.gz", "would be written uncompressed; name it x.svm."),
@@ -69,6 +85,20 @@ def test_wrong_usage_is_told(folder, command, words):
     assert words in result.stderr
     assert "Usage: " in result.stderr
     assert contents() == before
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("Pass max_iter=None, or n_features.", "Pass --epochs none, or --n-features."),
+    ("multilabel=True; multilabel=False; zero_based=True;",
+     "--multilabel; no --multilabel; --zero-based yes;"),
+    ("fit_intercept=False and classes=[1, 2].", "--no-fit-intercept and --classes 1, 2."),
+    ("alpha=0.5. Alpha is no alpha.", "--alpha 0.5. Alpha is no alpha."),
+    ("'alpha=3' dir/alpha=3 alpha=3/x n_features.svm", "'alpha=3' dir/alpha=3 alpha=3/x "
+     "n_features.svm"),
+])  # fmt: skip
+def test_parameters_are_told_as_options(text, told):
+    command = main.get_command(Context(main), "train")
+    assert command.in_options(text) == told
 
 
 def test_sizes():

@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,21 @@ def test_info_of_models_and_of_several_files():
     assert run("info", "?.svm").stdout.count("file  ") == 2
 
 
+def test_info_goes_on_after_a_file_that_is_wrong():
+    Path("a.svm").write_text("1 1:1\n")
+    Path("b.svm").write_text("1 x\n")
+    Path("c.svm").write_text("1 2:1\n")
+    result = run("info", "?.svm", code=1)
+    assert [line.split()[1] for line in result.stdout.splitlines() if "file" in line] == [
+        "a.svm", "c.svm",
+    ]  # fmt: skip
+    assert result.stderr.startswith("Error: b.svm, line 1, column 3: 'x' is not index:value")
+    first, second, third = json.loads(run("info", "?.svm", "--json", code=1).stdout)["files"]
+    assert (first["features"], third["features"]) == (1, 2)
+    assert second.keys() == {"file", "error"}
+    assert second["error"].startswith("b.svm, line 1")
+
+
 def inspected(*options, model="a.model"):
     return json.loads(run("inspect", model, "--json", *options).stdout)
 
@@ -160,6 +176,12 @@ def test_inspect_tells_the_strongest_features():
         assert [int(e["feature"]) - first for e in entry["against"]] == order[:5].tolist()
         assert [e["weight"] for e in entry["against"]] == model.coef_[0][order[:5]].tolist()
     text = run("inspect", "a.model", "--top", "5").stdout
+    # Names and weights each stand in a column.
+    table = text.split("\n\n")[-1].splitlines()
+    assert re.split(r" {2,}", table[0]) == ["for 1", "weight", "against 1", "weight"]
+    assert {len(line.rstrip()) for line in table} == {len(table[0])}
+    starts = {line.index(re.split(r" {2,}", line)[2], len(line) // 3) for line in table}
+    assert len(starts) == 1
     for words in "alpha                 0.7", "\nepochs         1 in the last run\n", "for 1":
         assert words in text
 

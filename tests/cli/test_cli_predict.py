@@ -88,7 +88,7 @@ def test_a_model_of_files_knows_how_indices_count():
         assert "few.svm, line 2, column 3: '0:1' has index 0" in error
         assert "has learned from files whose indices count from 1, add 1 to the indices" in error
         error = run(command, "a.model", "test.svm", "--zero-based", "yes", code=1).stderr
-        assert "zero_based=True is for models of matrices" in error
+        assert "--zero-based yes is for models of matrices" in error
 
 
 def test_models_of_matrices_and_of_hashed_features():
@@ -99,7 +99,7 @@ def test_models_of_matrices_and_of_hashed_features():
     path = write(Path("other.svm"), X, y, zero_based=True)
     assert predicted("a.model", path, "--zero-based", "yes") == texts(fitted.predict(X))
     error = run("predict", "a.model", file("1 0:1\n"), code=1).stderr
-    assert "text that is read as one-based. Pass zero_based=True" in error
+    assert "text that is read as one-based. Pass --zero-based yes" in error
     run("train", "train.svm", "-o", "a.model", "-q", "--hash-bits", "12")
     X, _ = load_svmlight("test.svm", hash_bits=12)
     assert predicted("a.model", "test.svm") == texts(load_model("a.model").predict(X))
@@ -187,12 +187,16 @@ def test_one_label_against_the_rest():
     assert figures["accuracy"] == 1.0
     assert [entry["rows"] for entry in figures["classes"]] == [40, 40]
     assert evaluated("b.model", path, "--positive", "M11")["accuracy"] == 0.5
+    # Without it a row may have one label.
+    error = run("evaluate", "b.model", path, code=1).stderr
+    assert "more than one label. The model has learned one class a row: give each row" in error
+    assert "or pass --positive LABEL if the model tells that one from all others" in error
     # It may be misspelt; that it is a class of the model is not enough.
     for label, lines, there in ("999", "1 1:1\n2 2:1\n", "1, 2"), ("1", "2 1:1\n3 2:1\n", "2, 3"):
         error = run("evaluate", "a.model", file(lines), "--positive", label, code=1).stderr
-        assert f"no row has the label positive='{label}'. There are: {there}." in error
+        assert f"no row has the label --positive {label}. There are: {there}." in error
     error = run("evaluate", "a3.model", "test3.svm", "--positive", "ham", code=1).stderr
-    assert "positive='ham' needs a model of two classes; this one has 3" in error
+    assert "--positive ham needs a model of two classes; this one has 3" in error
 
 
 def test_many_classes_are_told_by_their_most_frequent_mistakes():

@@ -205,6 +205,14 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     assert min(b / a for a, b in pairwise(rows) if b > a) >= 2
     assert "one-step-ahead error" in "".join(lines)
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
+    # Of more epochs the error is that of the first, whose rows are new.
+    once, often = (
+        json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)
+    )
+    assert (often["epochs"], often["corrections"] > once["corrections"]) == (9, True)
+    for name in "one_step_ahead_error", "mistakes":
+        assert often[name] == once[name] > 0
+    assert " in the first epoch\n" in train("train.svm -o a.model --epochs 9").stderr
     result = train("train.svm -o a.model -q --json")
     assert result.stderr == ""
     figures, model = json.loads(result.stdout), load_model("a.model")

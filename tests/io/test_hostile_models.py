@@ -263,7 +263,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
 def test_other_formats_classes_and_forms_of_labels_are_refused(path):
     document, arrays = sound(average)
     for changes, message in (
-        ({"version": 4, "library": "3.1"}, "format 4, of sparsemargin 3.1; .* 2 and 3. Update"),
+        ({"version": 5, "library": "3.1"}, "format 5, of sparsemargin 3.1; .* 2 to 4. Update"),
         ({"version": 1, "state": "another"}, "This model file has format 1.*Train it again"),
         ({"class": "x" * 10**6}, "there is no classifier 'x{3,1000}(?!x)"),
     ):

@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import os
 import random
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,6 +141,76 @@ def test_several_files_are_one_data_set(tmp_path):
     with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
         loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
     assert_same(loaded, as_sklearn(b"1\n-1\n"))
+
+
+def opened_in_every_way(path, text):
+    yield path.open("rb")
+    yield path.open("rb", buffering=0)
+    yield gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(text)))
+    yield io.BytesIO(gzip.compress(text))
+    yield SimpleNamespace(read=io.BytesIO(text).read)
+
+
+def test_open_files_are_read_as_scikit_learn_does(corpus):
+    path, text, expected = corpus
+    for file in opened_in_every_way(path, text):
+        assert_same(load_svmlight(file), expected)
+        assert not getattr(file, "closed", False)
+    with path.open("rb") as file:
+        assert_same(load_svmlight(file.fileno()), expected)
+        os.fstat(file.fileno())
+        # From where it stands.
+        start = file.seek(text.index(b"\n", len(text) // 2) + 1)
+        assert_same(load_svmlight(file), as_sklearn(text[start:]))
+        file.seek(start)
+        assert_same(load_svmlight([path, file]), as_sklearn(text + text[start:]))
+    for file in path.open(), io.StringIO("1 1:1\n"):
+        with pytest.raises(ValueError, match="is open as text, and bytes are read"):
+            load_svmlight(file)
+    with pytest.raises(ValueError, match=r"^<BytesIO>, line 2, column 3: 'x'"):
+        load_svmlight(io.BytesIO(b"1 1:1\n1 x\n"))
+
+
+@pytest.mark.filterwarnings("ignore:.* has labels but no features")
+@pytest.mark.parametrize("block_bytes", [7, 1 << 12])
+def test_parts_are_those_of_scikit_learn_and_have_every_line_once(
+    tmp_path, monkeypatch, block_bytes
+):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
+    random_source = random.Random(block_bytes)
+    lines = [b"%d %d:1" % (i, random_source.getrandbits(random_source.randint(1, 18)) + 1)
+             for i in range(60)]  # fmt: skip
+    text = b"\n".join(lines)
+    path, how = write(tmp_path, text), {"n_features": 2**18, "zero_based": False}
+    packed = write(tmp_path, gzip.compress(text), "packed")
+    for length in 30, 41, 137:
+        rows = []
+        for offset in range(0, len(text), length):
+            part = {"offset": offset, "length": length, **how}
+            expected = as_sklearn(text, **part)
+            pipe = SimpleNamespace(read=io.BytesIO(text).read)
+            for source in path, packed, io.BytesIO(text), pipe:
+                assert_same(load_svmlight(source, **part), expected)
+            rows += expected[1].tolist()
+        assert rows == list(range(60))
+    assert_same(load_svmlight(path, offset=100, **how), as_sklearn(text, offset=100, **how))
+    # Lines longer than a part are in one of them, and the others have none.
+    met = []
+    for offset in range(0, len(text), 3):
+        with suppress(ValueError):
+            met += load_svmlight(path, offset=offset, length=3)[1].tolist()
+    assert met == list(range(60))
+
+
+def test_parts_are_told_in_errors_and_refused_of_several_files(tmp_path):
+    path = write(tmp_path, b"1 1:1\n1 2:1\n1 x\n")
+    with pytest.raises(ValueError, match=r"text\.svm, line 2 after byte 3, column 3: 'x'"):
+        load_svmlight(path, offset=3)
+    with pytest.raises(ValueError, match="a part of one file; there are 2"):
+        load_svmlight([path, path], length=3)
+    for name, bad in ("offset", -1), ("offset", 0.5), ("length", True):
+        with pytest.raises(ValueError, match=f"{name} must be an integer from"):
+            load_svmlight(path, **{name: bad})
 
 
 def test_errors_in_standard_input_name_the_line(corpus):

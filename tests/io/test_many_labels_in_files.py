@@ -135,7 +135,7 @@ def test_what_does_not_go_together_is_refused(text, model):
     save_model(one, model)
     for command in "predict", "evaluate":
         result = run(command, model, text, "--top-k", 2, code=1)
-        assert "threshold and top_k are for models of many labels" in result.stderr
+        assert "a threshold and --top-k are for models of many labels" in result.stderr
 
 
 @pytest.fixture

@@ -222,7 +222,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
         (LINES, {"algo": "margin", "tol": 0.1}, "tol=0.1 needs passes over all rows"),
         (LINES, {"max_corrections": 5}, "max_corrections=5 ends a fit"),
         (LINES, {"max_iter": 0.5}, "max_iter=0.5 ends within rows not yet counted"),
-        (LINES, {"algo": "pnorm", "p": "log"}, "p='log' is 2 ln n_features: pass n_features"),
+        (LINES, {"algo": "pnorm", "p": "log"}, "p='log' needs the number of features"),
         (LINES, {"algo": "alma", "normalize": "max"}, "normalize='running'"),
         (LINES, {"class_weight": "balanced"}, "Pass the weights as a dict"),
         (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=100"),
@@ -252,6 +252,26 @@ def test_one_label_against_the_rest():
         y = np.where([str(positive) in row for row in labels], 1.0, -1.0)
         model = fit_svmlight(path, "alma", positive=positive)
         same(model, fit_csr(X, y, "alma", max_iter=1, shuffle=False))
+
+
+def test_a_label_that_may_be_misspelt_is_told_of_early(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
+    lines = "C15,M11 1:1\nM11 2:1\n" * 200
+    late = file(lines + "C51 3:1\n", "late.svm")
+    first = r"late\.svm: none of the first \d+ rows has the label positive='C51'. There are: C15"
+    with pytest.warns(UserWarning, match=first):
+        assert fit_svmlight(late, positive="C51").n_features_in_ == 3
+    # At the end of the first epoch there is no more to wait for; of a cache all labels are known.
+    text, told = file(lines), r"no row has the label positive='C51'"
+    for params in {}, {"max_iter": 5}:
+        report = Mock()
+        with pytest.warns(match="none of the first"), pytest.raises(ValueError, match=told):
+            learn_svmlight(text, positive="C51", report=report, **params)
+        assert report.call_args[0][0].epoch == 1
+    report = Mock()
+    with pytest.raises(ValueError, match=told):
+        learn_svmlight(text, positive="C51", max_iter=2, report=report)
+    report.assert_not_called()
 
 
 def test_epochs_in_order_equal_those_of_a_fit(text, three_classes):
@@ -391,6 +411,26 @@ def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
         report(Moment(epoch, seconds=epoch / 1000, **counts))
     epochs = [int(line.split()[1]) for line in out.getvalue().splitlines()[1:]]
     assert epochs == [*range(1, 11), 510, 1010]
+
+
+def test_open_files_and_parts_are_learned_from(text):
+    whole = of_loaded(text, random_state=0)
+    for source in text.open("rb"), io.BytesIO(text.read_bytes()), os.open(text, os.O_RDONLY):
+        same(fit_svmlight(source, "alma", random_state=0), whole)
+    with pytest.raises(ValueError, match=r"can be read only once. Pass cache=PATH"):
+        fit_svmlight(text.open("rb"), max_iter=2)
+    with pytest.raises(ValueError, match=r"it can't be read twice. Pass all labels"):
+        fit_svmlight(io.BytesIO(b"1 1:1\n" * 2000 + b"2 1:1\n"))
+    # Parts in turn, each by epochs over a cache of its own.
+    models, half = [], text.stat().st_size // 2
+    for offset, length in (0, half), (half, -1):
+        settings = {"offset": offset, "length": length, "random_state": 0, "max_iter": 2}
+        model = fit_svmlight(text, "alma", shuffle=False, **settings)
+        X, y = load_svmlight(text, offset=offset, length=length)
+        models.append(fit_csr(X, y, "alma", max_iter=2, shuffle=False, random_state=0))
+        same(model, models[-1])
+        assert Path(f"{text}.{offset}-{length}.smcache").exists()
+    assert models[0].n_corrections_ != models[1].n_corrections_
 
 
 def test_pipes_are_read_once(text, tmp_path):

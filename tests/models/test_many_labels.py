@@ -185,6 +185,13 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     best = model.predict_labels(X, top_k=2)
     assert (best.sum(axis=1) == 2).all()
     assert_array_equal(model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0))
+    # Lists are ranked, and an indicator in CSR is canonical.
+    lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y, np.array(list("abcdef"))))
+    ranks = lists.classes_[np.argsort(-outputs, axis=1, kind="stable")]
+    assert lists.predict_labels(X, top_k=3) == list(map(tuple, ranks[:, :3].tolist()))
+    assert lists.predict_labels(X, top_k=9) == list(map(tuple, ranks.tolist()))
+    sparse = ALMAClassifier(random_state=0).fit(X, sp.csr_matrix(Y)).predict_labels(X, top_k=2)
+    assert_array_equal(np.diff(sparse.indices.reshape(-1, 2)) > 0, True)
 
 
 @examples(60)
@@ -196,7 +203,10 @@ def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
     best = sorted(range(n_labels), key=lambda label: -outputs[label])[:top_k]
     least = -np.inf if threshold is None else threshold
     expected = [label in best and outputs[label] >= least for label in range(n_labels)]
-    assert Choice(n_labels, threshold, top_k).of(np.array([outputs])).tolist() == [expected]
+    choice = Choice(n_labels, threshold, top_k)
+    assert choice.of(np.array([outputs])).tolist() == [expected]
+    ranked = [label for label in best if outputs[label] >= least]
+    assert choice.labels(np.array([outputs])).labels.tolist() == ranked
 
 
 def test_an_indicator_is_left_as_it_is():

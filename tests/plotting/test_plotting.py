@@ -15,7 +15,10 @@ import pytest
 from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 import sparsemargin.evaluation as measured
@@ -182,11 +185,59 @@ def test_selections_are_drawn_as_counted(data):
     assert f"{found.agreement:.2f}" in display.ax_.get_title()
 
 
+@pytest.mark.parametrize(("display", "more", "drawn_by"), [
+    (drawn.EpochCurvesDisplay, {"epochs": [1, 2]},
+     lambda of: [of.curves["model"][0].mistakes, of.curves["model"][0].test_errors]),
+    (drawn.CertificateDisplay, {"n_passes": 3}, lambda of: [of.margins, of.upper_bounds]),
+    (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
+    (drawn.HypothesisErrorsDisplay, {"moments": [0.5, 1]}, lambda of: [of.errors.errors["vote"]]),
+])  # fmt: skip
+def test_a_pipeline_is_drawn_as_its_last_step_on_the_rows_made_by_the_others(
+    data, display, more, drawn_by
+):
+    pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="vote", random_state=0))
+    if display is drawn.CertificateDisplay:
+        pipeline.set_params(pnormperceptron__hypothesis="last")
+    X, y, X_test, y_test = data
+    pipeline.fit(X, y)
+    made, made_test = map(pipeline[0].transform, (X, X_test))
+    rows = {"made": (made, y, made_test, y_test), "given": data}
+    if display is not drawn.EpochCurvesDisplay:
+        rows = {name: of[:2] for name, of in rows.items()}
+    models = pipeline[-1], pipeline
+    if display in (drawn.EpochCurvesDisplay, drawn.MarginDistributionDisplay):
+        models = [{"model": model} for model in models]
+    alone = display.from_estimator(models[0], *rows["made"], **more)
+    piped = display.from_estimator(models[1], *rows["given"], **more)
+    for expected, found in zip(drawn_by(alone), drawn_by(piped), strict=True):
+        assert_array_equal(found, expected)
+
+
+def test_a_pipeline_of_features_and_of_settings(data):
+    X, y = data[:2]
+    texts, labels = ["free money", "see you", "money, money", "you see"] * 9, [1, 0, 1, 0] * 9
+    pipeline = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0)).fit(texts, labels)
+    display = drawn.StrongestFeaturesDisplay.from_estimator(pipeline, top=1)
+    words, strongest = pipeline[0].get_feature_names_out(), abs(pipeline[-1].coef_[0]).argmax()
+    assert _texts(display.ax_.get_yticklabels()) == [words[strongest]]
+    # The words are those of every split here.
+    display = drawn.SelectionStabilityDisplay.from_estimator(pipeline, texts, labels, splits=3)
+    assert set(_texts(display.ax_.get_yticklabels())) <= {"free", "money", "see", "you"}
+    draw, how = drawn.TradeOffDisplay.from_estimator, {"p": [2], "alpha": [0.9, 0.5], "cv": 3}
+    alone, piped = (
+        draw(model, X, y, **how).points
+        for model in (pipeline[-1], make_pipeline("passthrough", pipeline[-1]))
+    )
+    for expected, found in zip(alone, piped, strict=True):
+        assert_array_equal(found.mistakes, expected.mistakes)
+        assert_array_equal(found.accuracies, expected.accuracies)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_candidates_are_drawn_as_raced(three_classes, n_classes):
     X, y = three_classes[0][: 30 * n_classes], three_classes[1][: 30 * n_classes]
     model = fit_csr(X, y, "auto", random_state=0)
-    display = drawn.CandidatesDisplay.from_estimator(model)
+    display = drawn.CandidatesDisplay.from_estimator(make_pipeline("passthrough", model))
     raced = model.candidates_
     errors = 100 * np.atleast_2d(raced["progressive_error"])
     names = [

@@ -30,6 +30,16 @@ def test_contestants_take_turns_and_are_told_round_by_round():
     assert timing.ratios({"min": 6, "median": 8}, found) == {"min": 3, "median": 2}
 
 
+@pytest.mark.parametrize(("given", "out"), [
+    ([], "results/epoch.json"), (["--quick"], "results/quick/epoch.json"),
+    (["--quick", "--out", "results/epoch.json"], "results/epoch.json"),
+])  # fmt: skip
+def test_a_quick_run_leaves_what_a_full_one_wrote(given, out):
+    parser = timing.parser_of("words", "results/epoch.json")
+    parser.add_argument("--quick", action="store_true")
+    assert parser.parse_args(given).out == Path(out)
+
+
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
 def test_memory_is_that_of_the_call():
     held = timing.added_by(lambda: None, lambda: np.ones(25_000_000))

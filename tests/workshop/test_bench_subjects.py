@@ -19,10 +19,12 @@ from sparsemargin.distributed import fit_distributed
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import charter
 import corpora
+import defaults
 import epoch
 import files
 import floor
 import growth
+import higher_order
 import labels
 import launch
 import scale
@@ -144,6 +146,43 @@ def test_many_labels_are_raced_with_their_errors(tiny):
     parts = {"labels": part_of(report | {"rcv1": None, "memory": None})}
     assert set(tables.render(tables.select(parts))) == {"labels"}
     assert len(charter.aims(parts)) == 5
+
+
+def test_genomes_are_turned_without_a_change_and_told_with_their_differences(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 60))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    rows, others = defaults.turned(X[:20], X[20:])
+    np.testing.assert_allclose(others @ rows.T, X[20:] @ X[:20].T, atol=1e-12)
+    np.testing.assert_allclose(np.sum(others**2, axis=1), np.sum(X[20:] ** 2, axis=1))
+    some = [name for name in defaults.OF_GENES if "SVC" in name or name == f"`{tables.ONE_CALL}`"]
+    chosen = {name: defaults.OF_GENES[name] for name in some}
+    monkeypatch.setattr(defaults, "OF_GENES", chosen)
+    draws = {name: lambda k=k, **_: (X[:, k:], y) for k, name in enumerate(defaults.GENOMES)}
+    monkeypatch.setattr(defaults, "GENOMES", draws)
+    report = defaults.genomes(Namespace(quick=True))
+    found = {(e["contestant"], e["of"]): e for e in report["genomes"]}
+    ours, svc = (found[name, "mean of five"] for name in some[:2])
+    assert svc["less_by_ours"] == pytest.approx(svc["error"] - ours["error"])
+    assert ours["less_by_ours"] == ours["standard_error"] == 0 < svc["standard_error"]
+    parts = {"genomes": part_of(report)}
+    assert set(tables.render(tables.select(parts))) == {"genomes"}
+    assert len(charter.aims(parts)) == 2
+
+
+@pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
+def test_matrix_perceptrons_are_measured_beside_linear_svc(monkeypatch):
+    name = "100,000 documents"
+    shape = higher_order._documents(4000, tuple(higher_order.AS_THEY_COME)[:2])
+    monkeypatch.setattr(higher_order, "SHAPES", {name: shape})
+    report = higher_order.shapes(Namespace(quick=False))
+    svc, ours = report["shapes"]
+    assert (svc["times_linear_svc"], svc["mistakes"]) == (1, None)
+    assert ours["times_linear_svc"] == ours["cpu_seconds"] / svc["cpu_seconds"] > 0
+    assert ours["updates"] == 100
+    assert 0.05 < ours["test_error"] < 0.2
+    parts = {"shapes": part_of(report)}
+    assert set(tables.render(tables.select(parts))) == {"shapes"}
+    assert len(charter.aims(parts)) == 1
 
 
 def test_shards_make_the_models_that_the_curves_tell_of(tmp_path):

@@ -62,7 +62,7 @@ def printed_by(script, folder):
 
 @depth.long
 @pytest.mark.parametrize(
-    ("study", "n_learners", "repeats"), [("rcv1", 13, 2), ("microarrays", 9, 3)]
+    ("study", "n_learners", "repeats"), [("rcv1", 13, 2), ("microarrays", 20, 3)]
 )
 def test_script_prints_a_table_of_errors_below_chance(study, n_learners, repeats, tmp_path):
     head, _, table = printed_by(study, tmp_path).partition("mistakes in training")

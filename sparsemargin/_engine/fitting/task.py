@@ -51,7 +51,8 @@ class Positives(NamedTuple):
     ----------
     starts : ndarray of shape (n_rows + 1,), int64
     labels : ndarray of shape (n_positives,), int64
-        Those of row r are ``labels[starts[r]:starts[r + 1]]``, sorted and without repeats.
+        Those of row r are ``labels[starts[r]:starts[r + 1]]``, without repeats; sorted, but
+        where a choice has ranked them.
     """
 
     starts: np.ndarray

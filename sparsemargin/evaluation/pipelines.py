@@ -1,0 +1,73 @@
+"""Pipelines: the last step is the model that is looked at, the steps before make its rows.
+
+scikit-learn is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def parts_of(estimator: Any) -> tuple[Any, Any]:
+    """The steps before the last of a pipeline, None where there are none, and the last; what is no
+    pipeline is its own last step."""
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    return estimator[:-1] if len(estimator) > 1 else None, estimator[-1]
+
+
+def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a fitted pipeline, and the rows that the steps before make of X."""
+    before, model = parts_of(estimator)
+    return model, X if before is None else before.transform(X)
+
+
+def made_rows(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
+    """The last step of a pipeline, and the rows that clones of the steps before, fitted to X, make
+    of X and of others."""
+    from sklearn.base import clone
+
+    before, model = parts_of(estimator)
+    if before is None:
+        return model, X, *others
+    before = clone(before)
+    return model, before.fit_transform(X, y), *map(before.transform, others)
+
+
+def with_settings(estimator: Any, **settings: Any) -> Any:
+    """A clone, with these parameters of its last step."""
+    from sklearn.base import clone
+
+    fresh = clone(estimator)
+    parts_of(fresh)[1].set_params(**settings)
+    return fresh
+
+
+def names_of_columns(estimator: Any) -> Any:
+    """Names of a fitted model's columns, or of those that the steps before the last of a pipeline
+    make; None: they have none."""
+    before, model = parts_of(estimator)
+    names = None if before is None else names_out_of(before)
+    return getattr(model, "feature_names_in_", None) if names is None else names
+
+
+def names_out_of(before: Any) -> Any:
+    """Names of the columns that fitted steps make; None where one of them can't tell."""
+    try:
+        return before.get_feature_names_out()
+    except (AttributeError, NotImplementedError, ValueError):
+        return None
+
+
+def check_names(names: Any, n_features: int) -> Any:
+    """Names of features as they are, or those of a fitted vectorizer's columns; None for none."""
+    if hasattr(names, "get_feature_names_out"):
+        names = names.get_feature_names_out()
+    if names is not None and len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
+            "for each column of X."
+        )
+    return names

@@ -1,0 +1,144 @@
+"""Pipelines in model files: the steps before the classifier, where scikit-learn's plainest.
+
+The table of steps is closed: what a file names is looked up in it and nowhere else. A step is made
+by its constructor, scikit-learn checks its parameters, and what it had learned is set once it is
+known to be sound. scikit-learn is imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.state import array_of, integer, part, require
+
+_TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
+
+# The module of each step, and the numbers it learns, one a column.
+_STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "CountVectorizer": (_TEXT, ()),
+    "HashingVectorizer": (_TEXT, ()),
+    "MaxAbsScaler": (_SCALING, ("max_abs_", "scale_")),
+    "Normalizer": (_SCALING, ()),
+    "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
+    "TfidfTransformer": (_TEXT, ("idf_",)),
+    "TfidfVectorizer": (_TEXT, ("idf_",)),
+}
+
+
+def steps_of(model: Any) -> list[tuple[str, Any]]:
+    """The steps of a pipeline of scikit-learn, none of anything else."""
+    from sklearn.pipeline import Pipeline
+
+    return list(model.steps) if type(model) is Pipeline else []
+
+
+def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """What there is to keep of steps that have been fitted; a ValueError names one that model files
+    have no place for."""
+    return [{"name": name, **_encoded(step)} for name, step in steps]
+
+
+def _encoded(step: Any) -> dict[str, Any]:
+    kind = type(step).__name__
+    if kind not in _STEPS or type(step) is not _kind(kind):
+        raise ValueError(
+            f"Model files hold pipelines of {', '.join(_STEPS)} and a classifier of sparsemargin; "
+            f"this one has a step {step!r}. Save the last step alone, pipeline[-1]; or keep the "
+            "whole of it by joblib.dump."
+        )
+    parameters = step.get_params(deep=False)
+    for name, value in parameters.items():
+        if callable(value) and name != "dtype":
+            raise ValueError(
+                f"The {name} of {kind} is a function, which a model file can't hold: nothing in "
+                "one is run. Keep the pipeline by joblib.dump."
+            )
+    if "dtype" in parameters:
+        parameters["dtype"] = np.dtype(parameters["dtype"]).name
+    known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
+    learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
+    if hasattr(step, "vocabulary_"):
+        words = step.vocabulary_
+        learned["words"] = np.array(sorted(words, key=words.get), dtype=object)
+    return {"kind": kind, "parameters": parameters, "learned": learned}
+
+
+def kinds_of(steps: Any) -> list[str]:
+    """The types of steps by what was kept of them; a ValueError where one is none there is."""
+    require(isinstance(steps, list), "its steps are no list")
+    kinds = [part(each, "kind") for each in steps]
+    for kind in kinds:
+        require(isinstance(kind, str) and kind in _STEPS, f"{kind!r} is no step")
+    return kinds
+
+
+def decoded(steps: Any, n_features: int) -> list[tuple[str, Any]]:
+    """The steps again, of what was kept of them; a ValueError where no pipeline has that before a
+    classifier of so many features."""
+    made, width = [], None
+    for kind, each in zip(kinds_of(steps), steps, strict=True):
+        name = part(each, "name")
+        require(isinstance(name, str), "a step has no name")
+        step = _decoded(kind, part(each, "parameters"), part(each, "learned"), width)
+        width = _width(step, width)
+        made.append((name, step))
+    require(width in (None, n_features), "its steps make another number of columns")
+    return made
+
+
+def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any:
+    require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
+    # Others read files that rows name.
+    require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
+    if "dtype" in parameters:
+        dtype = parameters["dtype"]
+        require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
+        parameters = {**parameters, "dtype": np.dtype(dtype).type}
+    try:
+        step = _kind(kind)(**parameters)
+        step._validate_params()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
+    if "words" in learned:
+        words = array_of(learned, "words", object, (None,))
+        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
+        step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
+        width = len(words)
+        require(len(step.vocabulary_) == width, "a word comes twice")
+    elif "n_features_in_" in learned:
+        n_features = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
+        require(width in (None, n_features), f"{kind} is of another number of columns")
+        step.n_features_in_ = width = int(n_features)
+    if "feature_names_in_" in learned:
+        step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
+    if "n_samples_seen_" in learned:
+        step.n_samples_seen_ = learned["n_samples_seen_"]
+    if kind == "TfidfVectorizer":
+        step._tfidf = _kind("TfidfTransformer")(
+            norm=step.norm, use_idf=step.use_idf, smooth_idf=step.smooth_idf,
+            sublinear_tf=step.sublinear_tf,
+        )  # fmt: skip
+        step._tfidf.n_features_in_ = width
+    for name in _STEPS[kind][1]:
+        if learned.get(name) is not None:
+            values = learned[name]
+            dtype = np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
+            setattr(step, name, array_of(learned, name, dtype, (width,)))
+        elif name in learned:
+            setattr(step, name, None)
+    return step
+
+
+def _width(step: Any, before: int | None) -> int | None:
+    """How many columns a step makes of so many; None: not known."""
+    if hasattr(step, "vocabulary_"):
+        return len(step.vocabulary_)
+    width = getattr(step, "n_features_in_", getattr(step, "n_features", before))
+    return None if width is None else int(width)
+
+
+def _kind(name: str) -> Any:
+    return getattr(import_module(_STEPS[name][0]), name)

@@ -1,0 +1,108 @@
+"""Pipelines in model files: they come back to the bit, and no file makes another step."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+
+from problems.command_line import run
+from problems.hostile import at, contents_of, rewritten
+from sparsemargin import ALMAClassifier, load_model, save_model
+
+TEXTS = ["free money now", "see you now", "money, money", "you see the süß plan"] * 3
+ROWS = np.random.RandomState(0).random_sample((12, 3))
+Y = ["spam", "ham"] * 6
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.model"
+
+
+def piped(*steps, X=TEXTS):
+    return make_pipeline(*steps, ALMAClassifier(random_state=0)).fit(X, Y)
+
+
+@pytest.mark.parametrize(("X", "steps"), [
+    (TEXTS, [TfidfVectorizer()]),
+    (TEXTS, [TfidfVectorizer(use_idf=False, ngram_range=(1, 2), stop_words=["the"],
+                             dtype=np.float32)]),
+    (TEXTS, [CountVectorizer(vocabulary=["see", "money"]), TfidfTransformer(), MaxAbsScaler()]),
+    (TEXTS, [CountVectorizer(), TfidfTransformer(use_idf=False)]),
+    (TEXTS, [HashingVectorizer(n_features=64), StandardScaler(with_mean=False), Normalizer()]),
+    (ROWS, [StandardScaler()]),
+    (ROWS.astype("f4"), [StandardScaler(with_std=False), MaxAbsScaler()]),
+    (ROWS, []),
+], ids=str)  # fmt: skip
+def test_pipelines_come_back(path, X, steps):
+    model = piped(*steps, X=X)
+    save_model(model, path)
+    loaded = load_model(path)
+    assert repr(loaded) == repr(model)
+    assert loaded.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    if steps and not isinstance(steps[0], HashingVectorizer):
+        names = [each[:-1].get_feature_names_out().tolist() for each in (loaded, model)]
+        assert names[0] == names[1]
+    kinds = ", ".join(type(step).__name__ for step in steps)
+    assert kinds in run("info", path).stdout
+    assert "holds a pipeline" in run("inspect", path, code=1).stderr
+
+
+def test_what_has_no_place_in_a_file_is_named(path):
+    for steps, words in (
+        ([TfidfVectorizer(tokenizer=str.split, token_pattern=None)], "tokenizer of TfidfVec.* fun"),
+        ([TfidfVectorizer(), TruncatedSVD(2)], r"has a step TruncatedSVD.*joblib\.dump"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            save_model(piped(*steps), path)
+        assert not path.exists()
+
+
+STEP = ("pipeline", "steps", 0, "dict")
+PARAMETERS, LEARNED = (*STEP, "parameters", "dict"), (*STEP, "learned", "dict")
+
+
+@pytest.mark.parametrize(("place", "value", "words"), [
+    (("pipeline", "steps"), 3, "its steps are no list"),
+    ((*STEP, "kind"), "FunctionTransformer", "is no step"),
+    ((*STEP, "kind"), ["x"], "is no step"),
+    ((*STEP, "name"), 3, "a step has no name"),
+    ((*STEP, "name"), "a__b", "__"),
+    (("pipeline", "last"), "tfidfvectorizer", "not unique"),
+    ((*PARAMETERS, "input"), "filename", "reads no texts"),
+    ((*PARAMETERS, "dtype"), "object", "makes no numbers"),
+    ((*PARAMETERS, "norm"), "l3", "takes other parameters"),
+    ((*PARAMETERS, "other"), 1, "takes other parameters"),
+    ((*LEARNED, "words"), [1, 2], "'words' is not an array"),
+    ((*LEARNED, "idf_"), [1, 2], "'idf_' is not an array"),
+    ("pipeline.steps.0.learned.words", "money", "a word comes twice"),
+    ("pipeline.steps.0.learned.idf_", 3, "'idf_' is not an array"),
+])  # fmt: skip
+def test_no_file_makes_another_step(path, place, value, words):
+    document, arrays = contents_of(piped(TfidfVectorizer()))
+    if isinstance(place, str):
+        name = next(name for name in arrays if name.endswith(place.removeprefix("pipeline.")))
+        if value == "money":
+            arrays[name] = np.frombuffer(b'["money", "money"]', np.uint8)
+        else:
+            arrays[name] = arrays[name][:value]
+    else:
+        at(document, place[:-1])[place[-1]] = value
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=f"^{path}.*{words}"):
+        load_model(path)
+
+
+def test_steps_make_as_many_columns_as_the_model_has_features(path):
+    document, arrays = contents_of(piped(HashingVectorizer(n_features=64)))
+    at(document, PARAMETERS)["n_features"] = 32
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match="make another number of columns"):
+        load_model(path)
