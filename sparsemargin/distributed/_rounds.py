@@ -76,7 +76,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
             mistakes = _added(mistakes, learner._learn_stream(task, order))
         epoch.note(task)
     made = space.per_label("corrections") - corrections
-    return Update(epoch.learned(), space.trials - trials, made, mistakes)
+    return Update(epoch.learned(), space.trials - trials, made, mistakes, learner._seen)
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -216,6 +216,8 @@ class Rounds:
     def _mix(self, epoch: int, updates: list[Update]) -> None:
         """Let the learner be the mixture, here and on disk."""
         self.mixer.mix(updates)
+        learner = self.mixture.learner
+        learner._seen = getattr(learner, "_seen", 0) + np.sum([each.seen for each in updates], 0)
         self.done = epoch
         self.converged = not any(update.corrections.any() for update in updates)
         self._count_the_rest()

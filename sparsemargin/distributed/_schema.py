@@ -168,6 +168,7 @@ class Mixture:
         """The learner as it goes to the workers: its space travels apart."""
         learner = copy.copy(self.learner)
         del learner._space
+        learner.__dict__.pop("_seen", None)
         return learner
 
     def finished(self, epochs: int) -> Learner:
@@ -185,5 +186,7 @@ class Mixture:
         """Go on with the space of a finished learner."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         self.space = found._space
+        if hasattr(found, "_seen"):
+            self.learner._seen = found._seen
         self.learner._slice_seed = found._slice_seed
         self.seed = seed

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.first_order.race import RacedSpace
-from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, require
+from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, real, require
 from sparsemargin.io import pipelines
 from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
@@ -350,6 +351,10 @@ def _check(name: str, state: dict[str, Any]) -> None:
     n_features = integer(state, "n_features_in_", space.n_features, space.n_features)
     require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
     array_of(state, "_class_weight", np.float64, (2, n_labels))
+    if "_typical_weight" in state:
+        real(state, "_typical_weight", 5e-324, sys.float_info.max)
+    if "_seen" in state:
+        array_of(state, "_seen", np.int64, (2, len(classes)), 0, MAX_TRIALS)
     integer(state, "_slice_seed", 0, np.iinfo(np.int32).max)
     if "_trials_before" in state:
         integer(state, "_trials_before", 0, MAX_TRIALS)

@@ -59,7 +59,7 @@ class Predictor:
     ) -> None:
         self._choice: Choice | None = None
         if learner._has_many_labels:
-            self._choice = Choice(len(learner.classes_), threshold, top_k)
+            self._choice = learner._choice(threshold, top_k)
         elif threshold is not None or top_k is not None:
             raise ValueError(
                 "The model has learned one class a row, and predicts one: a threshold and top_k "

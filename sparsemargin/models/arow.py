@@ -36,7 +36,8 @@ class AROW(FirstOrderLearner):
         v_i \leftarrow v_i - \beta (v_i \hat{x}_i)^2.
 
     That is Figure 1 of [1]_, of whose covariance matrix the diagonal is kept. One epoch is mostly
-    enough. A trial costs O(nnz(x)). A row of weight c counts as one with r / c would.
+    enough. A trial costs O(nnz(x)). A row of weight c counts as one
+    with r / c would.
 
     {parameters}
 
@@ -108,6 +109,10 @@ class AROW(FirstOrderLearner):
     )
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
+
+    @staticmethod
+    def _influence(weight: np.ndarray) -> np.ndarray:
+        return weight
 
     def _has_aim(self) -> bool:
         return False

@@ -95,7 +95,12 @@ class Learner(SharedParameters):
     _space: Any
     _slice_seed: int
     _structure: dict[str, Any]
+    # What multiplies the steps of each label's negative and positive rows.
     _class_weight: np.ndarray
+    # The sample weight at which a row counts as one of no weight; where it is known.
+    _typical_weight: float
+    # Rows learned from without and with each class, shape (2, n_classes); where they are known.
+    _seen: np.ndarray
     # Of a fit under warm_start, and of files after init_model: trials made before.
     _trials_before: int
     _coef: Any
@@ -211,20 +216,26 @@ class Learner(SharedParameters):
             "files with positive=LABEL."
         )
 
+    @staticmethod
+    def _influence(weight: np.ndarray) -> np.ndarray:
+        """What multiplies the steps of rows of that weight."""
+        return np.cbrt(weight)
+
     def _expand_class_weight(self, targets: Targets | None) -> np.ndarray:
-        """Weights of each label's negative and positive rows, shape (2, n_labels); targets is
-        None in a stream.
+        """What multiplies the steps of each label's negative and positive rows, shape (2,
+        n_labels); targets is None in a stream.
 
         With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest; where
         rows may have many, "balanced" makes its two sides weigh the same.
         """
-        classes = self.classes_
+        classes, many = self.classes_, self._has_many_labels
         if self.class_weight is None:
             return np.ones((2, self._n_labels()))
         if self.class_weight != "balanced":
             weight = _named(self.class_weight, classes)
+            weight = np.vstack([np.ones_like(weight), weight]) if many else weight
         elif isinstance(targets, Positives):
-            return _balanced_sides(targets, len(classes))
+            weight = _balanced_sides(targets, len(classes))
         elif targets is not None:
             weight = _balanced(targets, classes)
         else:
@@ -234,9 +245,10 @@ class Learner(SharedParameters):
             )
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
-        if len(classes) == 2 and not self._has_many_labels:
-            return weight[:, np.newaxis]
-        return np.vstack([np.ones_like(weight), weight])
+        weight = self._influence(_to_scale(weight))
+        if many:
+            return weight
+        return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
 
     @property
     def _patience(self) -> int | None:
@@ -337,12 +349,16 @@ class Learner(SharedParameters):
             if start:
                 self._begin_at(start)
             self._class_weight = self._expand_class_weight(targets)
+            self.__dict__.pop("_typical_weight", None)
             task = self._stream_task(
                 rows, targets, weights, check=check,
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
             stopping = self._begin(task)
             result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+        if afresh:
+            self.__dict__.pop("_seen", None)
+        self._count_classes(task)
         self._space.number_on(task)
         if self._learned is not None:
             self._learned = self._learned[0], task.row_state
@@ -501,6 +517,7 @@ class Learner(SharedParameters):
             mistakes = learn_once(opened, order)
         finally:
             self._space.number_on(task)
+        self._count_classes(task)
         if self._space.full and not was_full:
             self._warn_of_full()
         return mistakes
@@ -512,11 +529,38 @@ class Learner(SharedParameters):
         """Say in a stream what a bound on memory costs from now on."""
 
     def _stream_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
-        """What a stream learns from next, with the class weights it was opened with."""
+        """What is learned from next, with the class weights there are."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
+        if not hasattr(self, "_typical_weight"):
+            # Of the first rows, as a stream can't know those to come.
+            known = np.ones(1) if weights is None else weights[weights > 0]
+            if len(known):
+                largest = known.max()  # by which the mean of one number is that number
+                self._typical_weight = float(largest * (known / largest).mean())
+        if weights is not None and weights.any():
+            weights = self._influence(weights) / self._influence(np.array(self._typical_weight))
         return Task(rows, targets, weights, self._class_weight, **how)
+
+    def _count_classes(self, task: Task) -> None:
+        """Count the rows that a task had of each class."""
+        labels = task.codes if task.positives is None else task.positives.labels
+        if task.weights is not None:
+            trials = task.weights > 0
+            if task.positives is not None:
+                trials = np.repeat(trials, np.diff(task.positives.starts))
+            labels = labels[trials]
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        counts = np.vstack([task.n_trials - counts, counts])
+        self._seen = getattr(self, "_seen", 0) + counts
+
+    def _at_zero(self) -> np.ndarray:
+        """Whether an output of 0 predicts each class, shape (n_classes,): that half of the rows
+        have it, or nothing is known of them."""
+        if not hasattr(self, "_seen"):
+            return np.ones(len(self.classes_), dtype=bool)
+        return self._seen[1] >= self._seen[0]
 
     def _outputs_of_rows(self, rows: Rows) -> np.ndarray:
         """Outputs of checked rows, shape (n_rows, n_labels)."""
@@ -548,11 +592,23 @@ class Learner(SharedParameters):
             return run_together(calls, self._n_threads() if len(calls) > 1 else 1)
 
     def _codes_of_outputs(self, outputs: np.ndarray) -> np.ndarray:
-        """Place of the predicted class: the sign of the output, 0 being positive, or the
-        largest one; shape (n_rows,)."""
+        """Place of the predicted class: the sign of the output, or the largest one; of 0 the more
+        frequent class; shape (n_rows,)."""
         if outputs.shape[1] == 1:
-            return (outputs[:, 0] >= 0).astype(np.intp)
-        return outputs.argmax(axis=1)
+            least = 0.0 if self._at_zero()[1] else np.nextafter(0.0, 1.0)
+            return (outputs[:, 0] >= least).astype(np.intp)
+        codes = outputs.argmax(axis=1)
+        tied = np.flatnonzero(outputs[np.arange(len(codes)), codes] == 0)
+        if len(tied) and hasattr(self, "_seen"):
+            frequent = np.argsort(-self._seen[1], kind="stable")
+            codes[tied] = frequent[(outputs[tied][:, frequent] == 0).argmax(axis=1)]
+        return codes
+
+    def _choice(self, threshold: Any = None, top_k: Any = None) -> Choice:
+        """Which labels are predicted, as `Choice` says."""
+        if threshold is None and top_k is None:
+            threshold = np.where(self._at_zero(), 0.0, np.nextafter(0.0, 1.0))
+        return Choice(len(self.classes_), threshold, top_k)
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
@@ -721,6 +777,17 @@ def _balanced_sides(targets: Positives, n_labels: int) -> np.ndarray:
     counts = np.vstack([n_rows - positive, positive])
     weights = np.ones(counts.shape)
     return np.divide(n_rows, 2 * counts, out=weights, where=counts.all(axis=0))
+
+
+def _to_scale(weight: np.ndarray) -> np.ndarray:
+    """Weights whose harmonic mean, of those that are not 0, is 1, as with "balanced"; 1 where all
+    are the same."""
+    counts = weight > 0
+    with np.errstate(over="ignore"):
+        weight = weight / np.where(counts, weight, inf).min(axis=0)
+    weight = np.minimum(weight, np.finfo(np.float64).max)
+    inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=counts)
+    return weight * (inverse.sum(axis=0) / np.maximum(counts.sum(axis=0), 1))
 
 
 def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:

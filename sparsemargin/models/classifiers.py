@@ -28,7 +28,6 @@ from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
-    Choice,
     LabelEncoder,
     MultilabelEncoder,
     MultilabelTargets,
@@ -58,7 +57,9 @@ __all__ = [
 ]
 
 _WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies the step of a correction; 0 leaves the row out.
+            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
+            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
+            first call, or to 1 where that had none.
 """
 
 
@@ -115,7 +116,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             Lists of 0 and 1, two or more and all of one length, are the rows of an indicator,
             unless a model of lists goes on under `warm_start`; a dense column is one class a row.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies the step of a correction; 0 leaves the row out.
+            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
+            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
+            first call, or to 1 where that had none.
         coef_init : array-like of shape (n_classes, n_features), default=None
             The weights to begin with, even under `warm_start`, in the shape of `coef_`; of two
             classes (n_features,) serves too. For `PNormPerceptron`, `ALMAClassifier` and
@@ -202,7 +205,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             All classes there will ever be; needed in the first call, optional later, and for an
             indicator, whose columns they are.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies the step of a correction; 0 leaves the row out.
+            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
+            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
+            first call, or to 1 where that had none.
 
         Returns
         -------
@@ -358,8 +363,11 @@ where rows may have several
 
     @asks
     def predict(self, X: Any) -> Any:
-        """Class of every row: the sign of the output, 0 being positive, or the largest one; where
-        rows may have several labels, those whose outputs are not negative.
+        """Class of every row: the sign of the output, or the largest one; where rows may have
+        several labels, those whose outputs are positive.
+
+        An output of 0, as rows without features have where there is no intercept, tells nothing:
+        it predicts the class that more of the rows learned from had, and a label that half had.
 
         Parameters
         ----------
@@ -384,7 +392,8 @@ where rows may have several
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
         threshold : float or array-like of shape (n_labels,), default=None
-            What the output of a label must reach. None: 0, or anything where `top_k` is given.
+            What the output of a label must reach. None: as for `predict`, or anything where `top_k`
+            is given.
         top_k : int, default=None
             Only so many labels, of largest output; of equal ones those that come first. Lists have
             them in this order, the largest first; without `top_k` in that of `classes_`.
@@ -405,7 +414,7 @@ where rows may have several
                 "predict_labels is of models fitted to any number of labels a row; this one has "
                 "learned one class a row. Call predict."
             )
-        chosen = self._choose_labels(rows, Choice(len(self.classes_), threshold, top_k))
+        chosen = self._choose_labels(rows, self._choice(threshold, top_k))
         return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
 
     @asks
@@ -431,7 +440,7 @@ where rows may have several
             return float(super().score(X, y, sample_weight))
         rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._choose_labels(rows, Choice(len(self.classes_)))
+        told = self._choose_labels(rows, self._choice())
         matches = MultilabelEncoder(self.classes_).matches(many, told)
         return float(np.average(matches, weights=sample_weight))
 

@@ -45,9 +45,8 @@ def _check_steps(task: Task) -> None:
     bad = (least < _SMALLEST_STEP) | (largest > _LARGEST_STEP)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        what = "class_weight" if task.weights is None else f"sample_weight[{row}] = {weights[row]}"
         raise ValueError(
-            f"{what} makes steps smaller than {_SMALLEST_STEP:g} or larger than "
+            f"sample_weight[{row}] makes steps smaller than {_SMALLEST_STEP:g} or larger than "
             f"{_LARGEST_STEP:g}, which can't be added up with others. Bring sample_weight and "
             "class_weight to a common scale."
         )

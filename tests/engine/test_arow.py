@@ -12,6 +12,7 @@ from problems.first_order import examples, index_types, problems, scattered
 from problems.models import make_problem
 from problems.shards import cut, write
 from references.arow import Run, multiply, run_arow
+from references.weights import class_factors, step_factors
 from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin.distributed import fit_distributed
@@ -57,7 +58,8 @@ def assert_same(model, other):
 def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted, hypothesis):
     rng = np.random.RandomState(len(problem.y))
     weights = np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)] if weighted else None
-    how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize, "weights": weights}
+    how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize}
+    how["weights"] = None if weights is None else step_factors(weights, np.array)
     how["max_loss"] = max_loss or np.inf
     runs = [run_arow(problem.X.toarray(), y, r, **how) for y in signs_of(problem.y)]
     assume(min(run.smallest_gap for run in runs) > 1e-9)
@@ -74,10 +76,10 @@ def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
     X, y = make_problem(200, n_classes=3)
     how = {"shuffle": False, "intercept_scaling": 0.5, "hypothesis": hypothesis}
     whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
-    shares = {0: 2.0, 1: 1.0, 2: 0.5}
+    shares = class_factors({0: 2.0, 2: 0.5}, y, np.array)
     runs = [
         run_arow(X.toarray(), sign, 1.0, rho=0.5, n_epochs=2, weights=np.where(sign > 0, share, 1))
-        for sign, share in zip(signs_of(y), shares.values(), strict=True)
+        for sign, share in zip(signs_of(y), shares, strict=True)
     ]
     assert_same_as(whole, runs, {"last": "mean"}.get(hypothesis, hypothesis), X.shape[1])
     parts = AROWClassifier(**how, class_weight={0: 2.0, 2: 0.5})

@@ -159,4 +159,4 @@ def test_a_row_of_zeros_may_be_told_to_be_too_far_in_magnitude():
     X = sp.csr_matrix([[1.0, 0.0], [-1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     model = PNormPerceptron(p=8, normalize=False, intercept_scaling=1.0, shuffle=False, max_iter=3)
     with pytest.raises(ValueError, match=r"^Row \d of X, zero but for the intercept, leads to"):
-        model.fit(X, [0, 1, 1, 0], sample_weight=[1.0, 1.0, 1e-200, 1e-200])
+        model.fit(X, [0, 1, 1, 0], sample_weight=[1e300, 1e300, 1e-300, 1e-300])

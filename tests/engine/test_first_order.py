@@ -159,11 +159,9 @@ whole_number_extras = {
     problems(
         integers=st.just(True), n=st.integers(2, 5), value_dtype=st.sampled_from(["f4", "f8"])
     ),
-    st.data(),
+    st.builds(Extras, **whole_number_extras),
 )
-def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, data):
-    weights = {} if by_gram else {"weighted": st.booleans()}
-    extras = data.draw(st.builds(Extras, **whole_number_extras, **weights))
+def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, extras):
     runs = extras.runs(machine, problem)
     with by_dot_products() if by_gram else nullcontext():
         estimator = extras.fit(machine, problem, hypothesis="last")

@@ -163,16 +163,18 @@ def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
     machine, problem = KernelMachine(Perceptron(), kernel=KERNELS[0]), hard_problem(150)
     extras = KernelExtras(1, rho=0.5, delta=0.5)
     # The norm passes 2**300 times the first step, and steps are then alike.
-    weights = 10.0 ** np.minimum(np.linspace(0, 183, 150), 91)
-    runs = extras.runs(machine, problem, sample_weight=weights)
-    assert is_sure(runs)
+    weights = 10.0 ** (3 * np.minimum(np.linspace(0, 183, 150), 91))
+    in_fit, in_stream = (
+        extras.runs(machine, problem, sample_weight=weights, first_call=first) for first in (150, 2)
+    )
+    assert is_sure(in_fit)
     for hypothesis in "last", "average":
         fitted, stream = (extras.estimator(machine, hypothesis=hypothesis) for _ in range(2))
         fitted.fit(problem.X, problem.y, sample_weight=weights)
         for part in np.split(np.arange(150), [2]):
             rows = problem.X[part], problem.y[part]
             stream.partial_fit(*rows, classes=[0, 1], sample_weight=weights[part])
-        for estimator in fitted, stream:
+        for estimator, runs in (fitted, in_fit), (stream, in_stream):
             assert_agrees(estimator, machine, problem, runs)
 
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from depth import pairwise, some
 from references.first_order import ALMA, Perceptron, augment, p_norm, run_reference
 from references.first_order import MarginPerceptron as Margin
+from references.weights import step_factors
 from sparsemargin import ALMAClassifier, MarginPerceptron, PNormPerceptron
 
 AS_PRINTED = {"shuffle": False, "fit_intercept": False}
@@ -44,8 +45,9 @@ THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
 )
 def test_thousands_of_corrections_and_steps_of_a_thousand(subject, p, n_epochs, shape, heavy):
     (estimator, rule), (rows, y) = subject, noisy_rows(*shape)
-    weights = np.where(np.random.RandomState(3).uniform(size=len(y)) < heavy, 1000.0, 1.0)
-    run = run_reference(rows, y, rule, p, n_epochs=n_epochs, sample_weight=weights)
+    weights = np.where(np.random.RandomState(3).uniform(size=len(y)) < heavy, 1e9, 1.0)
+    steps = step_factors(weights)
+    run = run_reference(rows, y, rule, p, n_epochs=n_epochs, sample_weight=steps)
     assert run.n_corrections >= len(y) / 2
     assert run.smallest_gap > 1e-9
     for hypothesis, normalized in product(VECTORS, (False, True)):

@@ -209,13 +209,14 @@ def test_machines_of_classes_and_their_weights():
     for names, n_runs, class_weight, weights in (
         (labels, 3, None, None),
         (y, 1, None, None),
-        (y, 1, {-1: 0.5, 1: 3.0}, np.where(y > 0, 3, 0.5)),
-        (labels, 3, {0: 0.5, 2: 3.0}, np.where(y > 0, 3, 1)),
+        (y, 1, {-1: 4.0, 1: 4.0}, None),
+        (y, 1, {-1: 0.5, 1: 4.0}, np.where(y > 0, np.cbrt(4.5), np.cbrt(0.5625))),
+        (labels, 3, {0: 1.0, 2: 8.0}, np.where(y > 0, np.cbrt(17 / 3), 1)),
     ):
         runs = run_one_versus_rest(X, names, Perceptron(), 3.0, class_weight=class_weight)
         expected = run_reference(X, y, Perceptron(), 3.0, sample_weight=weights)
         assert len(runs) == n_runs
-        np.testing.assert_array_equal(runs[-1].last(), expected.last())
+        np.testing.assert_allclose(runs[-1].last(), expected.last(), rtol=1e-14)
 
 
 def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():

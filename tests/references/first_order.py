@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from functools import partial, singledispatch
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
+
+from references.weights import class_factors, step_factors
 
 
 @singledispatch
@@ -514,15 +515,18 @@ def run_one_versus_rest(X, labels, rule, p=2.0, **options):
     return run_machines(X, labels, partial(run_reference, rule=rule, p=p), **options)
 
 
-def run_machines(X, labels, run, *, sample_weight=None, class_weight=None, **options):
+def run_machines(
+    X, labels, run, *, sample_weight=None, class_weight=None, first_call=None, **options
+):
     """Return the runs of all machines: one for two classes, else one per class in sorted order.
 
-    `class_weight` is as in scikit-learn's linear classifiers: of two classes each has its weight;
-    of more, a machine gives its own class that class's weight, and the rest weight 1.
+    Weights are as users give them. As in scikit-learn's linear classifiers, of two classes each has
+    its weight; of more, a machine gives its own class that class's weight, and the rest weight 1.
     """
     classes = np.unique(labels)
-    weights = compute_class_weight(class_weight, classes=classes, y=labels)
-    given = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+    weights = class_factors(class_weight, labels)
+    given = np.ones(len(labels)) if sample_weight is None else sample_weight
+    given = step_factors(given, first_call=first_call)
     runs = []
     for c, weight in list(zip(classes, weights, strict=True))[len(classes) == 2 :]:
         rest = weights[0] if len(classes) == 2 else 1

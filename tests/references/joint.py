@@ -9,9 +9,9 @@ coordinate`` and the instance Phi: x at the place of the true class, -x at that 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 
 from references.first_order import Run, augment, corrects, gap, p_norm, resolve_p
+from references.weights import class_factors, step_factors
 
 
 @dataclass
@@ -60,7 +60,7 @@ def run_joint(
     dtype=np.longdouble,
 ):
     """Run the joint machine over dense rows in the given order; parameters are as for
-    `run_reference`, `class_weight` that of the true class.
+    `run_machines`, `class_weight` that of the true class.
 
     Returns
     -------
@@ -68,10 +68,8 @@ def run_joint(
     """
     classes, codes = np.unique(labels, return_inverse=True)
     rows = augment(X, rho=rho, dtype=dtype)
-    weight = compute_class_weight(class_weight, classes=classes, y=labels)[codes].astype(dtype)
-    trial = np.ones(len(rows), bool) if sample_weight is None else np.asarray(sample_weight) > 0
-    if sample_weight is not None:
-        weight = weight * sample_weight
+    of_rows = step_factors(np.ones(len(rows)) if sample_weight is None else sample_weight)
+    trial, weight = of_rows > 0, of_rows * class_factors(class_weight, labels)[codes]
     p = resolve_p(p, X.shape[1])
     first = np.zeros((1, len(classes) * rows.shape[1]), dtype)
     run = JointRun(p, X.shape[1], rho, 0.0, dtype, first, n_classes=len(classes))

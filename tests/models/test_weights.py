@@ -1,0 +1,140 @@
+"""Weights of rows and classes: only their ratios matter, and rare classes gain by them. What
+outputs of 0 predict."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score, f1_score
+from sklearn.utils.class_weight import compute_sample_weight
+
+from problems.models import assert_same, make_problem
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+    fit_svmlight,
+    load_model,
+    save_model,
+)
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.io.predict import Predictor
+from sparsemargin.io.sources import open_sources
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+WEIGHING = [
+    PNormPerceptron(), ALMAClassifier(), ALMAClassifier(p=3), AROWClassifier(),
+    AROWClassifier(r="auto"), MarginPerceptron(max_iter=20), HigherOrderPerceptron(),
+    SecondOrderPerceptron(), ALMAClassifier(kernel="rbf", gamma=0.1),
+]  # fmt: skip
+each_model = pytest.mark.parametrize("model", WEIGHING, ids=repr)
+linear_models = pytest.mark.parametrize("model", WEIGHING[:-1], ids=repr)
+
+
+@each_model
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
+    X, y = make_problem(120, n_classes=n_classes)
+    model.set_params(random_state=0)
+    plain = clone(model).fit(X, y)
+    stream = clone(model).partial_fit(X[:50], y[:50], classes=range(n_classes))
+    stream.partial_fit(X[50:], y[50:])
+    for weight in 100.0, 0.1, 1e-300:
+        weights = np.full(120, weight)
+        fitted = clone(model).fit(X, y, sample_weight=weights)
+        streamed = clone(model).partial_fit(X[:50], y[:50], range(n_classes), weights[:50])
+        streamed.partial_fit(X[50:], y[50:], sample_weight=weights[50:])
+        for weighted, other in (fitted, plain), (streamed, stream):
+            assert weighted._typical_weight == weight
+            weighted._typical_weight = 1.0
+            assert_same(weighted, other)
+        weighted = clone(model).set_params(class_weight=dict.fromkeys(range(n_classes), weight))
+        assert_array_equal(weighted.fit(X, y).decision_function(X), plain.decision_function(X))
+
+
+@each_model
+def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(model):
+    X, y = make_problem(300)
+    keep = np.flatnonzero((y == 0) | (np.arange(300) % 5 == 0))
+    X, y = X[keep], y[keep]
+    model = clone(model).set_params(random_state=0)
+    weights = compute_sample_weight("balanced", y)
+    of_rows = clone(model).fit(X, y, sample_weight=weights)
+    for other in (
+        clone(model).fit(X, y, sample_weight=1000 * weights),
+        clone(model).set_params(class_weight="balanced").fit(X, y),
+        clone(model).set_params(class_weight={0: (y == 1).sum(), 1: (y == 0).sum()}).fit(X, y),
+    ):
+        assert_allclose(other.decision_function(X), of_rows.decision_function(X), atol=1e-9)
+    assert (of_rows.decision_function(X) != clone(model).fit(X, y).decision_function(X)).any()
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Rows of which 3 in 100 are positive: 4000 to learn from, and 4000 others."""
+    X, y = make_zipf_text(16_000, 5000, random_state=0)
+    positive, negative = np.flatnonzero(y == y.max())[:240], np.flatnonzero(y == y.min())[:7760]
+    rows = np.random.RandomState(0).permutation(np.append(positive, negative))
+    assert len(rows) == 8000
+    return X[rows], (y[rows] == y.max()).astype(int)
+
+
+@linear_models
+def test_balanced_weights_help_a_rare_class(model, rare):
+    (X, y), learned, asked = rare, slice(4000), slice(4000, None)
+    scores = []
+    for class_weight in None, "balanced":
+        fitted = clone(model).set_params(class_weight=class_weight, random_state=0)
+        outputs = fitted.fit(X[learned], y[learned]).decision_function(X[asked])
+        scores.append((f1_score(y[asked], outputs > 0), average_precision_score(y[asked], outputs)))
+    (f1, precision), (f1_balanced, precision_balanced) = scores
+    assert f1_balanced > f1
+    assert precision_balanced > precision - 0.03
+
+
+@linear_models
+def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
+    for n_classes, most in (2, 0), (2, 1), (4, 2):
+        X, y = make_problem(200, n_classes=n_classes)
+        y = np.where(np.arange(200) % 2, y, most)
+        model = clone(model).set_params(fit_intercept=False, random_state=0)
+        fitted = clone(model).fit(X, y)
+        # In a stream it is the majority of what has come by then.
+        stream = clone(model).partial_fit(X[y != most], y[y != most], classes=range(n_classes))
+        other = stream.predict(sp.csr_matrix((1, X.shape[1])))
+        assert other != most
+        stream.partial_fit(X, y)
+        save_model(stream, tmp_path / "a.model")
+        for same in fitted, stream, load_model(tmp_path / "a.model"):
+            nothing = sp.csr_matrix((3, X.shape[1]))
+            assert not same.decision_function(nothing).any()
+            assert_array_equal(same.predict(nothing), [most] * 3)
+        # Rows of weight 0 have not been seen.
+        weighted = clone(model).fit(X, y, sample_weight=(y != most).astype(float))
+        assert_array_equal(weighted.predict(nothing), np.repeat(other, 3))
+        # Of a file of before nothing is known.
+        del stream._seen
+        assert_array_equal(stream.predict(nothing), [1 if n_classes == 2 else 0] * 3)
+
+
+def test_outputs_of_zero_predict_the_labels_that_half_of_the_rows_have():
+    X, Y = make_problem(60)[0], np.zeros((60, 3), dtype=int)
+    Y[:, 0], Y[:, 1], Y[:, 2] = np.arange(60) % 2, np.arange(60) % 3 == 0, np.arange(60) % 3 > 0
+    model = ALMAClassifier(fit_intercept=False, random_state=0).fit(X, Y)
+    nothing = sp.csr_matrix((1, X.shape[1]))
+    assert_array_equal(model.predict(nothing), [[1, 0, 1]])
+    assert_array_equal(model.predict_labels(nothing, threshold=0.0), [[1, 1, 1]])
+
+
+def test_a_file_of_empty_rows_is_predicted_alike(tmp_path):
+    (tmp_path / "a.svm").write_text("-1 1:1\n-1 2:1\n1 3:1\n-1\n")
+    (tmp_path / "b.svm").write_text("1\n-1 9:1\n")
+    model = fit_svmlight(tmp_path / "a.svm", "alma", fit_intercept=False)
+    predictor = Predictor(model, open_sources(tmp_path / "b.svm"))
+    codes = np.concatenate([block.codes for block in predictor.blocks()])
+    assert_array_equal(codes, [0, 0])
