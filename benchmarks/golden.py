@@ -24,16 +24,19 @@ import sklearn.base
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 
+# What those that seek a margin had by default when the first hashes were written.
+SEEKING: dict[str, Any] = {"hypothesis": "last", "early_stopping": False, "shuffle": False}
+
 #: Names of algorithms with parameters that bring something of their own.
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "perceptron": {},
     "pnorm": {"p": 5},
     "alma": {"p": 2},
     "alma p=3": {"p": 3, "alpha": 0.8},
-    "margin": {"p": 2, "max_iter": 4},
-    "cramma": {"max_iter": 4},
-    "romma": {"max_iter": 3},
-    "maxmargin": {"max_iter": 20, "soft_margin": 0.5},
+    "margin": {"p": 2, "max_iter": 4} | SEEKING,
+    "cramma": {"max_iter": 4} | SEEKING,
+    "romma": {"max_iter": 3} | SEEKING,
+    "maxmargin": {**SEEKING, "max_iter": 20, "soft_margin": 0.5, "tol": 0.01, "shuffle": True},
     "ho": {"p": 2},
     "ho p=4": {"p": 4},
     "so": {},

@@ -127,7 +127,9 @@ class Run:
             return PNormPerceptron(normalize=False, **parameters)
         if self.algorithm == ALMA:
             return ALMAClassifier(alpha=self.alpha, B=1 / self.alpha, **parameters)
-        return ROMMAClassifier(aggressive=self.algorithm == AGGRESSIVE, **parameters)
+        return ROMMAClassifier(
+            aggressive=self.algorithm == AGGRESSIVE, early_stopping=False, **parameters
+        )
 
 
 def run_epochs(seed: int, **settings: Any) -> Record:

@@ -21,8 +21,9 @@ _NO_OPTIONS = {
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-# What --epochs was told where only the last correction is to be the end.
-_OTHER_NONE = {"max_iter": "until"}
+# What `--epochs until` comes to: data that are not separable never come to a pass without a
+# correction.
+_WORDS = {("max_iter", "until"): 1000}
 
 # Narrower in streams, which can't end within an epoch.
 _RANGES = {"max_iter": "a whole number from 1"}
@@ -36,6 +37,7 @@ _IN_STREAMS = {
     "gamma": "scale is refused, as it needs all rows",
     "hypothesis": "random and vote are refused, as they keep a log of all corrections",
     "kernel": "needs --max-support",
+    "max_iter": "until: until a pass makes no correction, 1000 at most",
     "max_support": "needed with --kernel, as it bounds the memory",
 }
 
@@ -161,8 +163,10 @@ def _readings(parameter: str, text: Any) -> Iterator[Any]:
     if isinstance(text, bool):
         yield text
         return
-    if text in ("none", _OTHER_NONE.get(parameter)):
+    if text == "none":
         yield None
+    if (parameter, text) in _WORDS:
+        yield _WORDS[parameter, text]
     if text in ("yes", "no"):
         yield text == "yes"
     for kind in (int, float):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.epochs import Improvement, count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
     FORM,
@@ -38,7 +38,7 @@ from sparsemargin.models.labels import (
     first_labels,
     told_encoder,
 )
-from sparsemargin.models.rows import refusing
+from sparsemargin.models.rows import Rows, refusing
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -230,6 +230,8 @@ class _Stream:
         self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
+        # Some of the rows of the first block, with their classes.
+        self.sample: tuple[Rows, np.ndarray] | None = None
 
     def run(self) -> Learner:
         try:
@@ -272,10 +274,13 @@ class _Stream:
                 self._learn(block, order)
         if not self.opened:
             raise ValueError(f"{self.corpus.names} has no rows. {FORM}.")
-        max_iter, made = self.learner.max_iter, self._corrections() > before
+        max_iter, made = self.learner.max_iter, self._corrections() - before
         self.learner._end_pass()
+        if self.epoch == 1:
+            self.improvement = Improvement(self.learner._patience)
+        over = self.improvement.is_over(made)
         if made:
-            return max_iter is None or self.epoch < max_iter
+            return not over and (max_iter is None or self.epoch < max_iter)
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.
             space = self.learner._space
@@ -304,6 +309,8 @@ class _Stream:
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()
+        if self.sample is None:
+            self.sample = learner._sampled(rows, targets)
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         if self.report is not None:
@@ -412,6 +419,11 @@ class _Stream:
     def _finish(self) -> Learner:
         """Let the features be those there turned out to be."""
         learner, reading, passes = self.learner, self.reading, self.passes
+        if self.sample is not None:
+            rows, codes = self.sample
+            n_features = learner._space.n_features
+            rows = Rows(rows.data, rows.indices, rows.indptr, n_features)
+            learner._warn_of_one_class(rows, codes)
         first = int(reading.drops_column_0(passes.lowest))
         found = self._n_features()
         if passes.highest < 0:

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
+from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of, warn_user
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import (
     CallableKernel,
@@ -41,6 +41,10 @@ LARGEST_SEED = 2**31 - 1
 
 #: So few that a stream has them at its beginning.
 ROWS_MEASURED = 100
+
+#: By so many rows it is seen whether a model predicts one class only, where labels are not too many
+#: for that to be cheap; said where it is wrong for at least such a share.
+ROWS_TOLD, LEAST_ROWS_TOLD, MOST_LABELS_TOLD, LEAST_SHARE_TOLD = 100, 20, 100, 0.2
 
 _PRECOMPUTED = (
     "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
@@ -149,7 +153,8 @@ class Learner(SharedParameters):
 
     def _get_structure(self) -> dict[str, Any]:
         known = declarations(self)
-        return {name: getattr(self, name) for name in known if known[name].structural}
+        structure = {name: getattr(self, name) for name in known if known[name].structural}
+        return {**structure, "hypothesis": self._hypothesis}
 
     def _check_structure(self, how: str) -> None:
         """Refuse to go on, as `how` asks for, with a state that was made for other parameters."""
@@ -244,6 +249,16 @@ class Learner(SharedParameters):
         if many:
             return weight
         return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
+
+    @property
+    def _patience(self) -> int | None:
+        """Passes to wait for one with fewer corrections; None: they are not looked at."""
+        return self.n_iter_no_change if self.early_stopping else None
+
+    @property
+    def _hypothesis(self) -> str:
+        """What predicts, with these parameters."""
+        return self.hypothesis
 
     def _n_threads(self) -> int:
         if self.n_jobs is None:
@@ -349,7 +364,47 @@ class Learner(SharedParameters):
             self._learned = self._learned[0], task.row_state
         self.n_iter_ = result.n_iter
         self._conclude(result)
+        # Of an epoch that was cut short, some rows have not been checked.
+        if not result.interrupted and self.n_iter_ >= 1:
+            sample = self._sampled(rows, targets)
+            if sample is not None:
+                self._warn_of_one_class(*sample)
         return self
+
+    def _sampled(self, rows: Any, targets: Targets) -> tuple[Rows, np.ndarray] | None:
+        """Some of the rows, spread evenly, and their classes, by which to see whether the model
+        tells classes apart; None: it costs too much, or rows have no class."""
+        told = self._is_linear and self._hypothesis in ("last", "average")
+        if not told or isinstance(targets, Positives) or self._n_labels() > MOST_LABELS_TOLD:
+            return None
+        chosen = np.unique(np.linspace(0, len(targets) - 1, ROWS_TOLD).astype(np.intp))
+        starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
+        indptr = np.zeros(len(chosen) + 1, dtype=rows.indptr.dtype)
+        np.cumsum(ends - starts, out=indptr[1:])
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
+        some = Rows(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
+        return check_rows(some), targets[chosen]
+
+    def _warn_of_one_class(self, rows: Rows, codes: np.ndarray) -> None:
+        """Say so where a model predicts one class for rows it has learned from, many of which have
+        another."""
+        if len(codes) < LEAST_ROWS_TOLD:
+            return
+        predicted = np.unique(self._codes_of_outputs(self._outputs_of_rows(rows)))
+        if len(predicted) > 1:
+            return
+        others = float(np.mean(codes != predicted[0]))
+        if others < LEAST_SHARE_TOLD:
+            return
+        from sklearn.exceptions import ConvergenceWarning
+
+        label = self.classes_[predicted[0]].item()
+        warn_user(
+            f"The model predicts class {label!r} for every one of {len(codes)} rows it has learned "
+            f"from, of which {others:.0%} have another. Bring the features to a common scale, "
+            "around 0 if they are dense (StandardScaler), or pass another alpha, a smaller p or "
+            "more epochs.", ConvergenceWarning
+        )  # fmt: skip
 
     def _begin_at(self, start: dict[str, Any]) -> None:
         """Let the new space begin at the weights given as coef_init, intercept_init or both."""

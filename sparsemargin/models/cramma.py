@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
 #: The rate at ``beta=1`` where nothing is known of the margin.
@@ -18,7 +18,7 @@ _TABLE_4_FACTOR = 1.7
 
 
 @declared
-class CRAMMA(MarginSeeker):
+class CRAMMA(EuclideanMarginSeeker):
     r"""Constant rate approximate maximum margin algorithm CRAMMA^epsilon [1]_.
 
     The weights u have norm 1 and start as the first row's direction. With t the corrections so
@@ -64,7 +64,7 @@ class CRAMMA(MarginSeeker):
     --------
     >>> from sparsemargin import CRAMMAClassifier
     >>> X, y = [[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0]
-    >>> model = CRAMMAClassifier(beta=16, eta0=0.1, tol=0.05).fit(X, y)
+    >>> model = CRAMMAClassifier(beta=16, eta0=0.1, tol=0.05, shuffle=False).fit(X, y)
     >>> bool(model.margin_ >= 0.95 * model.margin_upper_bound_)
     True
     """
@@ -90,6 +90,10 @@ class CRAMMA(MarginSeeker):
         "R, the largest 2-norm of a row with its intercept and soft-margin coordinates; Theorem 1 "
         "holds for no smaller one. None: that of the data; a stream, and `partial_fit` where no "
         "`fit` came before, take the largest among the start and the corrections so far.",
+    )
+
+    n_iter_no_change: int = parameter(
+        20, more="CRAMMA begins with small steps, and its corrections often rise for some passes."
     )
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:

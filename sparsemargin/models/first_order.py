@@ -137,7 +137,7 @@ class FirstOrderLearner(Learner):
         super()._check_parameters()
         if self.multi_class == "joint":
             self._check_joint()
-        if self.hypothesis == "last":
+        if self._hypothesis == "last":
             return
         for name in ("tol", "keep_history"):
             if getattr(self, name):
@@ -214,7 +214,7 @@ class FirstOrderLearner(Learner):
         self._trials_per_epoch = task.n_trials
         return StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
-            certified=self._is_certified() and provable,
+            certified=self._is_certified() and provable, patience=self._patience,
         )  # fmt: skip
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
@@ -238,10 +238,11 @@ class FirstOrderLearner(Learner):
 
     def _has_aim(self) -> bool:
         """Whether a fit is to end by itself, not only by `max_iter`."""
-        return self._seeks_margin or self.max_iter is None or self.tol is not None
+        seeks = self._seeks_margin and self._hypothesis == "last"
+        return seeks or self.max_iter is None or self.tol is not None
 
     def _is_certified(self) -> bool:
-        return self.hypothesis == "last" and (self._has_aim() or self.keep_history)
+        return self._hypothesis == "last" and (self._has_aim() or self.keep_history)
 
     def _warn_of_shortfall(self, result: FitResult) -> None:
         """Say so where the fit did not come to its aim."""
@@ -261,8 +262,8 @@ class FirstOrderLearner(Learner):
                 aim = f"tol={self.tol:g} was reached"
             message = (
                 f"Stopped after {done}, before {aim}. Raise max_iter={self.max_iter} or "
-                f"max_corrections={self.max_corrections}, or pass None; data that are not "
-                "separable need soft_margin."
+                f"max_corrections={self.max_corrections}, or pass None or early_stopping=False; "
+                "data that are not separable need soft_margin."
             )
         from sklearn.exceptions import ConvergenceWarning
 
@@ -297,9 +298,9 @@ class FirstOrderLearner(Learner):
 
     def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
         n_features, n_labels = rows.n_features, self._n_labels()
-        logs = self.hypothesis in ("vote", "random")
+        logs = self._hypothesis in ("vote", "random")
         how: dict[str, Any] = {
-            "averaged": self.hypothesis == "average", "normalized": self.normalize_hypotheses
+            "averaged": self._hypothesis == "average", "normalized": self.normalize_hypotheses
         }  # fmt: skip
         # A proof takes theta for the very sum of what was added to it.
         dtype = np.float64 if self._is_certified() else rows.data.dtype
@@ -342,7 +343,7 @@ class FirstOrderLearner(Learner):
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
         # theta, its link where that is another vector, the variances; the sum and its state.
         size = kind.itemsize * (1 + linked + self._adaptive)
-        if self.hypothesis == "average":
+        if self._hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
         if self.multi_class == "joint":
             return n_labels * size
@@ -467,15 +468,45 @@ def _check_start(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 @declared
 class MarginSeeker(FirstOrderLearner):
-    """Base of the learners whose last vector tends to the largest margin for p = 2, one class
-    against the rest, rows as they are; not for use by itself."""
+    """Base of the learners whose last vector tends to the largest margin, one class against the
+    rest; not for use by itself."""
 
     _seeks_margin = True
+
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
+    hypothesis: Hypothesis | Literal["auto"] = parameter(  # type: ignore[assignment]
+        "auto",
+        one_of([*get_args(Hypothesis), "auto"]),
+        more='``"auto"``: the last, whose margin is known, where `tol`, `keep_history` or '
+        "``max_iter=None`` asks for one; else the average, which serves data that have none.",
+    )
+    max_iter: float | None = 1000
+    early_stopping: bool = parameter(
+        True,
+        more="Not where `tol`, `keep_history` or ``max_iter=None`` asks for a margin.",
+    )
+
+    @property
+    def _hypothesis(self) -> str:
+        if self.hypothesis != "auto":
+            return self.hypothesis
+        return "last" if self._asks_for_margin else "average"
+
+    @property
+    def _patience(self) -> int | None:
+        return None if self._asks_for_margin else super()._patience
+
+    @property
+    def _asks_for_margin(self) -> bool:
+        """Whether the margin is to be known, or sought until no row is left to correct."""
+        return self.tol is not None or self.max_iter is None or self.keep_history
+
+
+@declared
+class EuclideanMarginSeeker(MarginSeeker):
+    """Base of those for p = 2 and rows as they are, whose steps can't be weighted; not for use by
+    itself."""
 
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)
     class_weight: Any = field(default=None, init=False)
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    shuffle: bool = False

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Literal
-
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import Hypothesis, declared, parameter, real
+from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import declared, parameter, real
 
 
 @declared
-class Margin(FirstOrderLearner):
+class Margin(MarginSeeker):
     r"""Perceptron with margin [1]_, [2]_.
 
     A trial corrects where
@@ -46,16 +43,13 @@ class Margin(FirstOrderLearner):
     Examples
     --------
     >>> from sparsemargin import MarginPerceptron
-    >>> model = MarginPerceptron(margin=10).fit([[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0])
+    >>> model = MarginPerceptron(margin=10, hypothesis="last", shuffle=False)
+    >>> model = model.fit([[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0])
     >>> bool(model.margin_ > 0.7 * model.margin_upper_bound_)
     True
     """
 
     classifier = "MarginPerceptron"
-
-    _seeks_margin = True
-
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
 
     margin: float = parameter(
         1.0,
@@ -64,9 +58,6 @@ class Margin(FirstOrderLearner):
         "larger the margin.",
     )
     eta: float = parameter(1.0, real(0), "The step.")
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    shuffle: bool = False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.perceptron(

@@ -188,7 +188,7 @@ class MatrixLearner(Learner):
 
     def _begin(self, task: Task) -> StoppingRule:
         self._recall_rows(task)
-        return StoppingRule(self.max_iter)
+        return StoppingRule(self.max_iter, patience=self._patience)
 
     def _conclude(self, result: FitResult) -> None:
         if self.max_iter is None and not (result.converged or result.interrupted):

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin.models.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import Hypothesis, declared
+from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import declared
 
 
 @declared
-class MaxMargin(FirstOrderLearner):
+class MaxMargin(MarginSeeker):
     r"""Largest margin in any p-norm, to a proven tolerance.
 
     Dual coordinate ascent [1]_ on the maximal margin problem, whose dual is
@@ -77,20 +77,13 @@ class MaxMargin(FirstOrderLearner):
 
     spaces = (LinearSpace, LabelBlocks)
 
-    _seeks_margin = True
-
     class_weight: Any = field(default=None, init=False)
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)
     degree: int = field(default=3, init=False)
     gamma: Literal["scale"] = field(default="scale", init=False)
     coef0: float = field(default=0.0, init=False)
     max_support: int | None = field(default=None, init=False)
     when_full: Literal["error"] = field(default="error", init=False)
-
-    hypothesis: Hypothesis = "last"
-    max_iter: float | None = 1000
-    tol: float | None = 0.01
 
     def _stream_faults(self, grows: bool) -> Iterator[str]:
         yield (

@@ -230,6 +230,16 @@ class SharedParameters:
         "included; with many classes each label by itself, whose averages then count no further "
         "trials.",
     )
+    early_stopping: bool = parameter(
+        False,
+        FLAG,
+        "Whether learning ends, before `max_iter` epochs, where the corrections of a pass, its "
+        "errors one step ahead, have not become fewer in `n_iter_no_change` passes. No rows are "
+        "held out; the model is that of the end.",
+    )
+    n_iter_no_change: int = parameter(
+        5, integer(1), "How many passes `early_stopping` waits for one with fewer corrections."
+    )
     shuffle: bool = parameter(
         True,
         FLAG,

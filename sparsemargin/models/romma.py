@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin.models.first_order import MarginSeeker, Sample
+from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import FLAG, declared, parameter
 
 
 @declared
-class ROMMA(MarginSeeker):
+class ROMMA(EuclideanMarginSeeker):
     r"""Relaxed online maximum margin algorithm [1]_.
 
     On a mistake the weights become the shortest vector that gives the row a margin of 1,
@@ -52,7 +52,7 @@ class ROMMA(MarginSeeker):
     --------
     >>> from sparsemargin import ROMMAClassifier
     >>> X, y = [[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0]
-    >>> model = ROMMAClassifier(aggressive=True, tol=0.01).fit(X, y)
+    >>> model = ROMMAClassifier(aggressive=True, tol=0.01, shuffle=False).fit(X, y)
     >>> bool(model.margin_ >= 0.99 * model.margin_upper_bound_)
     True
     """

@@ -38,7 +38,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
             assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
     # Defaults are those of the constructors.
     assert re.search(r"--c X [^\[]*\[ho\] \[default: 0\.4\]", text)
-    assert re.search(r"--max-iter, --epochs N\|none [^\[]*\[default: 1\]", text)
+    assert re.search(r"--max-iter, --epochs N\|none .*?1000 at most\] *\[default: 1\]", text)
     # MarginPerceptron and ALMAClassifier differ here.
     assert not re.search(r"--hypothesis [^\[]*\[default", text)
     offered = re.findall(r"^ {2}(-.*?)(?:  |$)", help_text, re.MULTILINE)

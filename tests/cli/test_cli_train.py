@@ -88,6 +88,7 @@ def test_more_epochs_make_a_cache_beside_the_file():
         kept = f"train.svm.smcache, {size_in_words(cache.stat().st_size)}; for further runs, or to"
         assert kept in told
         cache.unlink()
+    assert trained("train.svm --epochs until --algo perceptron").max_iter == 1000
     # A cache is no model where there is none to make.
     trained("train.svm", "train.svm.smcache")
     # That of convert is taken if it fits, and made anew if not.

@@ -185,7 +185,8 @@ def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
     assert (run._scores(points) == 0).any()
     # By the factor all products are rounded, and no sign changes.
     how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0, "fit_intercept": False}
-    model = MarginClassifier(margin=1e9, max_iter=1, hypothesis="vote", **how).fit(X, y)
+    how |= {"max_iter": 1, "hypothesis": "vote", "shuffle": False}
+    model = MarginClassifier(margin=1e9, **how).fit(X, y)
     assert model.n_corrections_ == run.n_corrections == 80
     votes = (run.votes(points) / run.n_trials).astype(float)
     np.testing.assert_allclose(model.decision_function(points), votes, rtol=0, atol=1e-14)
@@ -343,8 +344,9 @@ def test_crammas_rate(extras, params, rate):
     runs = extras.runs(Machine(CRAMMA(2.0, rate(problem))), problem)
     named = {"fit_intercept": extras.rho is not None, "intercept_scaling": extras.rho or 1.0}
     model = CRAMMAClassifier(
-        beta=2.0, soft_margin=extras.delta, max_iter=3, shuffle=False, **named, **params
-    )
+        beta=2.0, soft_margin=extras.delta, hypothesis="last", max_iter=3, shuffle=False,
+        **named, **params,
+    )  # fmt: skip
     expected = np.array([runs[0].last()])
     assert_same_weights(model.fit(problem.X, problem.y), problem, runs, expected, tolerance=1e-12)
 
@@ -356,7 +358,9 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
     y = np.array([1, 1, -1, 1])
     run = run_reference(X, y, ROMMA(aggressive))
     assert 1 not in run.correcting_trials
-    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False)
+    model = ROMMAClassifier(
+        aggressive=aggressive, hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False
+    )
     model.fit(X.astype(dtype), y)
     assert model.n_corrections_ == run.n_corrections
     assert model.n_infeasible_ == 1
@@ -374,6 +378,8 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
     ],
 )
 def test_romma_restarts(aggressive, rows, y, expected):
-    model = ROMMAClassifier(aggressive=aggressive, max_iter=1, fit_intercept=False).fit(rows, y)
+    model = ROMMAClassifier(
+        aggressive=aggressive, max_iter=1, shuffle=False, fit_intercept=False
+    ).fit(rows, y)  # fmt: skip
     assert model.n_corrections_ == 3
     np.testing.assert_allclose(model.theta_, [expected], rtol=1e-15)

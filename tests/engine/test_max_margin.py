@@ -69,8 +69,9 @@ def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkey
         X.toarray(), np.where(y == 1, 1, -1), p, n_epochs, normalize=normalize, rho=rho, delta=delta
     )
     model = MaxMarginClassifier(
-        p=p, normalize=normalize, tol=None, max_iter=n_epochs, shuffle=False, soft_margin=delta,
-        fit_intercept=rho is not None, intercept_scaling=rho or 1.0,
+        p=p, normalize=normalize, hypothesis="last", max_iter=n_epochs, early_stopping=False,
+        shuffle=False, soft_margin=delta, fit_intercept=rho is not None,
+        intercept_scaling=rho or 1.0,
     )  # fmt: skip
     with pytest.warns(match="Stopped after 60 epochs"):
         model.fit(X if chance is None else scattered(X, chance, 0), y)
@@ -139,10 +140,10 @@ def test_float32_rows_are_learned_in_float64():
 
 def test_batches_are_one_epoch():
     X, y = separable_problem()
-    whole = MaxMarginClassifier(tol=None, max_iter=1, shuffle=False, fit_intercept=False)
+    whole = MaxMarginClassifier(hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False)
     with pytest.warns(match="Stopped after 1 epochs"):
         whole.fit(X, y)
-    parts = MaxMarginClassifier(fit_intercept=False)
+    parts = MaxMarginClassifier(hypothesis="last", fit_intercept=False)
     for rows in (slice(0, 7), slice(7, 40)):
         parts.partial_fit(X[rows], y[rows], classes=[0, 1])
     np.testing.assert_array_equal(whole.coef_, parts.coef_)

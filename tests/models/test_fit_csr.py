@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
 
 from problems.csr import scrambled
 from problems.models import make_problem
@@ -15,6 +18,7 @@ from sparsemargin import (
     PNormPerceptron,
     SecondOrderPerceptron,
     fit_csr,
+    fit_svmlight,
 )
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models import ALGORITHMS
@@ -121,3 +125,73 @@ def test_defaults_err_less_than_always_answering_the_more_frequent_class(algo):
     assert 0.04 < rare < 0.06
     model = fit_csr(X[::2], y[::2], algo, random_state=0)
     assert 1 - model.score(X[1::2], y[1::2]) < rare
+
+
+def noisy_problem(n_classes=2):
+    """Labels of which a tenth are drawn at random: no vector has a margin."""
+    random = np.random.RandomState(0)
+    X = random.standard_normal((2000, 20))
+    y = (X @ random.standard_normal((20, n_classes))).argmax(axis=1)
+    y[::10] = random.randint(n_classes, size=200)
+    return X[:1000], y[:1000], X[1000:], y[1000:]
+
+
+@pytest.mark.parametrize("algo", ["margin", "cramma", "romma", "maxmargin"])
+def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perceptron(algo):
+    X, y, X_test, y_test = noisy_problem()
+    model = fit_csr(X, y, algo, random_state=0)
+    assert model.n_iter_ < 200
+    least = fit_csr(X, y, "perceptron", random_state=0).score(X_test, y_test)
+    assert model.score(X_test, y_test) > least - (0.1 if algo == "romma" else 0.05)
+    # Told to find a margin it goes on until it has, and keeps the last vector.
+    how = {"soft_margin": 10.0, "tol": 0.5 if algo == "maxmargin" else None}
+    assert fit_csr(X, y, algo, max_iter=None, random_state=0, **how).margin_ > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+# Where settings race, the corrections of all of them count.
+@pytest.mark.parametrize("algo", sorted({*ALGORITHMS} - {"auto"}))
+def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes):
+    X, y, *_ = noisy_problem(n_classes)
+    X, y = X[:300], y[:300]
+    model = fit_csr(
+        X, y, algo, max_iter=100, early_stopping=True, n_iter_no_change=2, shuffle=False
+    )
+    passes, made = clone(model).set_params(early_stopping=False), [0]
+    for _ in range(int(model.n_iter_)):
+        passes.set_params(max_iter=len(made)).fit(X, y)
+        made.append(np.sum(passes.n_corrections_))
+    corrections = np.diff(made)
+
+    def is_over(of_passes):
+        return len(of_passes) > 2 and min(of_passes[:-2]) <= min(of_passes[-2:])
+
+    assert [is_over(corrections[:n]) for n in range(1, len(made))].index(True) == len(made) - 2
+    assert_allclose(model.coef_, passes.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_early_stopping_in_files(tmp_path):
+    X, y, *_ = noisy_problem()
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    how = {"max_iter": 100, "early_stopping": True, "shuffle": False, "intercept_scaling": 0.1}
+    model = fit_svmlight(tmp_path / "rows.svm", "perceptron", **how)
+    assert 5 < model.n_iter_ < 100
+    assert model.n_iter_ == fit_csr(X, y, "perceptron", **how).n_iter_
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
+    random = np.random.RandomState(0)
+    y = np.arange(60) % 3 > 0
+    X = 1000 * random.lognormal(sigma=0.5, size=(60, 500))
+    X[y, :5] *= 1.5
+    collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
+    words = "predicts class (True|1.0) for every one of 60 rows .* 33% have another. Bring the feat"
+    with pytest.warns(ConvergenceWarning, match=words):
+        fit_csr(X, y, **collapse)
+    fit_csr((X - X.mean(axis=0)) / X.std(axis=0), y, **collapse)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    with pytest.warns(ConvergenceWarning, match=words):
+        fit_svmlight(tmp_path / "rows.svm", max_iter=5, **collapse)
+    # A tenth of noise is honestly told to be of the other class.
+    fit_csr(random.standard_normal((1000, 3)) + 10, np.arange(1000) % 10 > 0, random_state=0)

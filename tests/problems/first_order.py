@@ -188,6 +188,8 @@ class Machine(Subject):
             chosen["eta0"] = chosen.pop("eta_eff") * self.rule.beta
         if not isinstance(self.rule, CRAMMA | ROMMA):
             chosen["p"] = self.p
+        if isinstance(self.rule, CRAMMA | ROMMA | MarginPerceptron):
+            params = {"hypothesis": "last", "early_stopping": False, **params}
         return ESTIMATORS[type(self.rule)](shuffle=False, **chosen, **params)
 
 

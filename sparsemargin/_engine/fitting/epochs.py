@@ -56,12 +56,35 @@ class StoppingRule:
         Whether the margin is taken at the end.
     history : bool
         Whether it is taken after every epoch.
+    patience : int or None
+        Stop where so many passes have not made fewer corrections than the best before; None:
+        don't.
     """
 
     max_iter: float | None
     tol: float | None = None
     certified: bool = False
     history: bool = False
+    patience: int | None = None
+
+
+class Improvement:
+    """Whether passes still make fewer corrections, those being errors one step ahead.
+
+    Parameters
+    ----------
+    patience : int or None
+        Passes to wait for one that does; None: for ever.
+    """
+
+    def __init__(self, patience):
+        self.patience, self.waited, self.fewest = patience, 0, np.inf
+
+    def is_over(self, corrections):
+        """Whether it is, after a pass with so many corrections."""
+        self.waited = 0 if corrections < self.fewest else self.waited + 1
+        self.fewest = min(corrections, self.fewest)
+        return self.patience is not None and self.waited >= self.patience
 
 
 @dataclass
@@ -143,6 +166,7 @@ class _Fit:
         self.max_trials = self.trials_left = count_trials(stopping.max_iter, self.n_rows)
         self.order = None if seed is None else np.arange(self.n_rows)
         self.first_corrections = loop.corrections
+        self.improvement = Improvement(stopping.patience)
         self.trials = 0  # made, those of rows without weight among them
         self.passes = 0
         self.gram = None  # the `GramLoop`, while it makes the passes
@@ -175,6 +199,7 @@ class _Fit:
         while learning and self.trials_left > 0:
             if self.epochs >= self.next_choice:
                 self._choose_loop()
+            before = self.loop.corrections
             learning, converged = self._advance()
             if self.progress is not None:
                 self.progress.tell(self.epochs, self.loop.corrections)
@@ -182,7 +207,10 @@ class _Fit:
             if learning and converged:
                 self._count_the_rest()
                 self.result.converged = not self.space.exhausted().any()
-            if converged or proven:
+            # Not all rows make a pass while some are left out.
+            whole = self.n_active == self.n_rows
+            over = whole and self.improvement.is_over(self.loop.corrections - before)
+            if converged or proven or over:
                 break
 
     def _take_rows(self, active):
@@ -221,7 +249,8 @@ class _Fit:
 
     def _passes_per_call(self):
         """How many passes to make before Python has anything to do."""
-        if self.epochs == 0 or self.stopping.history or (self.verbose and self.epochs < 10):
+        told = self.stopping.history or (self.verbose and self.epochs < 10)
+        if self.epochs == 0 or self.stopping.patience is not None or told:
             return 1
         cost = self.loop.products
         if self.gram is not None:
