@@ -398,7 +398,7 @@ class Learner(SharedParameters):
             return
         from sklearn.exceptions import ConvergenceWarning
 
-        label = self.classes_[predicted[0]].item()
+        label = self.classes_[predicted].tolist()[0]
         warn_user(
             f"The model predicts class {label!r} for every one of {len(codes)} rows it has learned "
             f"from, of which {others:.0%} have another. Bring the features to a common scale, "
