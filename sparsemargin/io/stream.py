@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin._engine.fitting.epochs import Improvement, count_trials
+from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
     FORM,
@@ -277,8 +277,8 @@ class _Stream:
         max_iter, made = self.learner.max_iter, self._corrections() - before
         self.learner._end_pass()
         if self.epoch == 1:
-            self.improvement = Improvement(self.learner._patience)
-        over = self.improvement.is_over(made)
+            self.patience = self.learner._patience
+        over = self.patience is not None and self.patience.is_over(made)
         if made:
             return not over and (max_iter is None or self.epoch < max_iter)
         if max_iter is not None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
-from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule, learn, learn_once
+from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of, warn_user
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import (
@@ -251,9 +251,10 @@ class Learner(SharedParameters):
         return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
 
     @property
-    def _patience(self) -> int | None:
-        """Passes to wait for one with fewer corrections; None: they are not looked at."""
-        return self.n_iter_no_change if self.early_stopping else None
+    def _patience(self) -> Patience | None:
+        """How long a new fit waits for a pass with fewer corrections; None: they are not looked
+        at."""
+        return Patience(self.n_iter_no_change) if self.early_stopping else None
 
     @property
     def _hypothesis(self) -> str:

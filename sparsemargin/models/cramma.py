@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.fitting.epochs import Patience
 from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
@@ -15,6 +16,9 @@ HARD_RATE = 0.001
 
 # The multiple that Table 4 of the paper takes.
 _TABLE_4_FACTOR = 1.7
+
+# Steps along a circle, in radians, that turn any vector around and more.
+_TURN = 5.0
 
 
 @declared
@@ -93,8 +97,22 @@ class CRAMMA(EuclideanMarginSeeker):
     )
 
     n_iter_no_change: int = parameter(
-        20, more="CRAMMA begins with small steps, and its corrections often rise for some passes."
+        20,
+        more="CRAMMA's steps are small, and its corrections often rise for some passes: it waits "
+        "for as many corrections as could turn its vector around, too.",
     )
+
+    @property
+    def _hypothesis(self) -> str:
+        # Its steps are so small that the last vector is itself a mean of many.
+        return "last" if self.hypothesis == "auto" else self.hypothesis
+
+    @property
+    def _patience(self) -> Patience | None:
+        patience = super()._patience
+        if patience is not None:
+            patience.corrections = self._n_labels() * _TURN / self.eta_eff_
+        return patience
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         radius = self._find_radius(sample)

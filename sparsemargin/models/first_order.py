@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
-from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
+from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.loop import KernelSpace
@@ -493,7 +493,7 @@ class MarginSeeker(FirstOrderLearner):
         return "last" if self._asks_for_margin else "average"
 
     @property
-    def _patience(self) -> int | None:
+    def _patience(self) -> Patience | None:
         return None if self._asks_for_margin else super()._patience
 
     @property

@@ -140,7 +140,7 @@ def noisy_problem(n_classes=2):
 def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perceptron(algo):
     X, y, X_test, y_test = noisy_problem()
     model = fit_csr(X, y, algo, random_state=0)
-    assert model.n_iter_ < 200
+    assert model.n_iter_ < (300 if algo == "cramma" else 200)
     least = fit_csr(X, y, "perceptron", random_state=0).score(X_test, y_test)
     assert model.score(X_test, y_test) > least - (0.1 if algo == "romma" else 0.05)
     # Told to find a margin it goes on until it has, and keeps the last vector.
@@ -154,8 +154,9 @@ def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perc
 def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes):
     X, y, *_ = noisy_problem(n_classes)
     X, y = X[:300], y[:300]
+    how = {"eta0": 0.01} if algo == "cramma" else {}
     model = fit_csr(
-        X, y, algo, max_iter=100, early_stopping=True, n_iter_no_change=2, shuffle=False
+        X, y, algo, max_iter=100, early_stopping=True, n_iter_no_change=2, shuffle=False, **how
     )
     passes, made = clone(model).set_params(early_stopping=False), [0]
     for _ in range(int(model.n_iter_)):
@@ -163,8 +164,12 @@ def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes)
         made.append(np.sum(passes.n_corrections_))
     corrections = np.diff(made)
 
+    # Steps that turn a vector around take CRAMMA as many corrections, of each label.
+    turning = 5 / 0.01 * len(model.coef_) if algo == "cramma" else 0
+
     def is_over(of_passes):
-        return len(of_passes) > 2 and min(of_passes[:-2]) <= min(of_passes[-2:])
+        since = of_passes[of_passes.argmin() + 1 :]
+        return len(since) >= 2 and since.sum() >= turning
 
     assert [is_over(corrections[:n]) for n in range(1, len(made))].index(True) == len(made) - 2
     assert_allclose(model.coef_, passes.coef_, rtol=1e-9, atol=1e-12)

@@ -56,35 +56,42 @@ class StoppingRule:
         Whether the margin is taken at the end.
     history : bool
         Whether it is taken after every epoch.
-    patience : int or None
-        Stop where so many passes have not made fewer corrections than the best before; None:
-        don't.
+    patience : Patience or None
+        Stop where that is over; None: don't.
     """
 
     max_iter: float | None
     tol: float | None = None
     certified: bool = False
     history: bool = False
-    patience: int | None = None
+    patience: Patience | None = None
 
 
-class Improvement:
-    """Whether passes still make fewer corrections, those being errors one step ahead.
+@dataclass
+class Patience:
+    """How long to wait for a pass with fewer corrections, those being errors one step ahead.
 
-    Parameters
+    Attributes
     ----------
-    patience : int or None
-        Passes to wait for one that does; None: for ever.
+    passes, corrections : int, float
+        That many passes, and as many as make that many corrections.
+    fewest : float
+        Corrections of the best pass so far.
     """
 
-    def __init__(self, patience):
-        self.patience, self.waited, self.fewest = patience, 0, np.inf
+    passes: int
+    corrections: float = 0.0
+    fewest: float = np.inf
+    waited: int = 0
+    made: int = 0
 
     def is_over(self, corrections):
         """Whether it is, after a pass with so many corrections."""
-        self.waited = 0 if corrections < self.fewest else self.waited + 1
-        self.fewest = min(corrections, self.fewest)
-        return self.patience is not None and self.waited >= self.patience
+        if corrections < self.fewest:
+            self.fewest, self.waited, self.made = corrections, 0, 0
+        else:
+            self.waited, self.made = self.waited + 1, self.made + corrections
+        return self.waited >= self.passes and self.made >= self.corrections
 
 
 @dataclass
@@ -166,7 +173,6 @@ class _Fit:
         self.max_trials = self.trials_left = count_trials(stopping.max_iter, self.n_rows)
         self.order = None if seed is None else np.arange(self.n_rows)
         self.first_corrections = loop.corrections
-        self.improvement = Improvement(stopping.patience)
         self.trials = 0  # made, those of rows without weight among them
         self.passes = 0
         self.gram = None  # the `GramLoop`, while it makes the passes
@@ -209,8 +215,8 @@ class _Fit:
                 self.result.converged = not self.space.exhausted().any()
             # Not all rows make a pass while some are left out.
             whole = self.n_active == self.n_rows
-            over = whole and self.improvement.is_over(self.loop.corrections - before)
-            if converged or proven or over:
+            patience, made = self.stopping.patience, self.loop.corrections - before
+            if converged or proven or (patience and whole and patience.is_over(made)):
                 break
 
     def _take_rows(self, active):
