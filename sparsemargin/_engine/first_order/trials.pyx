@@ -74,7 +74,7 @@ cdef class Job:
     cdef LinearState space
     cdef vector[Rule] rules  # of each label
     cdef bint races
-    cdef int at_once  # labels that learn from a row in one sweep, where they have variances
+    cdef readonly int at_once  # labels that learn from a row in one sweep, where they have variances
     cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
     cdef Py_ssize_t n_leading
     cdef readonly Csr rows
