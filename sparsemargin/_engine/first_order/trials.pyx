@@ -21,8 +21,8 @@ from sparsemargin._engine.first_order.labels cimport (
     trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
-    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, take_step, take_steps, variances_of,
-    weigh
+    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, swept, take_step, take_steps,
+    variances_of, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
