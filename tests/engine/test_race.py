@@ -140,6 +140,15 @@ def test_labels_that_come_to_be_learned_in_blocks_keep_their_settings(monkeypatc
     assert_array_equal(parts[1].coef_.toarray(), parts[0].coef_)
 
 
+def test_a_race_takes_no_more_memory_than_it_may(tmp_path, monkeypatch):
+    # So many features come later that a model made for them would race no settings.
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 17)
+    rows = [f"{i % 20} {i % 7 + 1}:1\n" for i in range(200_000)] + ["1 5000:1\n"]
+    (tmp_path / "a.svm").write_text("".join(rows))
+    with pytest.raises(ValueError, match="line 200001, .* memory_limit"):
+        fit_svmlight(tmp_path / "a.svm", "auto", memory_limit=1 << 22)
+
+
 def test_rows_with_many_labels_and_features_that_come_later():
     X, _ = noisy()
     Y = sp.csr_matrix(np.random.default_rng(0).random((300, 5)) < 0.3).astype(int)
