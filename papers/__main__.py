@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 
 try:
     from papers import run
-    from papers.report import as_json, html_report, text_report
+    from papers.report import as_json, html_report, text_legend, text_report
 except ModuleNotFoundError as missing:
     sys.exit(f"The recipes need {missing.name}: pip install -e '.[papers]' in this folder.")
 
@@ -49,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.out / "report.json").write_text(json.dumps(figures))
     page = options.out / "report.html"
     page.write_text(html_report(outcomes, quick=options.quick))
+    width = get_terminal_size((120, 0)).columns
+    print(text_legend(width))
     for outcome in outcomes:
-        print(text_report(outcome, get_terminal_size((120, 0)).columns))
+        print(text_report(outcome, width))
     print(f"written: {page}", file=sys.stderr)
     return 0 if all(outcome.is_as_allowed for outcome in outcomes) else 1
 

@@ -6,6 +6,7 @@ import io
 import math
 import os
 import platform
+import textwrap
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -176,6 +177,16 @@ def count_words(counts: Counter[Verdict]) -> str:
 # -- Text -----------------------------------------------------------------------------------------
 
 
+def text_legend(width: int) -> str:
+    """Return what the figures of text reports mean, in lines of so many characters at most."""
+    marks = "; ".join(f"{verdict.mark} {words}" for verdict, words in LEGEND.items())
+    return textwrap.fill(
+        "Figures: printed, measured ± its standard error, the difference, (≤ how large it may be: "
+        f"what is allowed below the table, half a unit of the last printed digit and "
+        f"{STANDARD_ERRORS:g} standard errors), and a mark: {marks}.", width
+    ) + "\n"  # fmt: skip
+
+
 def text_report(outcome: Outcome, width: int) -> str:
     """Return what a recipe came to, in lines of so many characters at most."""
     out = Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False)
@@ -211,10 +222,14 @@ def _columns(names: Sequence[str], part: PartOutcome) -> Columns:
 
 
 def _cell(found: Comparison | None) -> str:
-    """Paper, measured with its standard error, difference, mark."""
+    """Paper, measured with its standard error, difference and what it may be, mark."""
     if found is None:
         return ""
-    words = found.cell.printed, measured_words(found), difference_words(found), found.verdict.mark
+    allowed = f"(≤{found.allowed:.3g})" if math.isfinite(found.allowed) else ""
+    words = (
+        found.cell.printed, measured_words(found), difference_words(found), allowed,
+        found.verdict.mark,
+    )  # fmt: skip
     return " ".join(filter(None, words)) + (f" [{found.note}]" if found.note else "")
 
 

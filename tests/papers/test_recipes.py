@@ -142,7 +142,8 @@ def test_the_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys
     wide = capsys.readouterr().out
     for words in (
         "tiny: Gentile (2001), Table 0. Made up",
-        "1.4 1.50 ±0.50 +0.10 ✓ [<noted>]", "not compared in 1 cell (other data)",
+        "1.4 1.50 ±0.50 +0.10 (≤1.55) ✓ [<noted>]", "✗ outside",
+        "not compared in 1 cell (other data)",
         "✓ One is small: 1 < 2", "○ Two is small: no (known beforehand: known)",
         "Printed figures: 1 within, 1 not comparable, 1 not run",
         "Statements: 1 confirmed, 1 known beforehand not to hold here",
