@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
@@ -392,9 +393,9 @@ class _Stream:
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        # Each takes less where they are so many that labels are learned in blocks.
-        most = self.memory_limit // self._bytes_per_feature(block, 1)
-        while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
+        # Each takes less where they are so many that labels are learned in blocks; a race is not.
+        most, dense = self.memory_limit // self._bytes_per_feature(block, 1), type(space) is RacedSpace
+        while not dense and (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
             most = more
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)

@@ -392,8 +392,7 @@ cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t fir
             sweep.size[k] = opened[k].move.coefficient
             sweep.factor[k] = steps[k].fall.factor
             sweep.output[k], sweep.noise[k] = steps[k].fall.output, steps[k].fall.noise
-    sweep_labels(at.t + first, at.gain + first, at.width, n, x.values, x.columns, x.n, x.variances,
-                 x.numbers, &sweep)
+    sweep_labels(at.t + first, at.gain + first, at.width, n, swept(x), &sweep)
     for k in range(n):
         if steps[k].size == 0.0:
             continue

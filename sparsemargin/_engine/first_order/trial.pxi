@@ -256,7 +256,7 @@ cdef int adapt(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t fi
     cdef double share, mass
     cdef bint fires
     cdef Trial trial
-    variances_of(at.gain + first, at.width, n, x.values, x.columns, x.n, x.variances, variances)
+    variances_of(at.gain + first, at.width, n, swept(x), variances)
     for k in range(n):
         l, steps[k] = first + k, plain_step(1.0, 0.0, FREE)
         share = share_of(job, call, l)
