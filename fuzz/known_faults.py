@@ -74,11 +74,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("race", ENGINE + "first_order/trial.pxi"): [
         ("call.wrong[l] += call.trials + 1", "call.wrong[l] += 1"),
-        ("        if share == 0.0 or status != OK:\n", "        if status != OK:\n"),
         ("l += job.at_once - 1", "l += 0"),
     ],
     ("race", ENGINE + "first_order/linear.pyx"): [
-        ("            steps[k].size, status = 0.0, TOO_WIDE\n", "            status = TOO_WIDE\n"),
         ("sweep.noise[k] = 1.0\n", "sweep.noise[k] = 0.0\n"),
     ],
     ("race", ENGINE + "first_order/race.py"): [

@@ -178,3 +178,16 @@ def test_what_does_not_go_with_a_race_is_refused():
         AROWClassifier(r="auto", max_loss=0.3).fit(X, y)
     with pytest.raises(ValueError, match=r"r='auto' is raced where.*algo='arow'"):
         fit_distributed(cut(X, y, 2), algo="auto")
+
+
+def test_what_rows_lack_is_rescaled_with_the_rest():
+    X, y = noisy()
+    X = sp.block_diag([1e-15 * X[:100], X[100:200], 1e15 * X[200:]], format="csr")
+    X = X.astype(np.float32)
+    X.resize(300, 10_000)
+    model = AROWClassifier(r="auto", normalize=False, fit_intercept=False)
+    for start in range(0, 300, 2):
+        some = slice(start, start + 2)
+        space = model.partial_fit(X[some], y[some], classes=[0, 1])._space
+        assert_array_equal(space.t[:, 0], space.field.t[:, space.best[0]])
+    assert space.field.per_label("passes").min() > 0

@@ -90,6 +90,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
 cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
-                    int64_t trials, const Instance* x, Step* steps, Move* done) noexcept nogil
+                    int64_t trials, const Instance* x, const Step* steps,
+                    Move* done) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
