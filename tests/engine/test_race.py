@@ -145,7 +145,7 @@ def test_a_race_takes_no_more_memory_than_it_may(tmp_path, monkeypatch):
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 17)
     rows = [f"{i % 20} {i % 7 + 1}:1\n" for i in range(200_000)] + ["1 5000:1\n"]
     (tmp_path / "a.svm").write_text("".join(rows))
-    with pytest.raises(ValueError, match="line 200001, .* memory_limit"):
+    with pytest.raises(ValueError, match=r"line 200001, .* memory_limit"):
         fit_svmlight(tmp_path / "a.svm", "auto", memory_limit=1 << 22)
 
 
