@@ -97,7 +97,10 @@ def _are_several(y: Any) -> bool:
     first = y[0] if isinstance(y, list | tuple) and y else y
     if getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set):
         return True
-    labels = np.asarray(y)
+    try:
+        labels = np.ravel(y)
+    except ValueError:
+        return False  # of lists among labels, too, the fit tells
     others = labels[labels != labels[:1]]
     return bool((others != others[:1]).any())
 

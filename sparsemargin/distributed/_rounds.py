@@ -149,15 +149,16 @@ class Rounds:
         return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 
     def run(self, done: int, converged: bool) -> Learner:
-        """Make the rounds that are left after so many."""
+        """Make the rounds that are left after so many; `early_stopping` waits anew."""
         self.done, self.converged = done, converged
+        self.patience, self.is_over = self.mixture.learner._patience, False
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
                 # Its thread is there from now on: if Ctrl-C came upon a thread that is about to
                 # begin with a mixture, that would not be waited for.
                 thread.submit(int).result()
-                while not self.converged and (self.max_iter is None or self.done < self.max_iter):
+                while not (self.converged or self.is_over or self.done == self.max_iter):
                     self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
@@ -219,7 +220,9 @@ class Rounds:
         learner = self.mixture.learner
         learner._seen = getattr(learner, "_seen", 0) + np.sum([each.seen for each in updates], 0)
         self.done = epoch
-        self.converged = not any(update.corrections.any() for update in updates)
+        made = sum(int(update.corrections.sum()) for update in updates)
+        self.converged = made == 0
+        self.is_over = self.patience is not None and self.patience.is_over(made)
         self._count_the_rest()
         self.checkpoint.write(epoch, self.converged, self.mixture.seed, self._finished)
 

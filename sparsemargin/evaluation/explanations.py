@@ -155,7 +155,8 @@ def _as_rows(row: Any) -> Any:
     if isinstance(row, str | bytes | Mapping):
         return [row]
     if getattr(row, "ndim", 2) == 1:
-        return np.asarray(row).reshape(1, -1)
+        # Of a sparse array, X[0] has one axis.
+        return (row if hasattr(row, "nnz") else np.asarray(row)).reshape(1, -1)
     return row
 
 

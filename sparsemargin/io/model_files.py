@@ -374,8 +374,14 @@ def _check(name: str, state: dict[str, Any]) -> None:
             all(isinstance(each, FirstOrderRule) for each in (rules if of_each else [rules])),
             "'_rule' is no rule",
         )
-        settings = space.errors.shape[1] if isinstance(space, RacedSpace) else space.n_labels
+        is_race, n_raced = isinstance(space, RacedSpace), LEARNERS[name].n_raced
+        require(not is_race or space.errors.shape[1] == n_raced, "'_space' races other settings")
+        settings = n_raced if is_race else n_labels
         require(not of_each or len(rules) == settings, "'_rule' is not of each label")
+        raced = state.get("_raced")
+        if raced is not None:
+            array_of(raced, "best", np.int64, (n_labels,), 0, n_raced - 1)
+            array_of(raced, "errors", np.float64, (n_labels, n_raced), 0.0, 1.0)
     # A vote needs a log to replay.
     replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
@@ -392,10 +394,12 @@ class _Stream:
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        # Each takes less where they are so many that labels are learned in blocks.
-        most = self.memory_limit // self._bytes_per_feature(block, 1)
-        while (more := self.memory_limit // self._bytes_per_feature(block, most + 1)) > most:
-            most = more
+        needs = partial(self._bytes_per_feature, block)
+        most = self.memory_limit // needs(1)
+        # Each takes less where they are so many that labels are learned in blocks; a race is not.
+        if not isinstance(space, RacedSpace):
+            while (more := self.memory_limit // needs(most + 1)) > most:
+                most = more
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns

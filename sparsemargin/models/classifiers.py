@@ -189,9 +189,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Any split of the same rows into batches gives the same model to the bit, and the one of
         a single epoch of `fit` with ``shuffle=False``, if the first batch has the 100 rows that
         ``intercept_scaling="auto"`` measures, or that is a number. With `soft_margin`, every row of
-        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol` and
-        `shuffle` do not apply; parameters changed since the first call take effect with the next
-        `fit`.
+        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol`,
+        `early_stopping` and `shuffle` do not apply; parameters changed since the first call take
+        effect with the next `fit`.
 
         Parameters
         ----------

@@ -165,6 +165,18 @@ def test_epochs_without_corrections_count_in_averages(name):
     assert model.partial_fit(X, y)._space.trials == 201 * 60
 
 
+def test_early_stopping_ends_the_rounds():
+    X, y = make_data()
+    how = {"algo": "pnorm", "max_iter": 100, "early_stopping": True, "random_state": 0}
+    serial = sparsemargin.fit_csr(X, y, **how)
+    assert serial.n_iter_ < 100
+    assert_same(fit_distributed([(X, y)], **how), serial)
+    rounds = []
+    fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
+    made = [sum(each.corrections) for each in rounds]
+    assert len(made) - 1 - np.argmin(made) == 5
+
+
 def test_many_labels_are_mixed_label_by_label(tmp_path):
     X, _ = make_data()
     Y = (np.random.default_rng(1).random((X.shape[0], 5)) < 0.3).astype(int)

@@ -10,6 +10,7 @@ from problems.shards import cut, write
 from references.arow import run_arow
 from sparsemargin import AROWClassifier, fit_csr, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.fitting import threads
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models.arow import RACED
@@ -95,6 +96,59 @@ def test_of_a_block_the_errors_of_those_that_lead_before_it_are_told(n_classes, 
     assert told[0].mistakes == told[1].mistakes > 0
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 6])
+def test_threads_share_no_labels_that_learn_at_once(n_classes, monkeypatch):
+    monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
+    X, y = noisy(n_classes=n_classes)
+    one, several = (AROWClassifier(r="auto", max_iter=2, n_jobs=n, **HOW).fit(X, y) for n in (1, 3))
+    assert_array_equal(several.coef_, one.coef_)
+    assert_array_equal(several.n_corrections_, one.n_corrections_)
+    for name, told in one.candidates_.items():
+        assert_array_equal(several.candidates_[name], told)
+
+
+def test_all_settings_begin_at_weights_that_are_given():
+    X, y = noisy(n_classes=3)
+    given = {"coef_init": np.ones((3, X.shape[1])), "intercept_init": [1, 0, -1]}
+    model = AROWClassifier(r="auto", **HOW).fit(X, y, **given)
+    for label, best in enumerate(model.candidates_["best"]):
+        r, max_loss = RACED[best]
+        alone = AROWClassifier(r=r, max_loss=max_loss, **HOW).fit(X, y, **given)
+        assert_array_equal(model.coef_[label], alone.coef_[label])
+
+
+def test_an_index_beyond_the_matrix_is_told_of():
+    X, y = noisy()
+    X.indices[-1] = 2**30
+    with pytest.raises(ValueError, match="row 299"):
+        AROWClassifier(r="auto", **HOW).fit(X, y)
+
+
+def test_labels_that_come_to_be_learned_in_blocks_keep_their_settings(monkeypatch):
+    X, y = noisy(600, n_classes=40)
+    parts = []
+    for most in label_blocks.DENSE_BYTES, 0:
+        model = AROWClassifier(r="auto", **HOW).fit(X, y)
+        assert len(set(model.candidates_["best"])) > 1
+        monkeypatch.setattr(label_blocks, "DENSE_BYTES", most)
+        model._resize(X.shape[1] + 1)
+        model.n_features_in_ += 1
+        wider = sp.csr_matrix((X.data, X.indices, X.indptr), (600, X.shape[1] + 1))
+        parts.append(model.partial_fit(wider, y))
+        assert model._space.in_blocks == (most == 0)
+        monkeypatch.undo()
+    assert_array_equal(parts[1].coef_.toarray(), parts[0].coef_)
+
+
+def test_a_race_takes_no_more_memory_than_it_may(tmp_path, monkeypatch):
+    # So many features come later that a model made for them would race no settings.
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 17)
+    rows = [f"{i % 20} {i % 7 + 1}:1\n" for i in range(200_000)] + ["1 5000:1\n"]
+    (tmp_path / "a.svm").write_text("".join(rows))
+    with pytest.raises(ValueError, match=r"line 200001, .* memory_limit"):
+        fit_svmlight(tmp_path / "a.svm", "auto", memory_limit=1 << 22)
+
+
 def test_rows_with_many_labels_and_features_that_come_later():
     X, _ = noisy()
     Y = sp.csr_matrix(np.random.default_rng(0).random((300, 5)) < 0.3).astype(int)
@@ -124,3 +178,16 @@ def test_what_does_not_go_with_a_race_is_refused():
         AROWClassifier(r="auto", max_loss=0.3).fit(X, y)
     with pytest.raises(ValueError, match=r"r='auto' is raced where.*algo='arow'"):
         fit_distributed(cut(X, y, 2), algo="auto")
+
+
+def test_what_rows_lack_is_rescaled_with_the_rest():
+    X, y = noisy()
+    X = sp.block_diag([1e-15 * X[:100], X[100:200], 1e15 * X[200:]], format="csr")
+    X = X.astype(np.float32)
+    X.resize(300, 10_000)
+    model = AROWClassifier(r="auto", normalize=False, fit_intercept=False)
+    for start in range(0, 300, 2):
+        some = slice(start, start + 2)
+        space = model.partial_fit(X[some], y[some], classes=[0, 1])._space
+        assert_array_equal(space.t[:, 0], space.field.t[:, space.best[0]])
+    assert space.field.per_label("passes").min() > 0

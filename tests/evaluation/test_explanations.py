@@ -56,6 +56,8 @@ def test_contributions_add_up_to_the_decision_value(model, n_classes):
     for i in range(10):
         row = X[[i]].toarray()[0]
         assert [why.label for why in explain_row(model, X[[i]])] == model.predict(X[[i]])
+        of_one_axis = sp.csr_array(X)[i]
+        assert explain_row(model, of_one_axis)[0].output == max(outputs[i])
         for place, label in enumerate(model.classes_):
             (why,) = explain_row(model, row, labels=label)
             assert why.output == pytest.approx(outputs[i, place], rel=1e-12)

@@ -127,6 +127,19 @@ def test_defaults_err_less_than_always_answering_the_more_frequent_class(algo):
     assert 1 - model.score(X[1::2], y[1::2]) < rare
 
 
+@pytest.mark.parametrize(("y", "message"), [
+    (None, "y"), (3, "y"), ([0, 1], "samples"), (["a", ["b"]] * 100, "labels"),
+])  # fmt: skip
+def test_the_default_refuses_what_are_no_labels_as_others_do(y, message):
+    X = sp.random(200, 1000, density=0.01, format="csr", random_state=0)
+    told = []
+    for algo in None, "perceptron":
+        with pytest.raises(ValueError, match=message) as error:
+            fit_csr(X, y, algo)
+        told.append(str(error.value).replace("AROWClassifier", "PNormPerceptron"))
+    assert told[0] == told[1]
+
+
 def noisy_problem(n_classes=2):
     """Labels of which a tenth are drawn at random: no vector has a margin."""
     random = np.random.RandomState(0)

@@ -57,6 +57,21 @@ def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
         assert_array_equal(weighted.fit(X, y).decision_function(X), plain.decision_function(X))
 
 
+def test_a_stream_measures_weights_by_those_of_its_first_rows():
+    X, y = make_problem(100)
+    twice, thrice = np.full(50, 2.0), np.full(50, 3.0)
+    given, told = (PNormPerceptron(shuffle=False, max_iter=1) for _ in range(2))
+    given.partial_fit(X[:50], y[:50], np.unique(y), twice)
+    given.partial_fit(X[50:], y[50:], sample_weight=2 * thrice)
+    told.partial_fit(X[:50], y[:50], np.unique(y))
+    told.partial_fit(X[50:], y[50:], sample_weight=thrice)
+    assert_array_equal(given.coef_, told.coef_)
+    unweighted = PNormPerceptron(shuffle=False, max_iter=1).partial_fit(
+        X[:50], y[:50], np.unique(y)
+    )
+    assert not np.array_equal(unweighted.partial_fit(X[50:], y[50:]).coef_, told.coef_)
+
+
 @each_model
 def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(model):
     X, y = make_problem(300)

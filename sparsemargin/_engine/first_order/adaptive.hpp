@@ -21,36 +21,41 @@ struct Sweep {  // of each label
     int64_t nonzero[MOST_SWEPT];  // coordinates more than before
 };
 
+struct SweptRow {
+    const double *values;
+    const int64_t *columns;
+    int64_t n;
+    double *variances;  // of the coordinates, of all labels side by side
+    double *numbers;  // room for what they were
+};
+
 template <int W, class S>
-SM_INLINE void add_variances(const S *gain, int64_t width, const double *values,
-                             const int64_t *columns, int64_t n, double *variances,
-                             double *totals) {
+SM_INLINE void add_variances(const S *gain, int64_t width, SweptRow row, double *totals) {
     Pack<W, double> total = {};
-    for (int64_t j = 0; j < n; ++j, variances += W) {
-        const auto of = 1.0 / (1.0 + as<W, double>(load<W>(gain + columns[j] * width)));
-        store<W>(variances, of);
-        total += values[j] * values[j] * of;
+    for (int64_t j = 0; j < row.n; ++j, row.variances += W) {
+        const auto of = 1.0 / (1.0 + as<W, double>(load<W>(gain + row.columns[j] * width)));
+        store<W>(row.variances, of);
+        total += row.values[j] * row.values[j] * of;
     }
     store<W>(totals, total);
 }
 
 template <int W, class S>
-SM_INLINE void move_labels(S *t, S *gain, int64_t width, const double *values,
-                           const int64_t *columns, int64_t n, const double *variances,
-                           double *numbers, Sweep *sweep) {
+SM_INLINE void move_labels(S *t, S *gain, int64_t width, SweptRow row, Sweep *sweep) {
     const auto size = load<W>(sweep->size), factor = load<W>(sweep->factor);
     const auto output = load<W>(sweep->output), noise = load<W>(sweep->noise);
     Pack<W, double> growth = {}, zero = {};
     Pack<W, int64_t> nonzero = {};
-    for (int64_t j = 0; j < n; ++j, variances += W, numbers += W) {
-        S *own_t = t + columns[j] * width, *own_gain = gain + columns[j] * width;
-        const auto variance = load<W>(variances);
-        const auto square = factor * values[j] * values[j];
+    for (int64_t j = 0; j < row.n; ++j, row.variances += W, row.numbers += W) {
+        S *own_t = t + row.columns[j] * width, *own_gain = gain + row.columns[j] * width;
+        const auto value = row.values[j];
+        const auto variance = load<W>(row.variances);
+        const auto square = factor * value * value;
         const auto others = output - square * variance;
         const auto old = as<W, double>(load<W>(own_t));
-        const auto stored = as<W, S>(old + size * values[j] * variance);
+        const auto stored = as<W, S>(old + size * value * variance);
         const auto moved = as<W, double>(stored);
-        store<W>(numbers, old);
+        store<W>(row.numbers, old);
         store<W>(own_t, stored);
         store<W>(own_gain, load<W>(own_gain) +
                                as<W, S>(square / (noise + (others > zero ? others : zero))));
@@ -68,21 +73,18 @@ SM_INLINE void move_labels(S *t, S *gain, int64_t width, const double *values,
 // Compilers make the widths of functions, not of templates.
 #define SM_SWEEPS_BY(S)                                                                          \
     SM_ALL_WIDTHS static void variances_of(const S *gain, int64_t width, int w,                  \
-                                           const double *values, const int64_t *columns,         \
-                                           int64_t n, double *variances, double *totals) {       \
+                                           const SweptRow &row, double *totals) {                \
         if (w == 1)                                                                              \
-            add_variances<1>(gain, width, values, columns, n, variances, totals);                \
+            add_variances<1>(gain, width, row, totals);                                          \
         else                                                                                     \
-            add_variances<MOST_SWEPT>(gain, width, values, columns, n, variances, totals);       \
+            add_variances<MOST_SWEPT>(gain, width, row, totals);                                 \
     }                                                                                            \
     SM_ALL_WIDTHS static void sweep_labels(S *t, S *gain, int64_t width, int w,                  \
-                                           const double *values, const int64_t *columns,         \
-                                           int64_t n, const double *variances, double *numbers,  \
-                                           Sweep *of) {                                          \
+                                           const SweptRow &row, Sweep *of) {                     \
         if (w == 1)                                                                              \
-            move_labels<1>(t, gain, width, values, columns, n, variances, numbers, of);          \
+            move_labels<1>(t, gain, width, row, of);                                             \
         else                                                                                     \
-            move_labels<MOST_SWEPT>(t, gain, width, values, columns, n, variances, numbers, of); \
+            move_labels<MOST_SWEPT>(t, gain, width, row, of);                                    \
     }
 SM_SWEEPS_BY(float)
 SM_SWEEPS_BY(double)

@@ -39,16 +39,26 @@ cdef extern from "first_order/adaptive.hpp" namespace "sparsemargin" nogil:
         double* growth
         int64_t* nonzero
 
-    void variances_of(const float* gain, Py_ssize_t width, int n_labels, const double* values,
-                      const int64_t* columns, Py_ssize_t n, double* variances, double* totals)
-    void sweep_labels(float* t, float* gain, Py_ssize_t width, int n_labels, const double* values,
-                      const int64_t* columns, Py_ssize_t n, const double* variances,
-                      double* numbers, Sweep* sweep)
-    void variances_of(const double* gain, Py_ssize_t width, int n_labels, const double* values,
-                      const int64_t* columns, Py_ssize_t n, double* variances, double* totals)
-    void sweep_labels(double* t, double* gain, Py_ssize_t width, int n_labels, const double* values,
-                      const int64_t* columns, Py_ssize_t n, const double* variances,
-                      double* numbers, Sweep* sweep)
+    struct SweptRow:
+        const double* values
+        const int64_t* columns
+        int64_t n
+        double* variances
+        double* numbers
+
+    void variances_of(const float* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
+                      double* totals)
+    void sweep_labels(float* t, float* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
+                      Sweep* sweep)
+    void variances_of(const double* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
+                      double* totals)
+    void sweep_labels(double* t, double* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
+                      Sweep* sweep)
+
+
+cdef inline SweptRow swept(const Instance* x) noexcept nogil:
+    return SweptRow(x.values, x.columns, x.n, x.variances, x.numbers)
+
 
 cdef enum:
     FLUSHES = 1024  # that a coordinate may be behind
@@ -80,6 +90,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
 cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
-                    int64_t trials, const Instance* x, Step* steps, Move* done) noexcept nogil
+                    int64_t trials, const Instance* x, const Step* steps,
+                    Move* done) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

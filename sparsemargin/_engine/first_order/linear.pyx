@@ -372,28 +372,26 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
 
 
 cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
-                    int64_t trials, const Instance* x, Step* steps, Move* done) noexcept nogil:
+                    int64_t trials, const Instance* x, const Step* steps, Move* done) noexcept nogil:
     """Those of n labels with variances, from `first` on, in one sweep; a size of 0 is none.
 
-    By the variances that `variances_of` has found, which fall. TOO_WIDE: one was too wide, whose
-    size is 0 then; the others are taken.
+    By the variances that `variances_of` has found, which fall. TOO_WIDE, before any is taken, where
+    one is; or where a sigma has left its range.
     """
     cdef Opened opened[MOST_SWEPT]
     cdef Sweep sweep
     cdef Label* label
     cdef int k, status = OK
     for k in range(n):
-        if steps[k].size != 0.0 and open_step(space, at, first + k, trials, x, steps + k, INFINITY,
-                                              opened + k) != OK:
-            steps[k].size, status = 0.0, TOO_WIDE
         sweep.size[k] = sweep.factor[k] = sweep.output[k] = 0.0
         sweep.noise[k] = 1.0
         if steps[k].size != 0.0:
+            if open_step(space, at, first + k, trials, x, steps + k, INFINITY, opened + k) != OK:
+                return TOO_WIDE
             sweep.size[k] = opened[k].move.coefficient
             sweep.factor[k] = steps[k].fall.factor
             sweep.output[k], sweep.noise[k] = steps[k].fall.output, steps[k].fall.noise
-    sweep_labels(at.t + first, at.gain + first, at.width, n, x.values, x.columns, x.n, x.variances,
-                 x.numbers, &sweep)
+    sweep_labels(at.t + first, at.gain + first, at.width, n, swept(x), &sweep)
     for k in range(n):
         if steps[k].size == 0.0:
             continue

@@ -86,7 +86,7 @@ class LinearLoop(Loop):
         trials, n_labels = self.space.trials, len(self.space.labels)
         slices = [(0, n_labels)]
         if self.n_threads > 1:
-            slices = cut_labels(self.space, self.n_threads)
+            slices = cut_labels(self.space, self.n_threads, self.job.at_once)
         calls = [
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
@@ -116,10 +116,10 @@ class JointLoop(LinearLoop):
         self.n_threads = 1
 
 
-def cut_labels(space, n_threads):
-    """Labels from and to, for each thread: whole vectors, and as much work for one as for another,
-    if labels go on being corrected as often as so far."""
-    least = 8 if space.n_labels > FEW_LABELS else 1
+def cut_labels(space, n_threads, at_once):
+    """Labels from and to, for each thread: whole vectors, none of those that learn at once apart,
+    and as much work for one as for another, if labels go on being corrected as often as so far."""
+    least = 8 if space.n_labels > FEW_LABELS else at_once
     corrected = space.per_label("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
     ends = np.append(np.arange(least, space.n_labels, least), space.n_labels)

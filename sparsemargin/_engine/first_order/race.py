@@ -101,8 +101,8 @@ class RacedSpace(LinearSpace):
         best = self.errors.argmin(axis=1)
         some, met = slice(None), task.rows.indices
         same = (best == self.best).all() and field.per_label("passes").sum() == swept
-        if same and len(met) < len(field.t):
-            # Nothing but the coordinates of the rows has changed.
+        if same and not task.check and len(met) < len(field.t):
+            # Nothing but the coordinates of the rows, which have been checked, has changed.
             some = np.append(met, len(field.t) - 1)
         self.best = best
         which, n = self._leading(), self.n_labels
@@ -114,6 +114,10 @@ class RacedSpace(LinearSpace):
             getattr(self, name)[:] = getattr(field, name)[which]
         self.pending[:n] = field.pending[which]
         self.begin_after(field.trials)
+
+    def begin_at(self, weights):
+        super().begin_at(weights)
+        self.field.begin_at(np.repeat(weights, self.errors.shape[1], axis=0))
 
     def count_trials(self, trials):
         super().count_trials(trials)

@@ -248,7 +248,7 @@ cdef int adapt(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t fi
                const Instance* x) except -1 nogil:
     """The same for labels with variances that stand side by side."""
     cdef Space* c = &job.space.c
-    cdef int k, status = OK, n = job.at_once
+    cdef int k, n = job.at_once
     cdef Py_ssize_t l
     cdef Step steps[MOST_SWEPT]
     cdef Move done[MOST_SWEPT]
@@ -256,28 +256,27 @@ cdef int adapt(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t fi
     cdef double share, mass
     cdef bint fires
     cdef Trial trial
-    variances_of(at.gain + first, at.width, n, x.values, x.columns, x.n, x.variances, variances)
+    variances_of(at.gain + first, at.width, n, swept(x), variances)
     for k in range(n):
         l, steps[k] = first + k, plain_step(1.0, 0.0, FREE)
+        if test(job, l, call.signs[l] * call.scores[l], 0.0, x, &trial, &fires) != OK:
+            return TOO_WIDE
+        if not fires:
+            continue
         share = share_of(job, call, l)
-        if share == 0.0 or status != OK:
-            continue
-        status = test(job, l, call.signs[l] * call.scores[l], 0.0, x, &trial, &fires)
-        if status != OK or not fires:
-            continue
         trial.variance = (share * scaled_step(&job.rules[l], c.labels + l, 1.0, &x.scale) ** 2
                           * variances[k])
         if not isfinite(trial.variance):
-            status = TOO_WIDE
-        elif answer(&job.rules[l], c.labels + l, &trial, share, &x.scale, steps + k, &mass):
+            return TOO_WIDE
+        if answer(&job.rules[l], c.labels + l, &trial, share, &x.scale, steps + k, &mass):
             steps[k].size *= call.signs[l]
-    if status == OK:
-        status = take_steps(c, at, first, n, call.trials, x, steps, done)
+    if take_steps(c, at, first, n, call.trials, x, steps, done) != OK:
+        return TOO_WIDE
     for k in range(n):
-        if steps[k].size != 0.0 and status == OK:
+        if steps[k].size != 0.0:
             log_move(job, call, first + k, x, done + k)
             settle(&job.rules[first + k], c, first + k, NULL, INFINITY, call.trials + 1)
-    return status
+    return OK
 
 
 cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,

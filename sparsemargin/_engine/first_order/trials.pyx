@@ -21,8 +21,8 @@ from sparsemargin._engine.first_order.labels cimport (
     trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
-    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, take_step, take_steps, variances_of,
-    weigh
+    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, swept, take_step, take_steps,
+    variances_of, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
@@ -74,7 +74,7 @@ cdef class Job:
     cdef LinearState space
     cdef vector[Rule] rules  # of each label
     cdef bint races
-    cdef int at_once  # labels that learn from a row in one sweep, where they have variances
+    cdef readonly int at_once  # labels that learn from a row in one sweep, where they have variances
     cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
     cdef Py_ssize_t n_leading
     cdef readonly Csr rows
