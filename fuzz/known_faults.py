@@ -70,7 +70,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("race", ENGINE + "first_order/adaptive.hpp"): [
         ("output - square * variance", "output"),
-        ("(old + size * values[j] * variance)", "(old + size * values[j])"),
+        ("(old + size * value * variance)", "(old + size * value)"),
     ],
     ("race", ENGINE + "first_order/trial.pxi"): [
         ("call.wrong[l] += call.trials + 1", "call.wrong[l] += 1"),
