@@ -37,6 +37,7 @@ PARTS = {
     "text": Part("Text as TfidfVectorizer leaves it", "epoch.py", ("--only", "text")),
     "claims": Part("Errors on text beside others'", "defaults.py", ("--only", "claims")),
     "classes": Part("Errors on text of many classes", "defaults.py", ("--only", "classes")),
+    "rare": Part("Balanced weights for rare topics", "defaults.py", ("--only", "rare")),
     "epoch": Part(
         "One epoch in memory, one-row calls, and peak memory", "epoch.py",
         ("--only", "race", "rows", "memory", "order"),

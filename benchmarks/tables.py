@@ -415,6 +415,11 @@ TABLES = {
         markdown([("", "`{contestant}`"), ("test error, %", "{error:.2f} ± {standard_error:.2f}"),
                   ("macro F1, %", "{macro_f1:.1f}")]),
     ),
+    "rare": Table(
+        "rare", "Balanced weights for rare topics", lambda report: report["rare"],
+        pivot([("F1, average precision, %", "`{contestant}`")], "class_weight",
+              [("{class_weight}", "{f1:.1f}, {average_precision:.1f}")]),
+    ),
     "order": Table(
         "text", "What the order within rows costs", _select_text,
         pivot(
@@ -548,11 +553,11 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    of_errors = "claims", "classes", "genomes"
+    of_errors = "claims", "classes", "rare", "genomes"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
-        TEXT_GUIDE: {"claims-apart": tables["claims-apart"]},
+        TEXT_GUIDE: {name: tables[name] for name in ("claims-apart", "rare")},
         MANY: {"classes": tables["classes"]}, GENOMES: {"genomes": tables["genomes"]},
     }  # fmt: skip
 
