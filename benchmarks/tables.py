@@ -517,6 +517,10 @@ TABLES = {
             ("test error %", lambda e: e["times_linear_svc"] and cell("{test_error:.1%}", e)),
         ]),
     ),
+    "logs": Table(
+        "logs", "Test errors % on logarithms of intensities", lambda report: report["logs"],
+        pivot([("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")]),
+    ),
     "genomes": Table(
         "genomes", "Test errors % on microarrays", _select_genomes,
         pivot([("", "{contestant}")], "of", [("{of}", _genome_error)]),
@@ -553,12 +557,13 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    of_errors = "claims", "classes", "rare", "genomes"
+    of_errors = "claims", "classes", "rare", "genomes", "logs"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
         TEXT_GUIDE: {name: tables[name] for name in ("claims-apart", "rare")},
-        MANY: {"classes": tables["classes"]}, GENOMES: {"genomes": tables["genomes"]},
+        MANY: {"classes": tables["classes"]},
+        GENOMES: {name: tables[name] for name in ("genomes", "logs")},
     }  # fmt: skip
 
 

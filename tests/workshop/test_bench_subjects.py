@@ -1,6 +1,7 @@
 """What the benchmarks learn from, what they work out, and a tiny run of each."""
 
 import json
+import re
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -165,6 +166,16 @@ def test_genomes_are_turned_without_a_change_and_told_with_their_differences(mon
     parts = {"genomes": part_of(report)}
     assert set(tables.render(tables.select(parts))) == {"genomes"}
     assert len(charter.aims(parts)) == 2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_logarithms_are_told_centred_and_not(monkeypatch):
+    X = np.random.default_rng(0).lognormal(8, size=(40, 60))
+    draws = {of: lambda **_: (X, np.where(X[:, 0] > 3000, 1, -1)) for of in defaults.GENOMES}
+    monkeypatch.setattr(defaults, "GENOMES", draws)
+    report = defaults.on_logs(Namespace(rounds=1))
+    table = tables.render(tables.select({"logs": part_of(report)}))["logs"]
+    assert len(re.findall("as they are|centred|standardised", table)) == len(report["logs"]) / 3 == 9
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
