@@ -58,7 +58,7 @@ PARTS = {
     ),
     "kernels": Part("Kernels", "kernels.py", ("--rounds", "1")),
     "genomes": Part("Errors on microarrays", "defaults.py", ("--only", "genomes")),
-    "logs": Part("Errors on logarithms of microarrays", "defaults.py", ("--only", "logs")),
+    "dense": Part("Errors on dense rows", "defaults.py", ("--only", "dense")),
 }  # fmt: skip
 
 

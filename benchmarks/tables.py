@@ -131,6 +131,7 @@ def fill_page(page: Path, tables: dict[str, str]) -> None:
 
 EXTRACT = FOLDER / "charter.json"
 README = FOLDER.parent / "README.md"
+HIGHER_ORDER = FOLDER.parent / "docs" / "algorithms" / "higher_order.md"
 PERFORMANCE = FOLDER.parent / "docs" / "development" / "performance.md"
 TEXT_GUIDE, MANY, GENOMES = (
     FOLDER.parent / "docs" / "guide" / f"{of}.md" for of in ("text", "many", "genomes")
@@ -518,7 +519,11 @@ TABLES = {
         ]),
     ),
     "logs": Table(
-        "logs", "Test errors % on logarithms of intensities", lambda report: report["logs"],
+        "dense", "Test errors % on logarithms of intensities", lambda report: report["logs"],
+        pivot([("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")]),
+    ),
+    "few": Table(
+        "dense", "Test errors % on few features", lambda report: report["few"],
         pivot([("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")]),
     ),
     "genomes": Table(
@@ -557,13 +562,14 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, and the tables that each of them has."""
-    of_errors = "claims", "classes", "rare", "genomes", "logs"
+    of_errors = "claims", "classes", "rare", "genomes", "dense"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
         TEXT_GUIDE: {name: tables[name] for name in ("claims-apart", "rare")},
         MANY: {"classes": tables["classes"]},
         GENOMES: {name: tables[name] for name in ("genomes", "logs")},
+        HIGHER_ORDER: {"few": tables["few"]},
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
-from sparsemargin.models import Algorithm, default_algorithm, find_algorithm
+from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
 from sparsemargin.models.classifiers import Classifier, as_classifier
 
 
@@ -33,9 +33,10 @@ def fit_csr(
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
         raced in one pass. None is ``"auto"``, for an epoch, or two where there are more than two
         labels, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where
-        features are fewer than 1,000 and more than 15 % of the entries are not 0, and where
-        parameters are passed that the race has not, None is ``"alma"`` for two epochs, or as many
-        as make 1,000 trials.
+        more than 15 % of the entries are not 0, and features are fewer than 1,000 or all rows point
+        almost one way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as
+        many as make 1,000 trials; and where rows have several labels, or parameters are passed
+        that these have not, ``"alma"`` for two, or as many.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -77,8 +78,10 @@ def fit_csr(
     return model.fit(X, y, sample_weight)
 
 
-# Below, features are few and dense enough to depend on each other, and a variance for each errs.
-_MANY_FEATURES, _SPARSE = 1000, 0.15
+# With so many features, or so few entries, a variance for each feature serves; and unit-length rows
+# whose mean is so long (squared; the raw microarrays: 0.02 to 0.88, their logarithms: 0.97 to 1)
+# have a part in common that only a matrix takes out.
+_MANY_FEATURES, _DENSE, _PARALLEL = 1000, 0.15, 0.95
 
 
 def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
@@ -86,16 +89,36 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     # What is no matrix, or has no rows, is refused by the fit.
     n_rows, n_features, *_ = (max(1, n) for n in (*np.shape(X), 1, 1))
     density = X.nnz / n_rows / n_features if hasattr(X, "nnz") else 1.0
-    algo, epochs = default_algorithm(params), -(-1000 // n_rows)
-    if algo == "auto" and (n_features >= _MANY_FEATURES or density < _SPARSE):
-        return algo, max(1 + _are_several(y), epochs)
-    return "alma", max(2, epochs)
+    algo = default_algorithm(params)
+    if algo == "auto" and density >= _DENSE and (n_features < _MANY_FEATURES or _are_parallel(X)):
+        fitting: tuple[Algorithm, ...] = ("alma",) if _have_any_number(y) else ("ho", "alma")
+        algo = next((name for name in fitting if takes(name, params)), algo)
+    least = {"auto": 1 + _are_several(y), "alma": 2, "ho": 5}[algo]
+    return algo, max(least, -(-1000 // n_rows))
+
+
+def _are_parallel(X: Any) -> bool:
+    """Whether the first rows point almost one way, as logarithms' do."""
+    rows = X[:100]
+    try:
+        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    except ValueError:
+        return False
+    with np.errstate(all="ignore"):
+        rows = rows / np.abs(rows).max(axis=1, keepdims=True)
+        mean = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
+        return bool(mean @ mean > _PARALLEL)
+
+
+def _have_any_number(y: Any) -> bool:
+    """Whether rows may have any number of labels."""
+    first = y[0] if isinstance(y, list | tuple) and y else y
+    return getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set)
 
 
 def _are_several(y: Any) -> bool:
     """Whether there are more labels than two, or rows that may have any number."""
-    first = y[0] if isinstance(y, list | tuple) and y else y
-    if getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set):
+    if _have_any_number(y):
         return True
     try:
         labels = np.ravel(y)
@@ -139,7 +162,8 @@ def fit_svmlight(
     path : path, open binary file or descriptor of one, or list of these
         As for `load_svmlight`. Standard input, and what is open already, is read once.
     algo : str, default=None
-        As for `fit_csr`. None is averaged ALMA_2(0.9).
+        As for `fit_csr`. None is ``"auto"``, whatever the rows, as they are not known yet; where
+        parameters are passed that it has not, ``"alma"``.
     max_iter : int or None, default=1
         Epochs. The first takes the rows in their order. Further ones read the row cache, its
         blocks of some thousand rows and the rows of each in a new random order unless

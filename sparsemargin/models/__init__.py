@@ -55,12 +55,16 @@ _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
 
 
+def takes(algo: Algorithm, params: Iterable[str]) -> bool:
+    """Whether all of these are parameters of that algorithm."""
+    learner, fixed = ALGORITHMS[algo]
+    return (declarations(learner).keys() - fixed.keys()).issuperset(params)
+
+
 def default_algorithm(params: Iterable[str]) -> Algorithm:
     """What ``algo=None`` means where these parameters are given: the race, or where that has not
     all of them, ALMA, which may."""
-    raced, fixed = ALGORITHMS["auto"]
-    known = declarations(raced).keys() - fixed.keys()
-    return "auto" if known.issuperset(params) else "alma"
+    return "auto" if takes("auto", params) else "alma"
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:

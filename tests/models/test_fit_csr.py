@@ -39,7 +39,8 @@ def problem():
     (None, {"alpha": 0.8, "intercept_scaling": 0.1},
      ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},
-     ALMAClassifier(max_iter=3, fit_intercept=False)),
+     HigherOrderPerceptron(max_iter=3, fit_intercept=False)),
+    (None, {"normalize": False}, ALMAClassifier(max_iter=13, normalize=False)),
 ])  # fmt: skip
 def test_names_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
@@ -75,6 +76,31 @@ def test_the_default_makes_two_epochs_where_there_are_more_than_two_labels(y, ep
     assert (model.r, model.max_iter) == ("auto", epochs)
 
 
+@pytest.mark.parametrize("as_given", [np.asarray, np.float32, sp.csr_array, np.ndarray.tolist])
+@pytest.mark.parametrize(("shift", "n_features", "chosen"), [
+    (0, 1000, "AROWClassifier"), (0, 999, "HigherOrderPerceptron"),
+    (2, 1000, "AROWClassifier"), (30, 1000, "HigherOrderPerceptron"),
+])  # fmt: skip
+def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
+    as_given, shift, n_features, chosen
+):
+    random = np.random.RandomState(0)
+    X = random.randn(400, n_features) + shift
+    y = np.sign((X - shift)[:, :5].sum(axis=1))
+    X[:, :5] += 2 * y[:, None]
+    model = fit_csr(as_given(X[:200]), y[:200], random_state=0)
+    assert type(model).__name__ == chosen
+    if shift == 30:
+        one_by_one = fit_csr(X[:200], y[:200], "auto", max_iter=5, random_state=0)
+        assert model.score(X[200:], y[200:]) > 0.9 > one_by_one.score(X[200:], y[200:])
+
+
+def test_the_default_learns_any_number_of_labels_from_dense_rows(problem):
+    X, _ = problem
+    model = fit_csr(X, [["a"], ["a", "b"]] * 40)
+    assert (type(model).__name__, model.classes_.tolist()) == ("ALMAClassifier", ["a", "b"])
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(algo):
@@ -97,7 +123,7 @@ def test_the_default_leaves_what_is_no_matrix_of_numbers_to_fit(X):
     with pytest.raises((ValueError, TypeError)) as by_default:
         fit_csr(X, [1])
     with pytest.raises(type(by_default.value)) as by_fit:
-        ALMAClassifier().fit(X, [1])
+        HigherOrderPerceptron().fit(X, [1])
     assert str(by_default.value) == str(by_fit.value)
 
 

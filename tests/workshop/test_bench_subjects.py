@@ -169,14 +169,18 @@ def test_genomes_are_turned_without_a_change_and_told_with_their_differences(mon
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_logarithms_are_told_centred_and_not(monkeypatch):
+def test_dense_rows_are_told_centred_and_not(monkeypatch):
     X = np.random.default_rng(0).lognormal(8, size=(40, 60))
     draws = {of: lambda **_: (X, np.where(X[:, 0] > 3000, 1, -1)) for of in defaults.GENOMES}
     monkeypatch.setattr(defaults, "GENOMES", draws)
-    report = defaults.on_logs(Namespace(rounds=1))
-    table = tables.render(tables.select({"logs": part_of(report)}))["logs"]
+    for name in ("load_usps", "load_letter", "load_digits"):
+        monkeypatch.setattr(defaults, name, defaults.load_wine)
+    report = defaults.dense(Namespace(rounds=1))
+    rendered = tables.render(tables.select({"dense": part_of(report)}))
     assert len(report["logs"]) == 27
-    assert len(re.findall("as they are|centred|standardised", table)) == 9
+    for name, lines in ("logs", 9), ("few", 12):
+        found = re.findall("as they are|centred|standardised", rendered[name])
+        assert len(found) == lines
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
