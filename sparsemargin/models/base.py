@@ -43,8 +43,11 @@ LARGEST_SEED = 2**31 - 1
 ROWS_MEASURED = 100
 
 #: By so many rows it is seen whether a model predicts one class only, where labels are not too many
-#: for that to be cheap; said where it is wrong for at least such a share.
-ROWS_TOLD, LEAST_ROWS_TOLD, MOST_LABELS_TOLD, LEAST_SHARE_TOLD = 100, 20, 100, 0.2
+#: for that to be cheap; said where it is wrong for at least so many of them.
+ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
+
+#: What is worth another value where a model tells no classes apart.
+_TUNED = ("alpha", "p", "r", "eta0", "a")
 
 _PRECOMPUTED = (
     "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
@@ -53,6 +56,11 @@ _PRECOMPUTED = (
 
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
+
+
+def _spread(n_rows: int) -> np.ndarray:
+    """Numbers of rows, spread evenly, as many as it is told by."""
+    return np.linspace(0, n_rows - 1, min(n_rows, ROWS_TOLD)).astype(np.intp)
 
 
 def count_labels(classes: np.ndarray, many: bool) -> int:
@@ -367,18 +375,28 @@ class Learner(SharedParameters):
         self._conclude(result)
         # Of an epoch that was cut short, some rows have not been checked.
         if not result.interrupted and self.n_iter_ >= 1:
-            sample = self._sampled(rows, targets)
+            sample = self._sampled(rows, targets, weights)
             if sample is not None:
                 self._warn_of_one_class(*sample)
         return self
 
-    def _sampled(self, rows: Any, targets: Targets) -> tuple[Rows, np.ndarray] | None:
-        """Some of the rows, spread evenly, and their classes, by which to see whether the model
-        tells classes apart; None: it costs too much, or rows have no class."""
+    def _sampled(
+        self, rows: Any, targets: Targets, weights: np.ndarray | None = None
+    ) -> tuple[Rows, np.ndarray] | None:
+        """Some of the rows, as many again not of the most frequent class, and their classes, by
+        which to see whether the model tells classes apart; None: it costs too much, or rows have no
+        class."""
         told = self._is_linear and self._hypothesis in ("last", "average")
         if not told or isinstance(targets, Positives) or self._n_labels() > MOST_LABELS_TOLD:
             return None
-        chosen = np.unique(np.linspace(0, len(targets) - 1, ROWS_TOLD).astype(np.intp))
+        counted = None if weights is None else np.flatnonzero(weights)
+        codes = targets if counted is None else targets[counted]
+        if not len(codes):
+            return None
+        evenly = _spread(len(codes))
+        others = np.flatnonzero(codes != np.bincount(codes[evenly].astype(np.intp)).argmax())
+        chosen = np.union1d(evenly, others[_spread(len(others))])
+        chosen = chosen if counted is None else counted[chosen]
         starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
         indptr = np.zeros(len(chosen) + 1, dtype=rows.indptr.dtype)
         np.cumsum(ends - starts, out=indptr[1:])
@@ -387,24 +405,24 @@ class Learner(SharedParameters):
         return check_rows(some), targets[chosen]
 
     def _warn_of_one_class(self, rows: Rows, codes: np.ndarray) -> None:
-        """Say so where a model predicts one class for rows it has learned from, many of which have
-        another."""
-        if len(codes) < LEAST_ROWS_TOLD:
-            return
+        """Say so where a model predicts one class for rows it has learned from."""
         predicted = np.unique(self._codes_of_outputs(self._outputs_of_rows(rows)))
         if len(predicted) > 1:
             return
-        others = float(np.mean(codes != predicted[0]))
-        if others < LEAST_SHARE_TOLD:
+        others = int(np.sum(codes != predicted[0]))
+        if others < LEAST_TOLD:
             return
         from sklearn.exceptions import ConvergenceWarning
 
         label = self.classes_[predicted].tolist()[0]
+        known = declarations(type(self))
+        tried = ["class_weight='balanced'"] if "class_weight" in known else []
+        tried += ["more epochs", *(f"another {name}" for name in _TUNED if name in known)]
         warn_user(
             f"The model predicts class {label!r} for every one of {len(codes)} rows it has learned "
-            f"from, of which {others:.0%} have another. Bring the features to a common scale, "
-            "around 0 if they are dense (StandardScaler), or pass another alpha, a smaller p or "
-            "more epochs.", ConvergenceWarning
+            f"from, of which {others} have another. If rows are dense, bring the features to a "
+            f"common scale around 0 (StandardScaler); else try {', '.join(tried)}.",
+            ConvergenceWarning,
         )  # fmt: skip
 
     def _begin_at(self, start: dict[str, Any]) -> None:

@@ -248,6 +248,8 @@ class FirstOrderLearner(Learner):
         """Say so where the fit did not come to its aim."""
         if result.proven or not self._has_aim() or (self.tol is None and result.converged):
             return
+        if self.tol is None and self._patience and self.n_iter_ < (self.max_iter or 0):
+            return  # it stopped early, as asked for
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
         if result.converged and self.tol is not None:
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))

@@ -1,5 +1,6 @@
 """One call from a matrix to a model: what each name of an algorithm stands for."""
 
+import warnings
 from math import sqrt
 
 import numpy as np
@@ -230,12 +231,34 @@ def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
     X = 1000 * random.lognormal(sigma=0.5, size=(60, 500))
     X[y, :5] *= 1.5
     collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
-    words = "predicts class (True|1.0) for every one of 60 rows .* 33% have another. Bring the feat"
+    words = (
+        "predicts class (True|1.0) for every one of 60 rows .* 20 have another. If rows are dense, "
+        ".* class_weight='balanced', more epochs, another alpha, another p\\."
+    )
     with pytest.warns(ConvergenceWarning, match=words):
         fit_csr(X, y, **collapse)
     fit_csr((X - X.mean(axis=0)) / X.std(axis=0), y, **collapse)
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     with pytest.warns(ConvergenceWarning, match=words):
         fit_svmlight(tmp_path / "rows.svm", max_iter=5, **collapse)
-    # A tenth of noise is honestly told to be of the other class.
-    fit_csr(random.standard_normal((1000, 3)) + 10, np.arange(1000) % 10 > 0, random_state=0)
+
+
+@pytest.mark.parametrize("rare", [0.002, 0.02, 0.05, 0.1])
+def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
+    X = sp.random(5000, 2000, density=0.01, format="csr", random_state=0)
+    y = np.random.RandomState(1).rand(5000) < rare
+    with pytest.warns(ConvergenceWarning, match="another r"):
+        fit_csr(X, y, "arow", r=1e7, max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_csr(X, y, "arow", r=1e-3, max_iter=3)  # knows them by heart
+        fit_csr(X, y, "arow", r=1e7, sample_weight=1 - y)  # y has nothing to be told apart from
+
+
+def test_a_fit_of_crammas_that_stopped_early_as_asked_says_nothing():
+    X, y, *_ = noisy_problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fit_csr(X, y, "cramma", random_state=0).n_iter_ < 1000
+    with pytest.warns(ConvergenceWarning, match="Stopped after 3 epochs"):
+        fit_csr(X, y, "cramma", max_iter=3, random_state=0)
