@@ -32,11 +32,11 @@ def fit_csr(
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
         raced in one pass. None is ``"auto"``, for an epoch, or two where there are more than two
-        labels, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where
-        more than 15 % of the entries are not 0, and features are fewer than 1,000 or all rows point
-        almost one way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as
-        many as make 1,000 trials; and where rows have several labels, or parameters are passed
-        that these have not, ``"alma"`` for two, or as many.
+        labels or fewer than 500 rows of the rarer one, or as many as make 1,000 trials: chosen on
+        RCV1 topics and microarrays. But where more than 15 % of the entries are not 0, and features
+        are fewer than 1,000 or all rows point almost one way, as logarithms of intensities do, None
+        is ``"ho"`` for five epochs, or as many as make 1,000 trials; and where rows have several
+        labels, or parameters are passed that these have not, ``"alma"`` for two, or as many.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -82,6 +82,7 @@ def fit_csr(
 # whose mean is so long (squared; the raw microarrays: 0.02 to 0.88, their logarithms: 0.97 to 1)
 # have a part in common that only a matrix takes out.
 _MANY_FEATURES, _DENSE, _PARALLEL = 1000, 0.15, 0.95
+_RARE = 500  # rows of the rarer class
 
 
 def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
@@ -93,7 +94,7 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     if algo == "auto" and density >= _DENSE and (n_features < _MANY_FEATURES or _are_parallel(X)):
         fitting: tuple[Algorithm, ...] = ("alma",) if _have_any_number(y) else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
-    least = {"auto": 1 + _are_several(y), "alma": 2, "ho": 5}[algo]
+    least = {"auto": 1 + _gain_by_another(y), "alma": 2, "ho": 5}[algo]
     return algo, max(least, -(-1000 // n_rows))
 
 
@@ -116,8 +117,9 @@ def _have_any_number(y: Any) -> bool:
     return getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set)
 
 
-def _are_several(y: Any) -> bool:
-    """Whether there are more labels than two, or rows that may have any number."""
+def _gain_by_another(y: Any) -> bool:
+    """Whether a second epoch pays: labels are more than two, or one of them is rare, or rows may
+    have any number."""
     if _have_any_number(y):
         return True
     try:
@@ -125,7 +127,8 @@ def _are_several(y: Any) -> bool:
     except ValueError:
         return False  # of lists among labels, too, the fit tells
     others = labels[labels != labels[:1]]
-    return bool((others != others[:1]).any())
+    rarer = min(len(others), len(labels) - len(others))
+    return rarer < _RARE or bool((others != others[:1]).any())
 
 
 def fit_svmlight(

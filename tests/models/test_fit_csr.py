@@ -68,10 +68,11 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
 
 @pytest.mark.parametrize(("y", "epochs"), [
     (["a", "b"] * 1000, 1), (np.tile([1, 1, 0, 1], 500), 1),
+    (np.arange(2000) < 499, 2), (np.arange(2000) >= 500, 1), (np.arange(2000) >= 1501, 2),
     (["a", "b", "b", "c"] * 500, 2), (np.tile([0.0, 1.0, 2.0, 0.0], 500), 2),
     ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
 ])  # fmt: skip
-def test_the_default_makes_two_epochs_where_there_are_more_than_two_labels(y, epochs):
+def test_the_default_makes_two_epochs_where_labels_are_many_or_one_is_rare(y, epochs):
     X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
     model = fit_csr(X, y)
     assert (model.r, model.max_iter) == ("auto", epochs)
