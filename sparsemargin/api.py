@@ -35,7 +35,7 @@ def fit_csr(
         labels or fewer than 500 rows of the rarer one, or as many as make 1,000 trials: chosen on
         RCV1 topics and microarrays. But where more than 15 % of the entries are not 0, and features
         are fewer than 1,000 or all rows point almost one way, as logarithms of intensities do, None
-        is ``"ho"`` for five epochs, or as many as make 1,000 trials; and where rows have several
+        is ``"ho"`` for five epochs, or as many as make 3,000 trials; and where rows have several
         labels, or parameters are passed that these have not, ``"alma"`` for two, or as many.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
@@ -95,7 +95,8 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
         fitting: tuple[Algorithm, ...] = ("alma",) if _have_any_number(y) else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
     least = {"auto": 1 + _gain_by_another(y), "alma": 2, "ho": 5}[algo]
-    return algo, max(least, -(-1000 // n_rows))
+    trials = 3000 if algo == "ho" else 1000
+    return algo, max(least, -(-trials // n_rows))
 
 
 def _are_parallel(X: Any) -> bool:

@@ -172,14 +172,15 @@ class AROW(FirstOrderLearner):
 
     @staticmethod
     def _state_of(space: RacedSpace) -> dict[str, np.ndarray]:
-        return {"best": space.best, "errors": space.errors / max(space.weight, 1.0)}
+        tried = np.where(space.tried > 0, space.tried, 1.0)
+        return {"best": space.best, "errors": space.errors / tried[:, np.newaxis]}
 
     @property
     def candidates_(self) -> dict[str, np.ndarray]:
         """What was raced: arrays ``r`` and ``max_loss`` of shape (n_candidates,), and
         ``progressive_error``, of shape (n_candidates,) or (n_classes, n_candidates): of the trials,
-        each counted as many times as there were until it, the share that had the wrong sign one
-        step ahead. ``best`` is each label's candidate."""
+        each counted by its weight and as many times as there were until it, the share that had the
+        wrong sign one step ahead. ``best`` is each label's candidate."""
         self._check_fitted()
         raced = getattr(self, "_raced", None)
         if isinstance(self._space, RacedSpace):

@@ -57,6 +57,25 @@ def test_the_best_is_what_it_is_alone(n_classes, hypothesis, max_iter):
     assert_array_equal(again._rule[-1].__getstate__()["r"], RACED[best[-1]][0])
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_errors_weigh_what_their_rows_do(n_classes):
+    X, y = noisy(n_classes=n_classes)
+    keep = (y == 0) | (np.arange(300) % 4 == 0)
+    X, y = X[keep], y[keep]
+    weights = np.random.default_rng(0).integers(0, 4, len(y)) * np.where(y == 0, 1.0, 8.0)
+    how = HOW | {"max_iter": 2, "shuffle": False}
+    told = AROWClassifier(r="auto", **how).fit(X, y, weights).candidates_
+    best, errors = np.atleast_1d(told["best"]), np.atleast_2d(told["progressive_error"])
+    weights = weights / weights[weights > 0].mean()
+    for label, sign in enumerate(signs_of(y)):
+        runs = [
+            run_arow(X.toarray(), sign, r, max_loss=most, rho=0.5, weights=weights)
+            for r, most in RACED
+        ]
+        assert_allclose(errors[label], [run.weighted_error for run in runs], rtol=1e-12)
+        assert errors[label].argmin() == best[label]
+
+
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_stream_goes_on_racing_in_batches_of_any_size_and_from_files(hypothesis, dtype, tmp_path):

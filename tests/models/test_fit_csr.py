@@ -63,7 +63,7 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     model = fit_csr(as_given(X), [1, 0, 0, 1])
     assert model.intercept_scaling == "auto"
     assert model.intercept_scaling_ == pytest.approx(0.1 * 5 * sqrt(3 / 4))
-    assert model.get_params()["max_iter"] == 250
+    assert model.get_params()["max_iter"] == 750
 
 
 @pytest.mark.parametrize(("y", "epochs"), [

@@ -18,7 +18,8 @@ class Run:
     sums: np.ndarray
     n_corrections: int = 0
     n_trials: int = 0
-    error_weight: int = 0
+    error_weight: float = 0
+    tried_weight: float = 0
     smallest_gap: float = np.inf
 
     @property
@@ -27,8 +28,9 @@ class Run:
 
     @property
     def weighted_error(self):
-        """Of the trials, each counted as often as there were by then, those that erred."""
-        return 2 * self.error_weight / (self.n_trials * (self.n_trials + 1))
+        """Of the trials, each counted by its weight and as often as there were by then, those that
+        erred."""
+        return self.error_weight / self.tried_weight
 
 
 def run_arow(
@@ -47,7 +49,8 @@ def run_arow(
             if weight == 0:
                 continue
             wrong = (run.mean @ x >= 0) != (label > 0)
-            run.error_weight += (run.n_trials + 1) * wrong
+            run.tried_weight += (run.n_trials + 1) * weight
+            run.error_weight += (run.n_trials + 1) * weight * wrong
             if norm > 0:
                 x = x / norm if normalize else x
                 learn(run, x, label, np.longdouble(r) / weight, max_loss)

@@ -34,7 +34,7 @@ class LinearLoop(Loop):
         super().__init__(space, task)
         self.rule = rule
         self.n_mistakes = 0
-        self.errors = np.zeros(len(space.labels) if isinstance(rule, list) else 0)
+        self.errors = np.zeros((2, len(space.labels) if isinstance(rule, list) else 0))
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE

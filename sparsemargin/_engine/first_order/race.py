@@ -12,7 +12,7 @@ from sparsemargin._engine.first_order.label_blocks import how_of
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.state import array_of, part, real, require, writable
+from sparsemargin._engine.state import array_of, part, require, writable
 
 
 class RaceLoop(LinearLoop):
@@ -36,7 +36,8 @@ class Candidates(LinearSpace):
 class RacedSpace(LinearSpace):
     """The vectors of the labels, each learned by the setting that is best so far.
 
-    Errors weigh as many times as trials have been made by then: early ones tell who learns fast.
+    Errors weigh what their rows do, as many times as trials have been made by then: early ones tell
+    who learns fast.
 
     Parameters
     ----------
@@ -49,8 +50,9 @@ class RacedSpace(LinearSpace):
     ----------
     field : Candidates
     errors : ndarray of shape (n_labels, n_settings)
-        Numbers of the trials before which the output had the wrong sign, added up.
-    weight : float
+        Numbers of the trials before which the output had the wrong sign, times the rows' weights,
+        added up.
+    tried : ndarray of shape (n_labels,)
         What they come to if all were wrong.
     best : ndarray of shape (n_labels,)
         Each label's setting.
@@ -59,21 +61,19 @@ class RacedSpace(LinearSpace):
     def __init__(self, n_features, n_labels, p, dtype, *, n_settings, **how):
         super().__init__(n_features, n_labels, p, dtype, **how)
         self.field = Candidates(n_features, n_labels * n_settings, p, dtype, **how)
-        self.errors, self.weight = np.zeros((n_labels, n_settings)), 0.0
+        self.errors, self.tried = np.zeros((n_labels, n_settings)), np.zeros(n_labels)
         self.best = np.zeros(n_labels, np.int64)
 
     @contextmanager
     def loop(self, task, rule=None, *, skips=False):
         """As that of `LinearSpace`, `rule` being a list of the settings' rules."""
-        before, swept = self.trials, self.field.per_label("passes").sum()
+        swept = self.field.per_label("passes").sum()
         self.field.leading = self._leading() if task.positives is None else None
         with self.field.loop(self._of_all(task), list(rule) * self.n_labels) as loop:
             try:
                 yield loop
             finally:
-                errors = loop.errors if loop.counted is None else loop.counted
-                trials = min(self.field.trials - before, task.n_trials)
-                self._choose(task, errors, before, trials, swept)
+                self._choose(task, loop.errors if loop.counted is None else loop.counted, swept)
 
     def _leading(self):
         """Which of all candidates are the labels' best."""
@@ -93,11 +93,12 @@ class RacedSpace(LinearSpace):
         positives = Positives(starts * n_settings, together.ravel())
         return replace(task, positives=positives, class_weight=weights)
 
-    def _choose(self, task, errors, before, trials, swept):
-        """Count the errors of so many trials, and let each label be the best candidate's."""
+    def _choose(self, task, counted, swept):
+        """Count the errors, and let each label be the best candidate's."""
         field = self.field
-        self.errors += errors.reshape(self.errors.shape)
-        self.weight += trials * (before + (trials + 1) / 2)
+        wrong, tried = counted.reshape(2, *self.errors.shape)
+        self.errors += wrong
+        self.tried += tried[:, 0]
         best = self.errors.argmin(axis=1)
         some, met = slice(None), task.rows.indices
         same = (best == self.best).all() and field.per_label("passes").sum() == swept
@@ -134,21 +135,21 @@ class RacedSpace(LinearSpace):
 
     def settle(self):
         """Become the vectors alone, as they are now."""
-        del self.field, self.errors, self.weight, self.best
+        del self.field, self.errors, self.tried, self.best
         self.__class__ = LinearSpace
 
     # --------------------------------------------------------------------------------- the state
 
     def __getstate__(self):
         return {**super().__getstate__(), "field": self.field, "errors": self.errors,
-                "weight": self.weight, "best": self.best}  # fmt: skip
+                "tried": self.tried, "best": self.best}  # fmt: skip
 
     def __setstate__(self, state):
         super().__setstate__(state)
         self.field, n = part(state, "field"), self.n_labels
         n_settings = array_of(state, "errors", np.float64, (n, None), 0.0, np.inf).shape[1]
         self.errors = writable(state["errors"])
-        self.weight = real(state, "weight", 0.0, np.inf)
+        self.tried = writable(array_of(state, "tried", np.float64, (n,), 0.0, np.inf))
         self.best = writable(array_of(state, "best", np.int64, (n,), 0, n_settings - 1))
         require(
             isinstance(self.field, Candidates) and self.field.n_labels == n * n_settings

@@ -71,6 +71,7 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef double* slack_t = NULL
+    cdef double share
     cdef int status
     if c.slack_t != NULL:
         slack_t = c.slack_t + call.row * c.n_labels
@@ -81,8 +82,10 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
     set_signs(job, call, 1.0)
     if job.races:
         for l in range(call.first, call.last):
+            share = (call.trials + 1) * share_of(job, call, l)
+            call.tried[l] += share
             if (call.scores[l] >= 0.0) != (call.signs[l] > 0.0):
-                call.wrong[l] += call.trials + 1
+                call.wrong[l] += share
     status = correct_labels(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)
     return status

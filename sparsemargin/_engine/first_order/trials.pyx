@@ -60,8 +60,8 @@ cdef class Job:
     ----------
     space : LinearState or JointState
     rule : FirstOrderRule or list of FirstOrderRule
-        One for each label that divides rows alike: the labels are then raced, and the numbers of
-        the trials added up before which each one's output had the wrong sign.
+        One for each label that divides rows alike: the labels are then raced, and their errors
+        counted.
     rows : Csr
     task : Task
         Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
@@ -204,7 +204,7 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
-    cdef vector[double] wrong  # of each label that is raced
+    cdef vector[double] wrong, tried  # of each label that is raced
     # Of the row at hand.
     cdef vector[double] scores, signs, units, ones
     cdef Workspace work
@@ -225,13 +225,14 @@ cdef class Call:
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
         self.wrong.resize(job.n_scores if job.races else 0)
+        self.tried.resize(self.wrong.size())
         self.ones.assign(job.n_leading, 1.0)
 
     @property
     def errors(self):
-        """Numbers of the trials, added up, before which each label's output had the wrong sign,
-        where labels are raced; shape (n_labels,), else (0,)."""
-        return np.array(self.wrong)
+        """Numbers of the trials times the rows' weights, added up where the output had the wrong
+        sign before, and of all trials, where labels are raced; shape (2, n_labels), else (2, 0)."""
+        return np.array([self.wrong, self.tried])
 
 
 # ----------------------------------------------------------------------------------- the passes
