@@ -73,7 +73,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("(old + size * value * variance)", "(old + size * value)"),
     ],
     ("race", ENGINE + "first_order/trial.pxi"): [
-        ("call.wrong[l] += call.trials + 1", "call.wrong[l] += 1"),
+        ("share = (call.trials + 1) * share_of(job, call, l)", "share = share_of(job, call, l)"),
+        ("share = (call.trials + 1) * share_of(job, call, l)", "share = call.trials + 1"),
         ("l += job.at_once - 1", "l += 0"),
     ],
     ("race", ENGINE + "first_order/linear.pyx"): [
@@ -82,7 +83,6 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("race", ENGINE + "first_order/race.py"): [
         ("if self.counted is None:", "if True:"),
         ("best = self.errors.argmin(axis=1)", "best = self.errors.argmax(axis=1)"),
-        ("trials * (before + (trials + 1) / 2)", "trials * (trials + 1) / 2"),
         ("== swept", ">= 0"),
     ],
     ("race", ENGINE + "first_order/labels.pxd"): [

@@ -100,7 +100,7 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
     name = _long_name(parameter)
     names = [name, _ALIASES[parameter]] if parameter in _ALIASES else [name]
     limits = {limit.words: limit for each in owners.values() for limit in each.limits}
-    settings: dict[str, Any] = {"metavar": "|".join(_metavars(parameter, limits.values()))}
+    settings: dict[str, Any] = {"metavar": _metavar(parameter, limits.values())}
     if parameter == "class_weight":
         settings = {"multiple": True, "metavar": "LABEL=WEIGHT"}
     elif list(limits.values()) == [FLAG]:
@@ -133,17 +133,19 @@ def _default(parameter: str, default: Any) -> str:
     return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
-def _metavars(parameter: str, limits: Any) -> Iterator[str]:
+def _metavar(parameter: str, limits: Any) -> str:
     """What limits let one write, in words."""
+    words: list[str] = []
     for limit in limits:
         if limit is NONE:
-            yield "none"
+            words.append("none")
         elif limit is FLAG:
-            yield from ("yes", "no")
+            words += "yes", "no"
         elif limit.choices:
-            yield from limit.choices
+            words += limit.choices
         elif limit.kind in (Integral, Real):
-            yield "N" if limit.kind is Integral or parameter in _RANGES else "X"
+            words.append("N" if limit.kind is Integral or parameter in _RANGES else "X")
+    return "|".join(dict.fromkeys(words))
 
 
 def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
@@ -154,7 +156,7 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
             return value
     told = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
     ranges = _RANGES.get(parameter, told)
-    hint = "|".join(_metavars(parameter, limits)) + (f", {ranges}" if ranges else "")
+    hint = _metavar(parameter, limits) + (f", {ranges}" if ranges else "")
     raise click.BadParameter(f"{text} is not {hint}.", param_hint=option_name(parameter))
 
 
@@ -184,7 +186,9 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float]:
         weight = number_of(text)
         if not label or isnan(weight):
             raise click.BadParameter(
-                f"{pair} is not LABEL=WEIGHT, such as spam=0.5.", param_hint="--class-weight"
+                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. Balanced are 1 / the rows of each "
+                "label, which `sparsemargin info` counts: only ratios matter.",
+                param_hint="--class-weight",
             )
         weights[label] = weight
     return dict(zip(labels_given(list(weights)), weights.values(), strict=True))

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from math import inf
 from typing import Any
 
 import click
@@ -170,7 +171,7 @@ def command(
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
     told = list(moments.values())
-    figures = {**_figures(learner, told[0], told[-1], output), "interrupted": bool(interrupted)}
+    figures = {**_figures(learner, told, output), "interrupted": bool(interrupted)}
     if cache is not None and os.path.isfile(cache):
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json)
@@ -350,10 +351,11 @@ def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     return feature_names(learner, dictionary)
 
 
-def _figures(learner: Learner, first: Moment, last: Moment, output: str) -> dict[str, Any]:
-    """What there is to tell after the first and the last epoch, as JSON has it. Mistakes are those
-    of the first, whose rows are new; the rows are those of the last."""
-    mistakes = first.mistakes
+def _figures(learner: Learner, told: list[Moment], output: str) -> dict[str, Any]:
+    """What there is to tell after the epochs, as JSON has it. Mistakes are those of the first,
+    whose rows are new; the rows are those of the last."""
+    first, last = told[0], told[-1]
+    mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else 0
     support = {}
     if hasattr(learner, "n_passed_over_"):
         support["support_rows"] = learner._space.n_support
@@ -366,6 +368,12 @@ def _figures(learner: Learner, first: Moment, last: Moment, output: str) -> dict
         "rows": last.rows,
         "features": learner.n_features_in_,
         "corrections": last.corrections,
+        "corrections_of_last_epoch": last.corrections - before,
+        "stopped_early": bool(
+            learner.early_stopping
+            and last.corrections > before
+            and last.epoch < (learner.max_iter or inf)
+        ),
         **support,
         **race_of(learner),
         "mistakes": mistakes,
@@ -386,6 +394,10 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
         return
     counts = ("rows", "epochs", "features", "corrections", "support_rows", "passed_over")
     facts = {name.replace("_", " "): f"{figures[name]:,}" for name in counts if name in figures}
+    if figures["epochs"] > 1:
+        facts["corrections"] += f", {figures['corrections_of_last_epoch']:,} in the last epoch"
+        if figures["stopped_early"] and not figures["interrupted"]:
+            facts["epochs"] += ", as corrections became no fewer"
     facts["classes"] = some(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
         facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"]) + (

@@ -68,8 +68,8 @@ class Evaluation:
             known, found = first_labels(self.labels), first_labels(list(self.unknown))
             raise ValueError(
                 f"{self.predictor.corpus.names} has none of the labels that the model has learned, "
-                f"{known}, but others: {found}. A model that tells one label from all others needs "
-                "that one as positive."
+                f"{known}, but others: {found}. If the model tells one label from all others, pass "
+                f"positive={next(iter(self.unknown))!r}, or whichever it is."
             )
 
     @property

@@ -22,7 +22,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A link is followed: the file it names is replaced. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
-    _check_regular(path, target)
+    _check_place(path, target)
     _remove_abandoned(target)
     # Named before it is made: Ctrl-C may come as soon as it is there.
     fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
@@ -57,22 +57,22 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
-        )
-    _check_regular(path, target)
+    _check_place(path, target)
     try:
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise naming(error, path) from None
 
 
-def _check_regular(path: str | os.PathLike[str], target: Path) -> None:
-    """Refuse to take the place of a device or a pipe."""
-    if target.exists() and not target.is_file() and not target.is_dir():
+def _check_place(path: str | os.PathLike[str], target: Path) -> None:
+    """Refuse to take the place of a directory, a device or a pipe, or where there is no folder."""
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
+        )
+    if target.exists() and not target.is_file():
         raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
 
 

@@ -152,7 +152,10 @@ class Corpus:
 
     @property
     def names(self) -> str:
-        return ", ".join(source.name for source in self.sources)
+        return ", ".join(
+            source.name + f" with offset={source.offset}, length={source.length}" * source.is_part
+            for source in self.sources
+        )
 
     @property
     def size(self) -> int | None:
@@ -383,6 +386,8 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     flaw = _FLAWS[code]
     if code == "missing_colon" and token.startswith(b"|"):
         return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
+    if line.startswith((b"{", b"[")):
+        return flaw._replace(remedy=f"This looks like JSON; {FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         commas = "comma-separated values" if b"," in line else "a table"
         kind = "tab-separated values" if b"\t" in line else commas

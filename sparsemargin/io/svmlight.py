@@ -89,7 +89,7 @@ def load_svmlight(
         If a file is missing or can't be read.
     ValueError
         If an argument is wrong, or a file: names the file, the line, the column and the text. If
-        there are no rows, or a file changes while it is read.
+        there are no rows in a whole file, or a file changes while it is read.
 
     Warns
     -----
@@ -99,9 +99,9 @@ def load_svmlight(
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
     corpus = Corpus(open_sources(paths, offset, length), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
-    if not rows.n_rows:
+    if not rows.n_rows and not offset:  # in a part there may begin none
         raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")
-    if not len(rows.data):
+    if rows.n_rows and not len(rows.data):
         warnings.warn(
             f"{_names(corpus)} has labels but no features: nothing can be learned from it. {FORM}.",
             stacklevel=2,

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 import tempfile
 import threading
 from itertools import pairwise
@@ -205,6 +206,10 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     assert min(b / a for a, b in pairwise(rows) if b > a) >= 2
     assert "one-step-ahead error" in "".join(lines)
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
+    Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
+    told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
+    assert re.search("epochs +[0-9]{1,2}, as corrections became no fewer", told)
+    assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
     # Of more epochs the error is that of the first, whose rows are new.
     once, often = (
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)

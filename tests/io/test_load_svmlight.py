@@ -5,7 +5,6 @@ import io
 import os
 import random
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,6 +18,7 @@ from problems.command_line import process
 from problems.sources import standard_input
 from problems.svmlight_checks import try_to_scan
 from problems.svmlight_texts import plain_options, random_text
+from sparsemargin import fit_svmlight
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources, svmlight
 from sparsemargin.io.svmlight import load_svmlight
@@ -197,9 +197,12 @@ def test_parts_are_those_of_scikit_learn_and_have_every_line_once(
     # Lines longer than a part are in one of them, and the others have none.
     met = []
     for offset in range(0, len(text), 3):
-        with suppress(ValueError):
-            met += load_svmlight(path, offset=offset, length=3)[1].tolist()
+        X, y = load_svmlight(path, offset=offset, length=3, n_features=2**18)
+        assert X.shape == (len(y), 2**18)
+        met += y.tolist()
     assert met == list(range(60))
+    with pytest.raises(ValueError, match="with offset=1, length=1 has no rows"):
+        fit_svmlight(path, offset=1, length=1)
 
 
 def test_parts_are_told_in_errors_and_refused_of_several_files(tmp_path):
@@ -275,6 +278,7 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"sepal,petal\n5.1,3.5\n", {}, "line 1, column 1: .* looks like comma-separated values; svm"),
     (b"5.1 3.5 1\n", {}, "line 1, column 5: '3.5' .* looks like a table; svmlight lines"),
     (b"spam\tHello, you\n", {}, "line 1, column 6: .* looks like tab-separated values; svm"),
+    (b'{"label": 1, "text": "a b"}\n', {}, "line 1, .* looks like JSON; svm"),
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
 ])  # fmt: skip

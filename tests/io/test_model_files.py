@@ -244,6 +244,11 @@ def test_what_has_no_place_in_a_file_is_named(case, path):
     assert path.read_bytes() == b"before"
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path}/no. Make it first"):
+        save_model(ALMAClassifier().fit(X2, Y2), tmp_path / "no" / "a.model")
+
+
 def test_other_files_are_no_model_files(path):
     np.savez(path.with_suffix(".npz"), model=np.zeros(3))
     others = [b"", b"+1 1:0.5\n" * 40, pickle.dumps(ALMAClassifier()), b"PK\x03\x04"]
