@@ -101,21 +101,25 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
 
 def _are_parallel(X: Any) -> bool:
     """Whether the first rows point almost one way, as logarithms' do."""
-    rows = X[:100]
     try:
-        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        rows = X.tocsr()[:100].toarray() if hasattr(X, "tocsr") else np.asarray(X[:100])
+        rows = rows.astype(np.float64)
     except ValueError:
         return False
+    rows = rows[rows.any(axis=1)]
     with np.errstate(all="ignore"):
         rows = rows / np.abs(rows).max(axis=1, keepdims=True)
-        mean = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        mean = unit.sum(axis=0) / max(1, len(rows))
         return bool(mean @ mean > _PARALLEL)
 
 
 def _have_any_number(y: Any) -> bool:
     """Whether rows may have any number of labels."""
     first = y[0] if isinstance(y, list | tuple) and y else y
-    return getattr(y, "ndim", 1) > 1 or isinstance(first, list | tuple | set)
+    columns = getattr(y, "shape", ())[1:]
+    # A dense column is one label a row.
+    return columns not in ((), (1,)) or hasattr(y, "nnz") or isinstance(first, list | tuple | set)
 
 
 def _gain_by_another(y: Any) -> bool:

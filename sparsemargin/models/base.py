@@ -387,6 +387,7 @@ class Learner(SharedParameters):
         which to see whether the model tells classes apart; None: it costs too much, or rows have no
         class."""
         told = self._is_linear and self._hypothesis in ("last", "average")
+        told = told and bool(self._class_weight.all())
         if not told or isinstance(targets, Positives) or self._n_labels() > MOST_LABELS_TOLD:
             return None
         counted = None if weights is None else np.flatnonzero(weights)

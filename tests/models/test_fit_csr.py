@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from problems.csr import scrambled
 from problems.models import make_problem
@@ -78,7 +78,9 @@ def test_the_default_makes_two_epochs_where_labels_are_many_or_one_is_rare(y, ep
     assert (model.r, model.max_iter) == ("auto", epochs)
 
 
-@pytest.mark.parametrize("as_given", [np.asarray, np.float32, sp.csr_array, np.ndarray.tolist])
+@pytest.mark.parametrize("as_given", [
+    np.asarray, np.float32, sp.csr_array, np.ndarray.tolist, sp.coo_matrix, sp.bsr_array,
+])  # fmt: skip
 @pytest.mark.parametrize(("shift", "n_features", "chosen"), [
     (0, 1000, "AROWClassifier"), (0, 999, "HigherOrderPerceptron"),
     (2, 1000, "AROWClassifier"), (30, 1000, "HigherOrderPerceptron"),
@@ -90,6 +92,7 @@ def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
     X = random.randn(400, n_features) + shift
     y = np.sign((X - shift)[:, :5].sum(axis=1))
     X[:, :5] += 2 * y[:, None]
+    X[:3] = 0
     model = fit_csr(as_given(X[:200]), y[:200], random_state=0)
     assert type(model).__name__ == chosen
     if shift == 30:
@@ -101,6 +104,8 @@ def test_the_default_learns_any_number_of_labels_from_dense_rows(problem):
     X, _ = problem
     model = fit_csr(X, [["a"], ["a", "b"]] * 40)
     assert (type(model).__name__, model.classes_.tolist()) == ("ALMAClassifier", ["a", "b"])
+    with pytest.warns(DataConversionWarning):
+        assert type(fit_csr(X, np.arange(80)[:, np.newaxis] % 2)) is HigherOrderPerceptron
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -258,7 +263,9 @@ def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit_csr(X, y, "arow", r=1e-3, max_iter=3)  # knows them by heart
-        fit_csr(X, y, "arow", r=1e7, sample_weight=1 - y)  # y has nothing to be told apart from
+        # Rows that weigh nothing are not told apart.
+        fit_csr(X, y, "arow", r=1e7, sample_weight=1 - y)
+        fit_csr(X, y, "arow", r=1e7, class_weight={True: 0, False: 1})
 
 
 def test_a_fit_of_crammas_that_stopped_early_as_asked_says_nothing():
