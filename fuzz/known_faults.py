@@ -73,8 +73,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("(old + size * value * variance)", "(old + size * value)"),
     ],
     ("race", ENGINE + "first_order/trial.pxi"): [
-        ("share = (call.trials + 1) * share_of(job, call, l)", "share = share_of(job, call, l)"),
-        ("share = (call.trials + 1) * share_of(job, call, l)", "share = call.trials + 1"),
+        ("call.wrong[l] += number * share_of(job, call, l)", "call.wrong[l] += number"),
+        ("call.tried[l] += number * share_of(job, call, l)", "call.tried[l] += number"),
+        ("number = call.trials + 1", "number = 1"),
         ("l += job.at_once - 1", "l += 0"),
     ],
     ("race", ENGINE + "first_order/linear.pyx"): [

@@ -65,13 +65,26 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     return is_outscored(call.scores.data(), call.units.data(), code, job.n_scores)
 
 
+cdef inline void count_errors(Job job, Call call) noexcept nogil:
+    """Of labels that are raced, before the trial."""
+    cdef double number = call.trials + 1
+    cdef Py_ssize_t l
+    for l in range(call.first, call.last):
+        if (call.scores[l] >= 0.0) != (call.signs[l] > 0.0):
+            call.wrong[l] += number * share_of(job, call, l)
+    if not job.weighs:
+        call.tried_evenly += number
+        return
+    for l in range(call.first, call.last):
+        call.tried[l] += number * share_of(job, call, l)
+
+
 cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
                     const Row[value_t, index_t]& row) except -1 nogil:
     """Test every label, correct those whose test fires."""
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef double* slack_t = NULL
-    cdef double share
     cdef int status
     if c.slack_t != NULL:
         slack_t = c.slack_t + call.row * c.n_labels
@@ -81,11 +94,7 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
         call.mistakes += errs_of_labels(job, call)
     set_signs(job, call, 1.0)
     if job.races:
-        for l in range(call.first, call.last):
-            share = (call.trials + 1) * share_of(job, call, l)
-            call.tried[l] += share
-            if (call.scores[l] >= 0.0) != (call.signs[l] > 0.0):
-                call.wrong[l] += share
+        count_errors(job, call)
     status = correct_labels(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)
     return status

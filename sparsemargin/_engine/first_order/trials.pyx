@@ -74,6 +74,7 @@ cdef class Job:
     cdef LinearState space
     cdef vector[Rule] rules  # of each label
     cdef bint races
+    cdef bint weighs  # rows do not all weigh 1
     cdef readonly int at_once  # labels that learn from a row in one sweep, where they have variances
     cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
     cdef Py_ssize_t n_leading
@@ -123,6 +124,7 @@ cdef class Job:
         if task.weights is not None:
             weights = task.weights
             self.weights = &weights[0]
+        self.weighs = task.weights is not None or bool((task.class_weight != 1.0).any())
         self.arrays = [task]
         if self.races and space.leading is not None:
             leading = space.leading
@@ -205,6 +207,7 @@ cdef class Call:
     cdef int64_t* order
     cdef uint64_t seed
     cdef vector[double] wrong, tried  # of each label that is raced
+    cdef double tried_evenly
     # Of the row at hand.
     cdef vector[double] scores, signs, units, ones
     cdef Workspace work
@@ -232,7 +235,9 @@ cdef class Call:
     def errors(self):
         """Numbers of the trials times the rows' weights, added up where the output had the wrong
         sign before, and of all trials, where labels are raced; shape (2, n_labels), else (2, 0)."""
-        return np.array([self.wrong, self.tried])
+        counted = np.array([self.wrong, self.tried])
+        counted[1, self.first : self.last] += self.tried_evenly
+        return counted
 
 
 # ----------------------------------------------------------------------------------- the passes
