@@ -65,6 +65,7 @@ def fit_csr(
     300
     """
     if algo is None:
+        find_algorithm(None, params)  # refuses what none has
         algo, max_iter = _choose(X, y, params)
         params = {"max_iter": max_iter, **params}
     learner, params = find_algorithm(algo, params)

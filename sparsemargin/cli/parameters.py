@@ -157,6 +157,9 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
     told = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
     ranges = _RANGES.get(parameter, told)
     hint = _metavar(parameter, limits) + (f", {ranges}" if ranges else "")
+    in_streams = _IN_STREAMS.get(parameter, "")
+    if text in in_streams.split():
+        hint += f": {in_streams}"
     raise click.BadParameter(f"{text} is not {hint}.", param_hint=option_name(parameter))
 
 

@@ -142,6 +142,7 @@ def command(
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
     _check_dask(dask, options)
     resume, is_told = options["resume"], options["max_iter"] is not None
+    until = options["max_iter"] == "until"
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
@@ -174,7 +175,7 @@ def command(
     figures = {**_figures(learner, told, output), "interrupted": bool(interrupted)}
     if cache is not None and os.path.isfile(cache):
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
-    _tell(figures, as_json)
+    _tell(figures, as_json, until)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
@@ -385,7 +386,7 @@ def _figures(learner: Learner, told: list[Moment], output: str) -> dict[str, Any
     }
 
 
-def _tell(figures: dict[str, Any], as_json: bool) -> None:
+def _tell(figures: dict[str, Any], as_json: bool, until: bool) -> None:
     """Print the figures: as JSON, or for people unless they want to be left alone."""
     if as_json:
         click.echo(json.dumps(figures))
@@ -396,8 +397,7 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
     facts = {name.replace("_", " "): f"{figures[name]:,}" for name in counts if name in figures}
     if figures["epochs"] > 1:
         facts["corrections"] += f", {figures['corrections_of_last_epoch']:,} in the last epoch"
-        if figures["stopped_early"] and not figures["interrupted"]:
-            facts["epochs"] += ", as corrections became no fewer"
+        facts["epochs"] += _ending(figures, until)
     facts["classes"] = some(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
         facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"]) + (
@@ -411,3 +411,14 @@ def _tell(figures: dict[str, Any], as_json: bool) -> None:
         size = size_in_words(figures["row_cache_bytes"])
         facts["row cache"] = f"{figures['row_cache']}, {size}; for further runs, or to be deleted"
     click.echo(lines_of_facts(facts), err=True)
+
+
+def _ending(figures: dict[str, Any], until: bool) -> str:
+    """Why learning ended, but for Ctrl-C or the epochs asked for."""
+    if figures["interrupted"]:
+        return ""
+    if figures["stopped_early"]:
+        return ", as corrections became no fewer"
+    if not figures["corrections_of_last_epoch"]:
+        return ", the last without a correction"
+    return ", the most there are: pass fewer --epochs, or --early-stopping" if until else ""

@@ -30,7 +30,7 @@ from sparsemargin.io.reading import (
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, PathLike, Source, open_sources
-from sparsemargin.models import LEARNERS, Algorithm, Learner, default_algorithm, find_algorithm
+from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
 from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
@@ -163,7 +163,7 @@ def _blaming_settings() -> Iterator[None]:
 
 def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool, grows: bool) -> MakeLearner:
     # Wrong names and values are told of before a file is read.
-    learner, known = find_algorithm(algo or default_algorithm(params), params)
+    learner, known = find_algorithm(algo, params)
     unopened = learner(**known)
     unopened._check_streams(grows=grows)
     if multilabel and not unopened._takes_many_labels:

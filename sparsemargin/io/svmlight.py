@@ -99,7 +99,8 @@ def load_svmlight(
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
     corpus = Corpus(open_sources(paths, offset, length), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
-    if not rows.n_rows and not offset:  # in a part there may begin none
+    # In a part there may begin none.
+    if not rows.n_rows and not any(source.is_part for source in corpus.sources):
         raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")
     if rows.n_rows and not len(rows.data):
         warnings.warn(

@@ -195,6 +195,8 @@ def test_one_label_against_the_rest():
     for label, lines, there in ("999", "1 1:1\n2 2:1\n", "1, 2"), ("1", "2 1:1\n3 2:1\n", "2, 3"):
         error = run("evaluate", "a.model", file(lines), "--positive", label, code=1).stderr
         assert f"no row has the label --positive {label}. There are: {there}." in error
+    error = run("evaluate", "a.model", file("5 1:1\n6 1:1\n"), code=1).stderr
+    assert "If the model tells one label from all others, pass --positive 5, or" in error
     error = run("evaluate", "a3.model", "test3.svm", "--positive", "ham", code=1).stderr
     assert "--positive ham needs a model of two classes; this one has 3" in error
 

@@ -210,6 +210,12 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
     assert re.search("epochs +[0-9]{1,2}, as corrections became no fewer", told)
     assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
+    told = train("noisy.svm -o a.model --algo perceptron --epochs until").stderr
+    assert re.search("epochs +1,000, the most there are: pass fewer --epochs, or --early-st", told)
+    assert "most there" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
+    Path("apart.svm").write_text("1 1:1\n2 2:1\n" * 20)
+    told = train("apart.svm -o a.model --algo perceptron --epochs until").stderr
+    assert re.search("epochs +[0-9]{1,2}, the last without a correction", told)
     # Of more epochs the error is that of the first, whose rows are new.
     once, often = (
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)

@@ -201,6 +201,8 @@ def test_parts_are_those_of_scikit_learn_and_have_every_line_once(
         assert X.shape == (len(y), 2**18)
         met += y.tolist()
     assert met == list(range(60))
+    path.write_bytes(b"# a comment\n1 1:1\n")
+    assert load_svmlight(path, length=3)[0].shape[0] == 0
     with pytest.raises(ValueError, match="with offset=1, length=1 has no rows"):
         fit_svmlight(path, offset=1, length=1)
 

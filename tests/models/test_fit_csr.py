@@ -145,7 +145,10 @@ def test_the_default_scales_with_rows_of_any_size(problem, size):
 
 
 def test_weights_to_begin_at_are_told_to_be_an_argument_of_fit(problem):
-    with pytest.raises(ValueError, match="coef_init is an argument of the estimators' fit"):
+    told = (
+        "for algo=None, which is 'auto' or 'alma'. coef_init is an argument of the estimators' fit"
+    )
+    with pytest.raises(ValueError, match=told):
         fit_csr(*problem, coef_init=np.zeros(20))
 
 
