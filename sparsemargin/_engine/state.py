@@ -118,6 +118,11 @@ def aligned(state):
     return np.require(state, requirements="A") if isinstance(state, np.ndarray) else state
 
 
+def received(kind, *parts):
+    """What an object of that type is unpickled by."""
+    return kind(*map(aligned, parts))
+
+
 def writable(array):
     """The array, or a copy where it is no plain memory that can be written to: out of a memory
     map, say."""

@@ -86,6 +86,10 @@ class MatrixShard:
     targets: Targets | None = None
     shuffled: tuple[int, int, np.ndarray] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Where it arrives arrays may lie at any address: what follows from them is made anew.
+        return {"rows": self.rows, "y": self.y, "targets": None, "shuffled": None}
+
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
         """A shard of a matrix and its labels."""

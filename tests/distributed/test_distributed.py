@@ -19,6 +19,8 @@ from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._schema import Schema
+from sparsemargin.distributed._shards import MatrixShard
 
 # Nearer to a threshold, rounding may rightly decide otherwise.
 CLOSEST = 1e-11
@@ -246,14 +248,31 @@ def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
             fit_distributed(given_, **how)
 
 
+def received_anywhere(value):
+    """As by Dask, with arrays at odd addresses."""
+    buffers = []
+    told = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    moved = [memoryview(bytearray(1) + bytearray(each.raw()))[1:] for each in buffers]
+    return pickle.loads(told, buffers=moved)
+
+
 @pytest.mark.parametrize("algo", ["pnorm", "so", "ho"])
 def test_what_is_received_may_lie_at_any_address(algo):
     """Under the sanitizers, above all."""
     model = sparsemargin.fit_csr(*make_data(), algo, random_state=0)
-    buffers = []
-    told = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
-    moved = [memoryview(bytearray(1) + bytearray(each.raw()))[1:] for each in buffers]
-    assert_same(pickle.loads(told, buffers=moved), model)
+    assert_same(received_anywhere(model), model)
+
+
+def test_shards_that_are_received_lie_where_their_types_may():
+    X, y = make_data()
+    one, many = (MatrixShard.of(X, labels) for labels in (y, np.eye(2, dtype=int)[y]))
+    schema = Schema(40, 40, np.dtype(float), np.arange(2), None)
+    used = next(one.epoch(schema, 0, 1))
+    one, many = received_anywhere(one), received_anywhere(many)
+    again = next(one.epoch(schema, 0, 1))
+    arrays = *again[0].arrays, again[1], again[3], *many.rows.arrays, *many.y.given
+    assert all(array.flags.aligned for array in arrays)
+    np.testing.assert_array_equal(again[3], used[3])
 
 
 @pytest.mark.parametrize(("how", "words"), [

@@ -100,13 +100,13 @@ cdef class LinearState(FirstOrderSpace):
                  bint adaptive=False):
         dtype = np.dtype(dtype if p == 2.0 else np.float64)
         self.c.n_labels = n_labels
-        self.c.n_coordinates = n_features + (1 if bias else 0)
         self.c.bias, self.c.slack = bias, slack
         self.c.averaged, self.c.normalized = averaged, normalized
         self.c.adaptive = adaptive
         width = padded(n_labels)
-        if self.c.n_coordinates > MOST_NUMBERS // width:
+        if n_features >= MOST_NUMBERS // width:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
+        self.c.n_coordinates = n_features + (1 if bias else 0)
         n = self.c.n_coordinates
         t = zeros(n, width, dtype)
         n_counted = n if averaged else 0

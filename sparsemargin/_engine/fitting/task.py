@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
-from sparsemargin._engine.state import array_of, writable
+from sparsemargin._engine.state import array_of, received, writable
 
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23
@@ -57,6 +57,9 @@ class Positives(NamedTuple):
 
     starts: np.ndarray
     labels: np.ndarray
+
+    def __reduce__(self):
+        return received, (Positives, *self)
 
     def indicator(self, rows, n_labels):
         """Which labels a slice of rows has, shape (n_rows, n_labels), bool."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, make_power, raise_block, raised
 
+from sparsemargin._engine.state import received
+
 # Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
 cdef enum:
     LOWEST_EXPONENT = -1022
@@ -227,7 +229,7 @@ cdef class Csr:
         self.double_int64 = <const Rows[double, int64_t]*> <const void*> rows
 
     def __reduce__(self):
-        return Csr, (self.data, self.indices, self.indptr, self.n_features)
+        return received, (Csr, *self.arrays, self.n_features)
 
     @property
     def arrays(self):
