@@ -50,7 +50,12 @@ import numpy as np
 import timing
 from corpora import N_TRAIN, halves, load_topics, number_vectors
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, SGDClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
@@ -347,10 +352,13 @@ def genomes(options: Namespace) -> dict[str, Any]:
     return {"genomes": entries, "n_splits": n_splits}
 
 
+RACE_OF_20 = 'AROWClassifier(r="auto", max_iter=20)'
 OF_DENSE: dict[str, Callable[[], Any]] = {
-    AS_IT_COMES: AsItComes, 'fit_csr(X, y, "auto")': partial(AROWClassifier, r="auto", max_iter=20),
+    AS_IT_COMES: AsItComes,
+    RACE_OF_20: partial(AROWClassifier, r="auto", max_iter=20, random_state=0),
     "ALMAClassifier(max_iter=2)": partial(ALMAClassifier, max_iter=2, random_state=0),
-    SVC: LinearSVC, "LogisticRegression()": LogisticRegression,
+    SVC: LinearSVC, "RidgeClassifier()": RidgeClassifier,
+    "LogisticRegression()": LogisticRegression,
 }  # fmt: skip
 SCALERS = {"as they are": None, "centred": StandardScaler(with_std=False),
            "standardised": StandardScaler()}  # fmt: skip
@@ -383,14 +391,13 @@ def dense(options: Namespace) -> dict[str, Any]:
     logs, few = [], []
     for of in ("leukemia", "colon", "breast"):
         X, y = GENOMES[of](return_X_y=True)
-        left_out = {"ALMAClassifier(max_iter=2)", "LogisticRegression()"}
-        logs += dense_errors(
-            of, (np.log2(np.maximum(X, 20)), y), splits(8 * options.rounds), left_out
-        )
+        logarithms = np.log2(np.maximum(X, 20)), y
+        left_out = {"ALMAClassifier(max_iter=2)"}
+        logs += dense_errors(of, logarithms, splits(8 * options.rounds), left_out)
     for load in (load_breast_cancer, load_wine, load_digits, load_usps, load_letter):
         problem = load(return_X_y=True)
         of = load.__name__[5:].replace("_", " ")
-        few += dense_errors(of, problem, splits(2 * options.rounds), {'fit_csr(X, y, "auto")'})
+        few += dense_errors(of, problem, splits(2 * options.rounds), {RACE_OF_20})
     return {"logs": logs, "few": few}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
 from sparsemargin.models.classifiers import Classifier, as_classifier
+from sparsemargin.models.labels import multilabel_targets
 
 
 def fit_csr(
@@ -87,26 +89,41 @@ _RARE = 500  # rows of the rarer class
 
 
 def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
-    """Algorithm and epochs for rows like these; on few rows an epoch is too few trials."""
+    """The default algorithm and number of epochs for rows like these."""
     # What is no matrix, or has no rows, is refused by the fit.
-    n_rows, n_features, *_ = (max(1, n) for n in (*np.shape(X), 1, 1))
-    density = X.nnz / n_rows / n_features if hasattr(X, "nnz") else 1.0
+    n_rows, *_ = (max(1, n) for n in (*np.shape(X), 1))
+    many = multilabel_targets(y) is not None
     algo = default_algorithm(params)
-    if algo == "auto" and density >= _DENSE and (n_features < _MANY_FEATURES or _are_parallel(X)):
-        fitting: tuple[Algorithm, ...] = ("alma",) if _have_any_number(y) else ("ho", "alma")
+    if algo == "auto" and _are_dense(X):
+        fitting: tuple[Algorithm, ...] = ("alma",) if many else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
-    least = {"auto": 1 + _gain_by_another(y), "alma": 2, "ho": 5}[algo]
+    least = {"auto": 1 + (many or _gain_by_another(y)), "alma": 2, "ho": 5}[algo]
     trials = 3000 if algo == "ho" else 1000
     return algo, max(least, -(-trials // n_rows))
 
 
-def _are_parallel(X: Any) -> bool:
-    """Whether the first rows point almost one way, as logarithms' do."""
-    try:
-        rows = X.tocsr()[:100].toarray() if hasattr(X, "tocsr") else np.asarray(X[:100])
-        rows = rows.astype(np.float64)
-    except ValueError:
+def _are_dense(X: Any) -> bool:
+    """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
+    by a hundred of them, spread evenly."""
+    if np.ndim(X) != 2:
         return False
+    n_entries = prod(np.shape(X))
+    if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
+        return False
+    rows = X.tocsr() if hasattr(X, "tocsr") else X
+    rows = rows[:: max(1, np.shape(X)[0] // 100)][:100]
+    rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+    try:
+        rows = rows.astype(np.float64) if rows.dtype.kind != "c" else rows[:0]
+    except (TypeError, ValueError):
+        return False
+    if np.count_nonzero(rows) < _DENSE * rows.size:
+        return False
+    return rows.shape[1] < _MANY_FEATURES or _are_parallel(rows)
+
+
+def _are_parallel(rows: np.ndarray) -> bool:
+    """Whether rows point almost one way, but for those of zeros."""
     rows = rows[rows.any(axis=1)]
     with np.errstate(all="ignore"):
         rows = rows / np.abs(rows).max(axis=1, keepdims=True)
@@ -115,19 +132,8 @@ def _are_parallel(X: Any) -> bool:
         return bool(mean @ mean > _PARALLEL)
 
 
-def _have_any_number(y: Any) -> bool:
-    """Whether rows may have any number of labels."""
-    first = y[0] if isinstance(y, list | tuple) and y else y
-    columns = getattr(y, "shape", ())[1:]
-    # A dense column is one label a row.
-    return columns not in ((), (1,)) or hasattr(y, "nnz") or isinstance(first, list | tuple | set)
-
-
 def _gain_by_another(y: Any) -> bool:
-    """Whether a second epoch pays: labels are more than two, or one of them is rare, or rows may
-    have any number."""
-    if _have_any_number(y):
-        return True
+    """Whether a second epoch pays: there are more than two labels, or one of two is rare."""
     try:
         labels = np.ravel(y)
     except ValueError:

@@ -75,11 +75,13 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     """The parameters that options stand for, given by name as on the command line, None where they
     are left out; refused if the algorithm has no such option, or a value can't be one of it."""
     passed = [name for name, text in given.items() if text is not None and text != ()]
-    algorithm = algorithm or default_algorithm(passed)
-    known = parameters_of(algorithm)
+    known = parameters_of(algorithm or default_algorithm(passed))
     chosen = {}
     for parameter in passed:
         if parameter not in known:
+            if algorithm is None:
+                owners = ", ".join(name for name in ALGORITHMS if parameter in parameters_of(name))
+                raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
             has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
                 f"{option_name(parameter)} is no option of --algo {algorithm}, which has {has}."

@@ -147,6 +147,7 @@ def command(
     init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
+    before = _corrections_of(settings.get("init_model"))
     learn: _Learn = partial(learn_svmlight, files, **settings)
     if dask is not None:
         if not is_told:
@@ -172,7 +173,7 @@ def command(
         with _noting_model(output):
             write_readable(readable, learner, _names(learner, dictionary))
     told = list(moments.values())
-    figures = {**_figures(learner, told, output), "interrupted": bool(interrupted)}
+    figures = _figures(learner, told, output, before=before, interrupted=bool(interrupted))
     if cache is not None and os.path.isfile(cache):
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json, until)
@@ -352,11 +353,17 @@ def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     return feature_names(learner, dictionary)
 
 
-def _figures(learner: Learner, told: list[Moment], output: str) -> dict[str, Any]:
-    """What there is to tell after the epochs, as JSON has it. Mistakes are those of the first,
-    whose rows are new; the rows are those of the last."""
+def _corrections_of(learner: Learner | None) -> int:
+    return 0 if learner is None else int(np.sum(learner.n_corrections_))
+
+
+def _figures(
+    learner: Learner, told: list[Moment], output: str, *, before: int, interrupted: bool
+) -> dict[str, Any]:
+    """What there is to tell after the epochs, as JSON has it, so many corrections having been made
+    before. Mistakes are those of the first, whose rows are new; the rows are those of the last."""
     first, last = told[0], told[-1]
-    mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else 0
+    mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else before
     support = {}
     if hasattr(learner, "n_passed_over_"):
         support["support_rows"] = learner._space.n_support
@@ -372,6 +379,7 @@ def _figures(learner: Learner, told: list[Moment], output: str) -> dict[str, Any
         "corrections_of_last_epoch": last.corrections - before,
         "stopped_early": bool(
             learner.early_stopping
+            and not interrupted
             and last.corrections > before
             and last.epoch < (learner.max_iter or inf)
         ),
@@ -383,6 +391,7 @@ def _figures(learner: Learner, told: list[Moment], output: str) -> dict[str, Any
         "seconds": last.seconds,
         "bytes": bytes_read(last),
         "mb_per_second": speed(last),
+        "interrupted": interrupted,
     }
 
 

@@ -28,6 +28,8 @@ MOST_HASH_BITS = 31
 
 FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
+# A label may begin with a bracket, too.
+_JSON = re.compile(rb'\s*(\{\s*("|$)|\[\s*([\[{"\d-]|$))')
 
 
 class SettingsError(ValueError):
@@ -386,7 +388,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     flaw = _FLAWS[code]
     if code == "missing_colon" and token.startswith(b"|"):
         return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
-    if line.startswith((b"{", b"[")):
+    if _JSON.match(line):
         return flaw._replace(remedy=f"This looks like JSON; {FORM}.")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         commas = "comma-separated values" if b"," in line else "a table"

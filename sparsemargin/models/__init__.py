@@ -70,9 +70,9 @@ def default_algorithm(params: Iterable[str]) -> Algorithm:
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
     """The learner of that name, None: the default, and all parameters for it: those given and those
     the name fixes."""
-    where = f"algo={name!r}"
+    given = name
     if name is None:
-        name, where = default_algorithm(params), "algo=None, which is 'auto' or 'alma'"
+        name = default_algorithm(params)
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(
             f"Unknown algo={name!r}.{_nearest_algorithm(name)} "
@@ -83,7 +83,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
-            f"Unknown parameter {', '.join(map(repr, unknown))} for {where}."
+            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={given!r}."
             f"{_nearest_parameter(unknown[0], known)} Known are: {', '.join(known)}."
         )
     return learner, {**fixed, **params}

@@ -121,7 +121,7 @@ class AROW(FirstOrderLearner):
         if self.r == "auto" and self.max_loss is not None:
             raise ValueError(
                 f"r='auto' races values of max_loss, too; got max_loss={self.max_loss!r}. Leave it "
-                "out, or pass r as a number."
+                "out, or name one r: algo='arow', r=1.0."
             )
 
     def _make_rule(self, p: float, sample: Sample | None) -> Any:

@@ -31,8 +31,9 @@ from sparsemargin._engine.kernel.functions import (
     keeps_zeros,
 )
 from sparsemargin._engine.rows.csr import any_repeats, summed
+from sparsemargin.io.shown import shown
 from sparsemargin.models.in_use import asks, refuse_while_learning
-from sparsemargin.models.labels import Choice, Form, joined
+from sparsemargin.models.labels import Choice, Form, joined, label_text
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
@@ -47,7 +48,7 @@ ROWS_MEASURED = 100
 ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
 
 #: What is worth another value where a model tells no classes apart.
-_TUNED = ("alpha", "p", "r", "eta0", "a")
+_TUNED = ("alpha", "r", "eta0", "a")
 
 _PRECOMPUTED = (
     "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
@@ -415,14 +416,19 @@ class Learner(SharedParameters):
             return
         from sklearn.exceptions import ConvergenceWarning
 
-        label = self.classes_[predicted].tolist()[0]
-        known = declarations(type(self))
-        tried = ["class_weight='balanced'"] if "class_weight" in known else []
-        tried += ["more epochs", *(f"another {name}" for name in _TUNED if name in known)]
+        label = label_text(self.classes_[predicted].tolist()[0])
+        settings = {name: getattr(self, name) for name in declarations(self)}
+        weighs = "class_weight" in settings and self.class_weight is None
+        tried = ["to weigh the other classes more (class_weight)"] if weighs else []
+        tried.append("more epochs")
+        # What is raced is no number, and not to be passed.
+        numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
+        tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
+        tried += [f"another {name}" for name in _TUNED if name in numbers]
         warn_user(
-            f"The model predicts class {label!r} for every one of {len(codes)} rows it has learned "
-            f"from, of which {others} have another. If rows are dense, bring the features to a "
-            f"common scale around 0 (StandardScaler); else try {', '.join(tried)}.",
+            f"The model predicts class {shown(label)} for every one of {len(codes)} rows it has "
+            f"learned from, of which {others} have another. If rows are dense, bring the features "
+            f"to a common scale around 0 (StandardScaler); else try {', '.join(tried)}.",
             ConvergenceWarning,
         )  # fmt: skip
 

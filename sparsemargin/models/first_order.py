@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
@@ -248,7 +249,8 @@ class FirstOrderLearner(Learner):
         """Say so where the fit did not come to its aim."""
         if result.proven or not self._has_aim() or (self.tol is None and result.converged):
             return
-        if self.tol is None and self._patience and self.n_iter_ < (self.max_iter or 0):
+        over = self.n_iter_ >= (self.max_iter or inf) or self._space.exhausted().any()
+        if self.tol is None and self._patience and not over:
             return  # it stopped early, as asked for
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
         if result.converged and self.tol is not None:

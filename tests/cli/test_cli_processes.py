@@ -1,5 +1,6 @@
 """The command as a process: pipes, signals, terminals, what it imports."""
 
+import json
 import os
 import shutil
 import signal
@@ -143,6 +144,18 @@ def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     assert "Warning: Interrupted after " in error
     assert "model" in error.splitlines()[-1]
     run("predict", output, folder / "test.svm")
+
+
+def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
+    options = "--algo margin --epochs 100000 --n-iter-no-change 100000 --json".split()
+    text = (folder / "long.svm").read_bytes()
+    (tmp_path / "noise.svm").write_bytes(text + text.translate(bytes.maketrans(b"+-", b"-+")))
+    output = tmp_path / "b.model"
+    started = process("train", tmp_path / "noise.svm", "-o", output, *options, stdin=subprocess.PIPE)
+    next(line for line in iter(started.stderr.readline, b"") if b" 3 " in line)
+    interrupted(started)
+    told = json.loads(started.stdout.read())
+    assert (told["interrupted"], told["stopped_early"]) == (True, False)
 
 
 def test_ctrl_c_before_anything_was_learned(tmp_path):

@@ -236,3 +236,5 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
         "one_step_ahead_error": figures["mistakes"] / 400,
     }  # fmt: skip
     assert figures.items() >= expected.items()
+    more = json.loads(train("test.svm -o b.model -q --json --init a.model").stdout)
+    assert more["corrections_of_last_epoch"] == more["corrections"] - figures["corrections"] > 0

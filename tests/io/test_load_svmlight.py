@@ -281,6 +281,8 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"5.1 3.5 1\n", {}, "line 1, column 5: '3.5' .* looks like a table; svmlight lines"),
     (b"spam\tHello, you\n", {}, "line 1, column 6: .* looks like tab-separated values; svm"),
     (b'{"label": 1, "text": "a b"}\n', {}, "line 1, .* looks like JSON; svm"),
+    (b'[\n  {"label": 1}\n]\n', {}, "line 2, .* looks like JSON; svm"),
+    (b"[spam] 1:x\n", {}, "'1:x' has a value that is not a number. Values are decimal"),
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
 ])  # fmt: skip

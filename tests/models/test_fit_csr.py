@@ -1,5 +1,6 @@
 """One call from a matrix to a model: what each name of an algorithm stands for."""
 
+import re
 import warnings
 from math import sqrt
 
@@ -15,6 +16,7 @@ from problems.csr import scrambled
 from problems.models import make_problem
 from sparsemargin import (
     ALMAClassifier,
+    AROWClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
     SecondOrderPerceptron,
@@ -100,10 +102,48 @@ def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
         assert model.score(X[200:], y[200:]) > 0.9 > one_by_one.score(X[200:], y[200:])
 
 
-def test_the_default_learns_any_number_of_labels_from_dense_rows(problem):
+@pytest.mark.parametrize("rows_are", [list, tuple, frozenset, np.array])
+@pytest.mark.parametrize("in_array", [False, True])
+def test_the_default_learns_any_number_of_labels_from_dense_rows(problem, rows_are, in_array):
     X, _ = problem
-    model = fit_csr(X, [["a"], ["a", "b"]] * 40)
+    y = [rows_are(["a"]), rows_are(["a", "b"])] * 40
+    if in_array:
+        y, of = np.empty(80, object), y
+        for i, row in enumerate(of):
+            y[i] = row
+    model = fit_csr(X, y)
     assert (type(model).__name__, model.classes_.tolist()) == ("ALMAClassifier", ["a", "b"])
+
+
+def test_the_default_depends_on_neither_the_format_nor_the_order_of_rows():
+    X, y = make_zipf_text(300, 900, random_state=0)
+    for given in X, X.toarray(), X.toarray().tolist():
+        assert type(fit_csr(given, y)) is AROWClassifier
+    random = np.random.RandomState(0)
+    X, y = random.randn(300, 1200) + 30, np.arange(300) % 2
+    X[:200] -= 30
+    for given in X, X[::-1]:
+        assert type(fit_csr(given, y)) is AROWClassifier
+    X[:200] = 0
+    for given in X, X[::-1]:
+        assert type(fit_csr(given, y)) is HigherOrderPerceptron
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("X", "words"), [
+    (np.zeros((4, 1000, 3)), "Found array with dim 3"),
+    (np.full((4, 1200), None), "Input X contains NaN"),
+    (np.full((4, 1200), "a"), "could not convert string"),
+    (np.full((4, 1200), 1j), "Complex data not supported"),
+])  # fmt: skip
+def test_what_is_no_matrix_of_numbers_is_told_as_by_named_algorithms(X, words):
+    for algo in None, "auto":
+        with pytest.raises(ValueError, match=words):
+            fit_csr(X, [0, 1, 0, 1], algo)
+
+
+def test_the_default_learns_from_a_column_of_labels(problem):
+    X, _ = problem
     with pytest.warns(DataConversionWarning):
         assert type(fit_csr(X, np.arange(80)[:, np.newaxis] % 2)) is HigherOrderPerceptron
 
@@ -145,9 +185,7 @@ def test_the_default_scales_with_rows_of_any_size(problem, size):
 
 
 def test_weights_to_begin_at_are_told_to_be_an_argument_of_fit(problem):
-    told = (
-        "for algo=None, which is 'auto' or 'alma'. coef_init is an argument of the estimators' fit"
-    )
+    told = "for algo=None. coef_init is an argument of the estimators' fit"
     with pytest.raises(ValueError, match=told):
         fit_csr(*problem, coef_init=np.zeros(20))
 
@@ -246,8 +284,9 @@ def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
     X[y, :5] *= 1.5
     collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
     words = (
-        "predicts class (True|1.0) for every one of 60 rows .* 20 have another. If rows are dense, "
-        ".* class_weight='balanced', more epochs, another alpha, another p\\."
+        "predicts class (True|1) for every one of 60 rows .* 20 have another. If rows are dense, "
+        r".* to weigh the other classes more \(class_weight\), more epochs, a smaller p, "
+        "another alpha\\."
     )
     with pytest.warns(ConvergenceWarning, match=words):
         fit_csr(X, y, **collapse)
@@ -271,10 +310,22 @@ def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
         fit_csr(X, y, "arow", r=1e7, class_weight={True: 0, False: 1})
 
 
+@pytest.mark.parametrize(("algo", "params", "left"), [
+    ("auto", {}, "to weigh the other classes more (class_weight), more epochs."),
+    ("perceptron", {}, "to weigh the other classes more (class_weight), more epochs."),
+    ("alma", {"class_weight": "balanced"}, "more epochs, another alpha."),
+])  # fmt: skip
+def test_of_one_class_nothing_is_advised_that_cannot_be_done(algo, params, left):
+    X, y = sp.csr_matrix((200, 5)), np.arange(200) % 10 == 0
+    with pytest.warns(ConvergenceWarning, match=re.escape(f"else try {left}")):
+        fit_csr(X, y, algo, **params)
+
+
 def test_a_fit_of_crammas_that_stopped_early_as_asked_says_nothing():
     X, y, *_ = noisy_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fit_csr(X, y, "cramma", random_state=0).n_iter_ < 1000
-    with pytest.warns(ConvergenceWarning, match="Stopped after 3 epochs"):
-        fit_csr(X, y, "cramma", max_iter=3, random_state=0)
+    for limit in {"max_iter": 3}, {"max_corrections": 100}:
+        with pytest.warns(ConvergenceWarning, match="Stopped after"):
+            fit_csr(X, y, "cramma", random_state=0, **limit)
