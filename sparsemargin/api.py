@@ -15,6 +15,7 @@ from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
 from sparsemargin.models.classifiers import Classifier, as_classifier
 from sparsemargin.models.labels import multilabel_targets
+from sparsemargin.models.validation import check_sparse
 
 
 def fit_csr(
@@ -110,13 +111,14 @@ def _are_dense(X: Any) -> bool:
     n_entries = prod(np.shape(X))
     if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
         return False
-    rows = X.tocsr() if hasattr(X, "tocsr") else X
-    rows = rows[:: max(1, np.shape(X)[0] // 100)][:100]
-    rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+    check_sparse(X)  # before scipy slices it
     try:
+        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        rows = rows[:: max(1, np.shape(X)[0] // 100)][:100]
+        rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
         rows = rows.astype(np.float64) if rows.dtype.kind != "c" else rows[:0]
-    except (TypeError, ValueError):
-        return False
+    except (AttributeError, TypeError, ValueError):
+        return False  # the fit tells
     if np.count_nonzero(rows) < _DENSE * rows.size:
         return False
     return rows.shape[1] < _MANY_FEATURES or _are_parallel(rows)

@@ -161,7 +161,10 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
         elif feature in names:
             problem = f"names feature {feature}, as line {lines[names[feature]]} does"
         elif feature >= n_features:
-            problem = f"names feature {feature}; the model has {n_features}, counted from 0"
+            problem = (
+                f"names feature {feature}; the model has {n_features}, counted from 0: take the "
+                f"line out, or train with n_features={feature + 1}"
+            )
         if problem:
             raise ValueError(f"{os.fspath(path)}: line {number} {problem}.")
         names[feature], lines[name] = name, number

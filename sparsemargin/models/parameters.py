@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from inspect import get_annotations
 from math import inf
 from numbers import Integral, Real
+from sys import float_info
 from textwrap import fill
 from typing import Any, Literal, TypeVar, dataclass_transform, get_args
 
@@ -50,11 +51,12 @@ class Limit:
             return True
         above = value > self.low or (value == self.low and self.closed in ("both", "left"))
         below = value < self.high or (value == self.high and self.closed in ("both", "right"))
-        return above and below
+        return above and below and (not isinstance(value, int) or abs(value) <= float_info.max)
 
     def remark_on(self, value: Any) -> str:
         """The remark, where a value is beyond the upper end."""
-        return self.remark if isinstance(value, Real) and float(value) > self.high else ""
+        number: Any = value  # which a float need not hold
+        return self.remark if isinstance(value, Real) and number > self.high else ""
 
 
 class _RandomStates(Limit):

@@ -147,11 +147,11 @@ def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
 
 
 def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
-    options = "--algo margin --epochs 100000 --n-iter-no-change 100000 --json".split()
+    options = ["--algo", "margin", "--epochs", "99999", "--n-iter-no-change", "99999", "--json"]
     text = (folder / "long.svm").read_bytes()
     (tmp_path / "noise.svm").write_bytes(text + text.translate(bytes.maketrans(b"+-", b"-+")))
-    output = tmp_path / "b.model"
-    started = process("train", tmp_path / "noise.svm", "-o", output, *options, stdin=subprocess.PIPE)
+    files = (tmp_path / "noise.svm", "-o", tmp_path / "b.model")
+    started = process("train", *files, *options, stdin=subprocess.PIPE)
     next(line for line in iter(started.stderr.readline, b"") if b" 3 " in line)
     interrupted(started)
     told = json.loads(started.stdout.read())

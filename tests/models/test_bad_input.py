@@ -334,3 +334,9 @@ def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(
     huge.data[huge.indptr[20] :] *= 1e300
     assert_refused(lambda: model.fit(huge, Y), "Row")
     assert_allclose(X @ model.coef_[0], model.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["p", "max_iter", "max_corrections"])
+def test_integers_that_no_float_holds_are_refused(name):
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of PNormPerceptron must be"):
+        PNormPerceptron(**{name: 10**400}).fit(np.eye(2), [0, 1])

@@ -177,8 +177,8 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
         monkeypatch.setattr(defaults, name, defaults.load_wine)
     report = defaults.dense(Namespace(rounds=1))
     rendered = tables.render(tables.select({"dense": part_of(report)}))
-    assert len(report["logs"]) == 27
-    for name, lines in ("logs", 9), ("few", 12):
+    assert len(report["logs"]) == 45
+    for name, lines in ("logs", 15), ("few", 15):
         found = re.findall("as they are|centred|standardised", rendered[name])
         assert len(found) == lines
 
