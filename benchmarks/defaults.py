@@ -222,7 +222,8 @@ OF_RARE: dict[str, Callable[..., Any]] = {
     'algo="perceptron"': partial(fit_csr, algo="perceptron"),
     SVC: lambda X, y, **how: LinearSVC(**how).fit(X, y),
 }
-RARE = 0.01, 0.06  # shares of the stories
+#: Shares of the stories.
+RARE = {"1 to 6 %": (0.01, 0.06), "0.2 to 1 %": (0.002, 0.01)}
 
 
 def rare(options: Namespace) -> dict[str, Any]:
@@ -231,20 +232,23 @@ def rare(options: Namespace) -> dict[str, Any]:
     X, Y = stories.data, stories.target.toarray().astype(np.int64)
     shares = Y.mean(axis=0)
     ranked = sorted(range(Y.shape[1]), key=lambda t: (-shares[t], stories.target_names[t]))
-    topics = [topic for topic in ranked[1::2] if RARE[0] < shares[topic] < RARE[1]]
     vectors, entries = number_vectors(X), []
-    for (name, fit), weight in product(OF_RARE.items(), (None, "balanced")):
+    splits = [sides(vectors, seed) for seed in range(options.rounds)]
+    for (of, (low, high)), (name, fit), weight in product(
+        RARE.items(), OF_RARE.items(), (None, "balanced")
+    ):
         found = []
-        for seed, topic in product(range(options.rounds), topics):
-            (train, test), y = sides(vectors, seed), Y[:, topic]
+        topics = [topic for topic in ranked[1::2] if low < shares[topic] < high]
+        for (seed, (train, test)), topic in product(enumerate(splits), topics):
+            y = Y[:, topic]
             model = fit(X[train], y[train], class_weight=weight, random_state=seed)
             outputs = model.decision_function(X[test])
             found.append((f1_score(y[test], outputs > 0, zero_division=0.0),
                           average_precision_score(y[test], outputs)))  # fmt: skip
         f1, precision = 100 * np.mean(found, axis=0)
-        entries.append({"contestant": name, "class_weight": str(weight), "f1": f1,
-                        "average_precision": precision})  # fmt: skip
-    return {"rare": entries, "n_topics": len(topics)}
+        entries.append({"contestant": name, "class_weight": str(weight), "of": of, "f1": f1,
+                        "average_precision": precision, "n_topics": len(topics)})  # fmt: skip
+    return {"rare": entries}
 
 
 Problem = tuple[Any, np.ndarray]

@@ -418,7 +418,8 @@ TABLES = {
     ),
     "rare": Table(
         "rare", "Balanced weights for rare topics", lambda report: report["rare"],
-        pivot([("F1, average precision, %", "`{contestant}`")], "class_weight",
+        pivot([("F1, average precision, %", "`{contestant}`"), ("of the stories", "{of}")],
+              "class_weight",
               [("{class_weight}", "{f1:.1f}, {average_precision:.1f}")]),
     ),
     "order": Table(

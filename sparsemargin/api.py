@@ -35,11 +35,12 @@ def fit_csr(
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
         ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
         raced in one pass. None is ``"auto"``, for an epoch, or two where there are more than two
-        labels or fewer than 500 rows of the rarer one, or as many as make 1,000 trials: chosen on
-        RCV1 topics and microarrays. But where more than 15 % of the entries are not 0, and features
-        are fewer than 1,000 or all rows point almost one way, as logarithms of intensities do, None
-        is ``"ho"`` for five epochs, or as many as make 3,000 trials; and where rows have several
-        labels, or parameters are passed that these have not, ``"alma"`` for two, or as many.
+        labels or fewer than 500 rows of the rarer one, three where these are fewer than 100, or as
+        many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where more than 15 %
+        of the entries are not 0, and features are fewer than 1,000 or all rows point almost one
+        way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as many as make
+        3,000 trials; and where rows have several labels, or parameters are passed that these have
+        not, ``"alma"`` for two, or as many.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -86,7 +87,7 @@ def fit_csr(
 # whose mean is so long (squared; the raw microarrays: 0.02 to 0.88, their logarithms: 0.97 to 1)
 # have a part in common that only a matrix takes out.
 _MANY_FEATURES, _DENSE, _PARALLEL = 1000, 0.15, 0.95
-_RARE = 500  # rows of the rarer class
+_RARE = 500, 100  # rows of the rarer class, each of which asks for an epoch more
 
 
 def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
@@ -98,7 +99,7 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     if algo == "auto" and _are_dense(X):
         fitting: tuple[Algorithm, ...] = ("alma",) if many else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
-    least = {"auto": 1 + (many or _gain_by_another(y)), "alma": 2, "ho": 5}[algo]
+    least = {"auto": 2 if many else _epochs_for(y), "alma": 2, "ho": 5}[algo]
     trials = 3000 if algo == "ho" else 1000
     return algo, max(least, -(-trials // n_rows))
 
@@ -134,15 +135,17 @@ def _are_parallel(rows: np.ndarray) -> bool:
         return bool(mean @ mean > _PARALLEL)
 
 
-def _gain_by_another(y: Any) -> bool:
-    """Whether a second epoch pays: there are more than two labels, or one of two is rare."""
+def _epochs_for(y: Any) -> int:
+    """How many pay: more where there are more than two labels, or one of two is rare."""
     try:
         labels = np.ravel(y)
     except ValueError:
-        return False  # of lists among labels, too, the fit tells
+        return 1  # of lists among labels, too, the fit tells
     others = labels[labels != labels[:1]]
+    if (others != others[:1]).any():
+        return 2
     rarer = min(len(others), len(labels) - len(others))
-    return rarer < _RARE or bool((others != others[:1]).any())
+    return 1 + sum(rarer < rare for rare in _RARE)
 
 
 def fit_svmlight(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,15 @@ from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, PathLike, Source, open_sources
 from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
-from sparsemargin.models.base import LARGEST_SEED, ROWS_MEASURED, count_labels
+from sparsemargin.models.base import (
+    LARGEST_SEED,
+    ROWS_MEASURED,
+    ROWS_TOLD,
+    SampledRows,
+    Targets,
+    count_labels,
+    most_frequent,
+)
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -107,6 +116,8 @@ def learn_svmlight(
     `Moment` whenever a block of rows has been learned from."""
     sources = open_sources(path, offset, length)
     with _blaming_settings():
+        if not isinstance(memory_limit, int | np.integer) or memory_limit < 1:
+            raise ValueError(f"memory_limit={memory_limit!r} is no number of bytes, as 2**30 is.")
         features: dict[str, Any] = {
             "zero_based": zero_based,
             "n_features": n_features,
@@ -174,6 +185,10 @@ def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool, grows: boo
 
 def _copy(model: Any, max_iter: int | None) -> Learner:
     """A learner that goes on where the model is, which stays as it is."""
+    if isinstance(model, str | os.PathLike):
+        raise ValueError(
+            f"init_model={model!r} is a path. Pass the model: load_model of that path."
+        )
     if not hasattr(model, "classes_"):
         raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
     learner = object.__new__(LEARNERS[model.classifier])
@@ -232,8 +247,8 @@ class _Stream:
         self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
-        # Some of the rows of the first block, with their classes.
-        self.sample: tuple[Rows, np.ndarray] | None = None
+        # Some of the rows of the first block, and of those after it that have another class.
+        self.samples: list[SampledRows] = []
 
     def run(self) -> Learner:
         try:
@@ -311,8 +326,7 @@ class _Stream:
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()
-        if self.sample is None:
-            self.sample = learner._sampled(rows, targets)
+        self._sample(rows, targets)
         self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         if self.report is not None:
@@ -343,7 +357,7 @@ class _Stream:
             needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
             if needed > self.memory_limit:
                 raise ValueError(
-                    f"{n_columns:,} features take {needed:,} bytes of weights, more than "
+                    f"{rows.n_features:,} features take {needed:,} bytes of weights, more than "
                     f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
                 )
             if isinstance(self.encoder, MultilabelEncoder):
@@ -415,6 +429,16 @@ class _Stream:
                 f"Raise it, or pass a smaller {smaller}."
             )
 
+    def _sample(self, rows: Rows, targets: Targets) -> None:
+        """Keep some rows by which the model is judged at the end, few of them of the most frequent
+        class."""
+        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
+            return
+        frequent = most_frequent(self.samples[0][1]) if self.samples else None
+        sample = self.learner._sampled(rows, targets, frequent=frequent)
+        if sample is not None:
+            self.samples.append(sample)
+
     def _n_features(self) -> int:
         """As many as there are known to be by now."""
         reading, passes = self.reading, self.passes
@@ -423,11 +447,10 @@ class _Stream:
     def _finish(self) -> Learner:
         """Let the features be those there turned out to be."""
         learner, reading, passes = self.learner, self.reading, self.passes
-        if self.sample is not None:
-            rows, codes = self.sample
-            n_features = learner._space.n_features
-            rows = Rows(rows.data, rows.indices, rows.indptr, n_features)
-            learner._warn_of_one_class(rows, codes)
+        n_features = learner._space.n_features
+        learner._warn_of_one_class([
+            (Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples
+        ])  # fmt: skip
         first = int(reading.drops_column_0(passes.lowest))
         found = self._n_features()
         if passes.highest < 0:

@@ -58,10 +58,18 @@ _PRECOMPUTED = (
 #: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
 
+#: Some of them, and their classes' codes.
+SampledRows = tuple[Rows, np.ndarray]
+
 
 def _spread(n_rows: int) -> np.ndarray:
     """Numbers of rows, spread evenly, as many as it is told by."""
     return np.linspace(0, n_rows - 1, min(n_rows, ROWS_TOLD)).astype(np.intp)
+
+
+def most_frequent(codes: np.ndarray) -> int:
+    """The class that most rows have."""
+    return int(np.bincount(codes.astype(np.intp)).argmax())
 
 
 def count_labels(classes: np.ndarray, many: bool) -> int:
@@ -378,15 +386,16 @@ class Learner(SharedParameters):
         if not result.interrupted and self.n_iter_ >= 1:
             sample = self._sampled(rows, targets, weights)
             if sample is not None:
-                self._warn_of_one_class(*sample)
+                self._warn_of_one_class([sample])
         return self
 
     def _sampled(
-        self, rows: Any, targets: Targets, weights: np.ndarray | None = None
-    ) -> tuple[Rows, np.ndarray] | None:
+        self, rows: Any, targets: Targets, weights: np.ndarray | None = None,
+        frequent: int | None = None,
+    ) -> SampledRows | None:  # fmt: skip
         """Some of the rows, as many again not of the most frequent class, and their classes, by
-        which to see whether the model tells classes apart; None: it costs too much, or rows have no
-        class."""
+        which to see whether the model tells classes apart; only these where that class is known by
+        now. None: it costs too much, or rows have no class."""
         told = self._is_linear and self._hypothesis in ("last", "average")
         told = told and bool(self._class_weight.all())
         if not told or isinstance(targets, Positives) or self._n_labels() > MOST_LABELS_TOLD:
@@ -395,8 +404,10 @@ class Learner(SharedParameters):
         codes = targets if counted is None else targets[counted]
         if not len(codes):
             return None
-        evenly = _spread(len(codes))
-        others = np.flatnonzero(codes != np.bincount(codes[evenly].astype(np.intp)).argmax())
+        evenly = _spread(len(codes) if frequent is None else 0)
+        if frequent is None:
+            frequent = most_frequent(codes[evenly])
+        others = np.flatnonzero(codes != frequent)
         chosen = np.union1d(evenly, others[_spread(len(others))])
         chosen = chosen if counted is None else counted[chosen]
         starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
@@ -406,11 +417,13 @@ class Learner(SharedParameters):
         some = Rows(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
         return check_rows(some), targets[chosen]
 
-    def _warn_of_one_class(self, rows: Rows, codes: np.ndarray) -> None:
+    def _warn_of_one_class(self, samples: list[SampledRows]) -> None:
         """Say so where a model predicts one class for rows it has learned from."""
-        predicted = np.unique(self._codes_of_outputs(self._outputs_of_rows(rows)))
-        if len(predicted) > 1:
+        told = [self._codes_of_outputs(self._outputs_of_rows(rows)) for rows, _ in samples]
+        predicted = np.unique(np.concatenate(told)) if told else np.zeros(0, np.intp)
+        if len(predicted) != 1:
             return
+        codes = np.concatenate([codes for _, codes in samples])
         others = int(np.sum(codes != predicted[0]))
         if others < LEAST_TOLD:
             return
@@ -426,9 +439,10 @@ class Learner(SharedParameters):
         tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
         tried += [f"another {name}" for name in _TUNED if name in numbers]
         warn_user(
-            f"The model predicts class {shown(label)} for every one of {len(codes)} rows it has "
-            f"learned from, of which {others} have another. If rows are dense, bring the features "
-            f"to a common scale around 0 (StandardScaler); else try {', '.join(tried)}.",
+            f"The model predicts class {shown(label)} for every one of {len(codes)} rows it was "
+            f"tried on, of those it has learned from; {others} have another. If rows are dense, "
+            "bring the features to a common scale around 0 (StandardScaler); else try "
+            f"{', '.join(tried)}.",
             ConvergenceWarning,
         )  # fmt: skip
 

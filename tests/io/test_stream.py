@@ -454,3 +454,15 @@ def test_nothing_is_learned_beyond_the_first_error(n_jobs):
     with pytest.raises(ValueError, match=r"few.svm, line 700, column 3"):
         learn_svmlight(path, "alma", n_jobs=n_jobs, report=lambda moment: rows.append(moment.rows))
     assert not rows or rows[-1] < 700
+
+
+@pytest.mark.parametrize(("how", "words"), [
+    ({"memory_limit": "200M"}, "memory_limit='200M' is no number of bytes"),
+    ({"memory_limit": 0}, "memory_limit=0 is no number of bytes"),
+    ({"memory_limit": 10}, "1 features take .* more than memory_limit=10"),
+    ({"init_model": "news.model"}, "init_model='news.model' is a path.*load_model"),
+])  # fmt: skip
+def test_arguments_that_are_of_another_kind_are_told(tmp_path, how, words):
+    (tmp_path / "few.svm").write_text("a 1:1\nb 1:2\n")
+    with pytest.raises(ValueError, match=words):
+        fit_svmlight(tmp_path / "few.svm", **how)

@@ -24,6 +24,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.io.sources import BLOCK_BYTES
 from sparsemargin.models import ALGORITHMS
 
 
@@ -71,10 +72,11 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
 @pytest.mark.parametrize(("y", "epochs"), [
     (["a", "b"] * 1000, 1), (np.tile([1, 1, 0, 1], 500), 1),
     (np.arange(2000) < 499, 2), (np.arange(2000) >= 500, 1), (np.arange(2000) >= 1501, 2),
+    (np.arange(2000) >= 100, 2), (np.arange(2000) >= 99, 3),
     (["a", "b", "b", "c"] * 500, 2), (np.tile([0.0, 1.0, 2.0, 0.0], 500), 2),
     ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
 ])  # fmt: skip
-def test_the_default_makes_two_epochs_where_labels_are_many_or_one_is_rare(y, epochs):
+def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, epochs):
     X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
     model = fit_csr(X, y)
     assert (model.r, model.max_iter) == ("auto", epochs)
@@ -284,7 +286,7 @@ def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
     X[y, :5] *= 1.5
     collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
     words = (
-        "predicts class (True|1) for every one of 60 rows .* 20 have another. If rows are dense, "
+        "predicts class (True|1) for every one of 60 rows .*; 20 have another. If rows are dense, "
         r".* to weigh the other classes more \(class_weight\), more epochs, a smaller p, "
         "another alpha\\."
     )
@@ -294,6 +296,15 @@ def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     with pytest.warns(ConvergenceWarning, match=words):
         fit_svmlight(tmp_path / "rows.svm", max_iter=5, **collapse)
+
+
+def test_a_rare_class_that_comes_late_in_a_file_is_tried_too(tmp_path):
+    X = sp.random(20_000, 2000, density=0.02, format="csr", random_state=0)
+    y = np.arange(20_000) >= 19_980
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    assert (tmp_path / "rows.svm").stat().st_size > 2 * BLOCK_BYTES
+    with pytest.warns(ConvergenceWarning, match="every one of 120 rows .*; 20 have another"):
+        fit_svmlight(tmp_path / "rows.svm", "arow", r=1e7, classes=[0, 1])
 
 
 @pytest.mark.parametrize("rare", [0.002, 0.02, 0.05, 0.1])
