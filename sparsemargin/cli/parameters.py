@@ -147,6 +147,7 @@ def _metavar(parameter: str, limits: Any) -> str:
             words += limit.choices
         elif limit.kind in (Integral, Real):
             words.append("N" if limit.kind is Integral or parameter in _RANGES else "X")
+    words += [word for named, word in _WORDS if named == parameter]
     return "|".join(dict.fromkeys(words))
 
 

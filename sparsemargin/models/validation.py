@@ -162,7 +162,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights as float64 of shape (n_rows,), finite and not negative; None for none."""
     if sample_weight is None:
         return None
-    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight is no array of numbers: {error}. Weights by class are class_weight."
+        ) from None
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, expected ({n_rows},): one for each row of X."

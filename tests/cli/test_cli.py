@@ -38,7 +38,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
             assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
     # Defaults are those of the constructors.
     assert re.search(r"--c X [^\[]*\[ho\] \[default: 0\.4\]", text)
-    assert re.search(r"--max-iter, --epochs N\|none .*?1000 at most\] *\[default: 1\]", text)
+    assert re.search(r"--max-iter, --epochs N\|none\|until .*?1000 at most\] *\[default: 1\]", text)
     assert "--hypothesis average|last|random|vote|auto" in text
     # MarginPerceptron and ALMAClassifier differ here.
     assert not re.search(r"--hypothesis [^\[]*\[default", text)
@@ -56,7 +56,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train train.svm -o m --c 0.5 --algo alma", "--c is no option of --algo alma, which has --ep"),
     ("train train.svm -o m --alpha 3", "--alpha: 3 is not X, a float in the range (0, 1]"),
     ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
-    ("train train.svm -o m --epochs 0", "0 is not N|none, a whole number from 1."),
+    ("train train.svm -o m --epochs 0", "0 is not N|none|until, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
     ("train train.svm -o m --class-weight balanced", "Balanced are 1 / the rows of each label"),
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),

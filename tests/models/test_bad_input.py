@@ -340,3 +340,9 @@ def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(
 def test_integers_that_no_float_holds_are_refused(name):
     with pytest.raises(ValueError, match=f"The '{name}' parameter of PNormPerceptron must be"):
         PNormPerceptron(**{name: 10**400}).fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize("weights", ["balanced", ["a", "b"], {"a": 1}])
+def test_weights_that_are_no_numbers_are_told(weights):
+    with pytest.raises(ValueError, match=r"sample_weight is no array of numbers.*class_weight"):
+        PNormPerceptron().fit(np.eye(2), [0, 1], sample_weight=weights)
