@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
 from sparsemargin.models.classifiers import Classifier, as_classifier
-from sparsemargin.models.labels import multilabel_targets
+from sparsemargin.models.labels import may_have_several
 from sparsemargin.models.validation import check_sparse
 
 
@@ -93,10 +92,11 @@ _RARE = 500, 100  # rows of the rarer class, each of which asks for an epoch mor
 def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     """The default algorithm and number of epochs for rows like these."""
     # What is no matrix, or has no rows, is refused by the fit.
-    n_rows, *_ = (max(1, n) for n in (*np.shape(X), 1))
-    many = multilabel_targets(y) is not None
+    shape = np.shape(X)
+    n_rows = max((1, *shape[:1]))
+    many = may_have_several(y)
     algo = default_algorithm(params)
-    if algo == "auto" and _are_dense(X):
+    if algo == "auto" and len(shape) == 2 and _are_dense(X, *shape):
         fitting: tuple[Algorithm, ...] = ("alma",) if many else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
     least = {"auto": 2 if many else _epochs_for(y), "alma": 2, "ho": 5}[algo]
@@ -104,25 +104,23 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     return algo, max(least, -(-trials // n_rows))
 
 
-def _are_dense(X: Any) -> bool:
+def _are_dense(X: Any, n_rows: int, n_features: int) -> bool:
     """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
     by a hundred of them, spread evenly."""
-    if np.ndim(X) != 2:
-        return False
-    n_entries = prod(np.shape(X))
+    n_entries = n_rows * n_features
     if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
         return False
     check_sparse(X)  # before scipy slices it
     try:
         rows = X.tocsr() if hasattr(X, "tocsr") else X
-        rows = rows[:: max(1, np.shape(X)[0] // 100)][:100]
+        rows = rows[:: max(1, n_rows // 100)][:100]
         rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
         rows = rows.astype(np.float64) if rows.dtype.kind != "c" else rows[:0]
     except (AttributeError, TypeError, ValueError):
         return False  # the fit tells
     if np.count_nonzero(rows) < _DENSE * rows.size:
         return False
-    return rows.shape[1] < _MANY_FEATURES or _are_parallel(rows)
+    return n_features < _MANY_FEATURES or _are_parallel(rows)
 
 
 def _are_parallel(rows: np.ndarray) -> bool:

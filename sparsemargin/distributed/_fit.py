@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from sparsemargin._checks import check_count
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
 from sparsemargin.distributed._checkpoints import Checkpoint, check_writable
@@ -196,6 +198,7 @@ def learn_distributed(
         raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+    check_count("memory_limit", told["memory_limit"], 1, sys.maxsize)
     # Of those declared here it is the learner's, too.
     params = {name: told[name] for name in ("max_iter", *options.keys() - _DEFAULTS.keys())}
     kind, known = find_algorithm(told["algo"] or _DEFAULT_ALGORITHM, params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._checks import check_count
 from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
@@ -116,8 +118,7 @@ def learn_svmlight(
     `Moment` whenever a block of rows has been learned from."""
     sources = open_sources(path, offset, length)
     with _blaming_settings():
-        if not isinstance(memory_limit, int | np.integer) or memory_limit < 1:
-            raise ValueError(f"memory_limit={memory_limit!r} is no number of bytes, as 2**30 is.")
+        check_count("memory_limit", memory_limit, 1, sys.maxsize)
         features: dict[str, Any] = {
             "zero_based": zero_based,
             "n_features": n_features,

@@ -404,11 +404,14 @@ class Learner(SharedParameters):
         codes = targets if counted is None else targets[counted]
         if not len(codes):
             return None
-        evenly = _spread(len(codes) if frequent is None else 0)
+        evenly = _spread(0)
         if frequent is None:
+            evenly = _spread(len(codes))
             frequent = most_frequent(codes[evenly])
         others = np.flatnonzero(codes != frequent)
         chosen = np.union1d(evenly, others[_spread(len(others))])
+        if not len(chosen):
+            return None
         chosen = chosen if counted is None else counted[chosen]
         starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
         indptr = np.zeros(len(chosen) + 1, dtype=rows.indptr.dtype)
@@ -419,9 +422,11 @@ class Learner(SharedParameters):
 
     def _warn_of_one_class(self, samples: list[SampledRows]) -> None:
         """Say so where a model predicts one class for rows it has learned from."""
+        if not samples:
+            return
         told = [self._codes_of_outputs(self._outputs_of_rows(rows)) for rows, _ in samples]
-        predicted = np.unique(np.concatenate(told)) if told else np.zeros(0, np.intp)
-        if len(predicted) != 1:
+        predicted = np.unique(np.concatenate(told))
+        if len(predicted) > 1:
             return
         codes = np.concatenate([codes for _, codes in samples])
         others = int(np.sum(codes != predicted[0]))
@@ -430,11 +435,11 @@ class Learner(SharedParameters):
         from sklearn.exceptions import ConvergenceWarning
 
         label = label_text(self.classes_[predicted].tolist()[0])
-        settings = {name: getattr(self, name) for name in declarations(self)}
-        weighs = "class_weight" in settings and self.class_weight is None
+        weighs = self.weighs_steps() and self.class_weight is None
         tried = ["to weigh the other classes more (class_weight)"] if weighs else []
         tried.append("more epochs")
         # What is raced is no number, and not to be passed.
+        settings = self._parameters()
         numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
         tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
         tried += [f"another {name}" for name in _TUNED if name in numbers]

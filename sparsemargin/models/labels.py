@@ -337,16 +337,14 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
     """
     from scipy.sparse import issparse
 
+    if not may_have_several(y):
+        return None
     if issparse(y):
         return _of_indicator(y, "sparse")
     if not isinstance(y, list | tuple):
         y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] > 1:
+        if y.ndim == 2:
             return _of_indicator(y, "dense")
-        if y.ndim != 1 or y.dtype.kind != "O":
-            return None
-    if not any(map(_is_collection, y)):
-        return None
     if _are_rows_of_an_indicator(y, n_columns):
         return _of_indicator(np.array(y), "dense")
     for i, row in enumerate(y):
@@ -356,6 +354,19 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
                 "every row, or one class for every row."
             )
     return MultilabelTargets("lists", (len(y),), y)
+
+
+def may_have_several(y: Any) -> bool:
+    """Whether y is of labels of rows that may have several."""
+    from scipy.sparse import issparse
+
+    if issparse(y):
+        return True
+    if not isinstance(y, list | tuple):
+        y = np.asarray(y)
+        if y.ndim != 1 or y.dtype.kind != "O":
+            return y.ndim == 2 and y.shape[1] > 1
+    return any(map(_is_collection, y))
 
 
 def _is_collection(row: Any) -> bool:

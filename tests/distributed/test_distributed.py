@@ -284,7 +284,8 @@ def test_shards_that_are_received_lie_where_their_types_may():
     ({"algo": "so", "solver": "dual"}, "solver='dual'"), ({"warm_start": True}, "resume=True"),
     ({"max_iter": 1.5}, "whole number of epochs"), ({"class_weight": "balanced"}, "class_weight="),
     ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "'uniform' or 'errors'"),
-    ({"memory_limit": 100}, "memory_limit=100"), ({"client": 3}, "client must be"),
+    ({"memory_limit": 100}, "memory_limit=100"), ({"memory_limit": "1G"}, "memory_limit must be"),
+    ({"client": 3}, "client must be"),
     ({"algorithm": "alma"}, "Unknown parameter"),
     ({"positive": 1}, "is of files"), ({"classes": [0, 1]}, "is of files"),
 ])  # fmt: skip

@@ -457,8 +457,8 @@ def test_nothing_is_learned_beyond_the_first_error(n_jobs):
 
 
 @pytest.mark.parametrize(("how", "words"), [
-    ({"memory_limit": "200M"}, "memory_limit='200M' is no number of bytes"),
-    ({"memory_limit": 0}, "memory_limit=0 is no number of bytes"),
+    ({"memory_limit": "200M"}, "memory_limit must be an integer from 1 to .* got '200M'"),
+    ({"memory_limit": 0}, "memory_limit must be an integer from 1 to .* got 0"),
     ({"memory_limit": 10}, "1 features take .* more than memory_limit=10"),
     ({"init_model": "news.model"}, "init_model='news.model' is a path.*load_model"),
 ])  # fmt: skip
