@@ -356,10 +356,10 @@ def genomes(options: Namespace) -> dict[str, Any]:
     return {"genomes": entries, "n_splits": n_splits}
 
 
-RACE_OF_20 = 'AROWClassifier(r="auto", max_iter=20)'
+AROW_OF_20 = "AROWClassifier(max_iter=20)"
 OF_DENSE: dict[str, Callable[[], Any]] = {
     AS_IT_COMES: AsItComes,
-    RACE_OF_20: partial(AROWClassifier, r="auto", max_iter=20, random_state=0),
+    AROW_OF_20: partial(AROWClassifier, max_iter=20, random_state=0),
     "ALMAClassifier(max_iter=2)": partial(ALMAClassifier, max_iter=2, random_state=0),
     SVC: LinearSVC, "RidgeClassifier()": RidgeClassifier,
     "LogisticRegression()": LogisticRegression,
@@ -401,7 +401,7 @@ def dense(options: Namespace) -> dict[str, Any]:
     for load in (load_breast_cancer, load_wine, load_digits, load_usps, load_letter):
         problem = load(return_X_y=True)
         of = load.__name__[5:].replace("_", " ")
-        few += dense_errors(of, problem, splits(2 * options.rounds), {RACE_OF_20})
+        few += dense_errors(of, problem, splits(2 * options.rounds), {AROW_OF_20})
     return {"logs": logs, "few": few}
 
 

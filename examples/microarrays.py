@@ -142,7 +142,7 @@ def as_they_come(n_train: int) -> dict:
     """Return learners with their defaults by name, each on genes as they are and standardised."""
     raw = {
         # What `fit_csr` makes of dense rows so few: as many epochs as come to 1,000 trials.
-        "fit_csr(X, y)": AROWClassifier(r="auto", max_iter=-(-1000 // n_train), random_state=SEED),
+        "fit_csr(X, y)": AROWClassifier(max_iter=-(-1000 // n_train), random_state=SEED),
         "HigherOrderPerceptron()": HigherOrderPerceptron(random_state=SEED),
         "SecondOrderPerceptron()": SecondOrderPerceptron(random_state=SEED),
         "LinearSVC()": LinearSVC(),

@@ -47,7 +47,7 @@ ROOMS = {
     "model files": FILES,
     "row cache": FILES,
     "mistakes": ("io/test_stream",),
-    "race": ("engine/test_arow", "engine/test_race"),
+    "arow": ("engine/test_arow",),
     "weights": ("models/test_weights",),
     "stopping": ("models/test_fit_csr",),
 }  # fmt: skip
@@ -64,30 +64,16 @@ EXPECTED = {
 
 # fmt: off
 FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
-    ("race", ENGINE + "first_order/rules.pxd"): [
+    ("arow", ENGINE + "first_order/rules.pxd"): [
         ("min(1.0 - trial.output, rule.C)", "1.0 - trial.output"),
-        ("Fall(1.0, trial.variance, rule.r)", "Fall(1.0, trial.variance, 1.0)"),
+        ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
-    ("race", ENGINE + "first_order/adaptive.hpp"): [
-        ("output - square * variance", "output"),
-        ("(old + size * value * variance)", "(old + size * value)"),
+    ("arow", ENGINE + "first_order/linear.pyx"): [
+        ("gain.output - square * x.variances[j]", "gain.output"),
+        ("(old + step * x.values[j] * x.variances[j])", "(old + step * x.values[j])"),
     ],
-    ("race", ENGINE + "first_order/trial.pxi"): [
-        ("call.wrong[l] += number * share_of(job, call, l)", "call.wrong[l] += number"),
-        ("call.tried[l] += number * share_of(job, call, l)", "call.tried[l] += number"),
-        ("number = call.trials + 1", "number = 1"),
-        ("l += job.at_once - 1", "l += 0"),
-    ],
-    ("race", ENGINE + "first_order/linear.pyx"): [
-        ("sweep.noise[k] = 1.0\n", "sweep.noise[k] = 0.0\n"),
-    ],
-    ("race", ENGINE + "first_order/race.py"): [
-        ("if self.counted is None:", "if True:"),
-        ("best = self.errors.argmin(axis=1)", "best = self.errors.argmax(axis=1)"),
-        ("== swept", ">= 0"),
-    ],
-    ("race", ENGINE + "first_order/labels.pxd"): [
-        ("step.fall.factor *= share * scaled", "step.fall.factor *= scaled"),
+    ("arow", ENGINE + "first_order/labels.pxd"): [
+        ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),
     ],
     ("weights", "sparsemargin/models/base.py"): [
         ("return np.cbrt(weight)", "return weight"),
@@ -126,7 +112,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("corrections", ENGINE + "first_order/trial.pxi"): [
         ("link(&c.link, slack_t[l]) * c.slack", "slack_t[l] * c.slack"),
-        ("        c.threshold[l] = next_threshold(&job.rules[l], c.labels + l)\n", ""),
+        ("        c.threshold[l] = next_threshold(&job.rule, c.labels + l)\n", ""),
     ],
     ("mistakes", ENGINE + "first_order/trial.pxi"): [
         ("return (call.scores[0] >= 0.0) != (code == 1)",

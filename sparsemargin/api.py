@@ -29,17 +29,16 @@ def fit_csr(
         take is taken here too.
     y : array-like of shape (n_samples,), or of labels a row
         Class labels, numbers or strings; or any number of labels a row, as for the estimators.
-    algo : {"auto", "perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
+    algo : {"perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
 "romma", "maxmargin"}, default=None
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
-        ``p=2`` on rows as they are, ``"auto"`` `AROWClassifier` with ``r="auto"``: settings are
-        raced in one pass. None is ``"auto"``, for an epoch, or two where there are more than two
-        labels or fewer than 500 rows of the rarer one, three where these are fewer than 100, or as
-        many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where more than 15 %
-        of the entries are not 0, and features are fewer than 1,000 or all rows point almost one
-        way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as many as make
-        3,000 trials; and where rows have several labels, or parameters are passed that these have
-        not, ``"alma"`` for two, or as many.
+        ``p=2`` on rows as they are. None is ``"arow"``, for an epoch, or two where there are more
+        than two labels or fewer than 500 rows of the rarer one, three where these are fewer than
+        100, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where more
+        than 15 % of the entries are not 0, and features are fewer than 1,000 or all rows point
+        almost one way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as
+        many as make 3,000 trials; and where rows have several labels, or parameters are passed that
+        these have not, ``"alma"`` for two, or as many.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -96,10 +95,10 @@ def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
     n_rows = max((1, *shape[:1]))
     many = may_have_several(y)
     algo = default_algorithm(params)
-    if algo == "auto" and len(shape) == 2 and _are_dense(X, *shape):
+    if algo == "arow" and len(shape) == 2 and _are_dense(X, *shape):
         fitting: tuple[Algorithm, ...] = ("alma",) if many else ("ho", "alma")
         algo = next((name for name in fitting if takes(name, params)), algo)
-    least = {"auto": 2 if many else _epochs_for(y), "alma": 2, "ho": 5}[algo]
+    least = {"arow": 2 if many else _epochs_for(y), "alma": 2, "ho": 5}[algo]
     trials = 3000 if algo == "ho" else 1000
     return algo, max(least, -(-trials // n_rows))
 
@@ -180,7 +179,7 @@ def fit_svmlight(
     path : path, open binary file or descriptor of one, or list of these
         As for `load_svmlight`. Standard input, and what is open already, is read once.
     algo : str, default=None
-        As for `fit_csr`. None is ``"auto"``, whatever the rows, as they are not known yet; where
+        As for `fit_csr`. None is ``"arow"``, whatever the rows, as they are not known yet; where
         parameters are passed that it has not, ``"alma"``.
     max_iter : int or None, default=1
         Epochs. The first takes the rows in their order. Further ones read the row cache, its

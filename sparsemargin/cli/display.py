@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-import numpy as np
 
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.reading import Corpus
@@ -17,7 +16,6 @@ from sparsemargin.io.report import Lines, one_step_ahead, speed
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.shown import shown
 from sparsemargin.io.stream import Moment
-from sparsemargin.models import Learner
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
@@ -121,34 +119,6 @@ def some(values: Sequence[str], most: int = 10) -> str:
     if len(values) <= most:
         return ", ".join(values)
     return f"{len(values):,}: {', '.join(values[:most])}, ..."
-
-
-def race_of(learner: Learner) -> dict[str, Any]:
-    """The settings that were raced, that of the least error first, with the mean error over the
-    classes and how many of these keep it; nothing where there was no race."""
-    raced = getattr(learner, "candidates_", None)
-    if raced is None:
-        return {}
-    errors = np.atleast_2d(raced["progressive_error"]).mean(axis=0)
-    told = {
-        "r": raced["r"], "max_loss": raced["max_loss"], "progressive_error": errors,
-        "kept_by": np.bincount(np.ravel(raced["best"]), minlength=len(errors)),
-    }  # fmt: skip
-    order = np.argsort(errors, kind="stable")
-    columns = [column[order].tolist() for column in told.values()]
-    return {"raced": [dict(zip(told, each, strict=True)) for each in zip(*columns, strict=True)]}
-
-
-def race_in_words(raced: Sequence[dict[str, Any]]) -> str:
-    """Who won, and what the others came to."""
-    n_labels = sum(each["kept_by"] for each in raced)
-    told = []
-    for each in raced:
-        kept = f" (kept by {each['kept_by']} of {n_labels})" if n_labels > 1 else " (kept)"
-        settings = f"r={each['r']:g} max_loss={each['max_loss']:g}"
-        error = percent(each["progressive_error"])
-        told.append(f"{settings} {error}{kept if each['kept_by'] else ''}")
-    return ", ".join(told)
 
 
 def size_in_words(n_bytes: int) -> str:

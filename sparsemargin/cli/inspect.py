@@ -16,8 +16,6 @@ from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.cli.display import (
     lines_of_facts,
     print_table,
-    race_in_words,
-    race_of,
     size_in_words,
     some,
 )
@@ -53,7 +51,6 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
         "model": model,
         "bytes": os.path.getsize(model),
         **_summary(learner),
-        **race_of(learner),
         **_certificate(learner),
         "strongest": _strongest(learner, names, top) if _has_weights(learner) else None,
     }
@@ -142,8 +139,6 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "trials": f"{figures['n_trials']:,}",
         "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
     }
-    if "raced" in figures:
-        facts["raced"] = race_in_words(figures["raced"])
     if "n_support" in figures:
         facts["support rows"] = f"{figures['n_support']:,}"
     if figures["strongest"] is not None:

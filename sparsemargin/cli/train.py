@@ -20,8 +20,6 @@ from sparsemargin.cli.display import (
     learning_progress,
     lines_of_facts,
     percent,
-    race_in_words,
-    race_of,
     size_in_words,
     some,
 )
@@ -384,7 +382,6 @@ def _figures(
             and last.epoch < (learner.max_iter or inf)
         ),
         **support,
-        **race_of(learner),
         "mistakes": mistakes,
         "one_step_ahead_error": None if mistakes is None else mistakes / first.rows,
         "epochs": last.epoch,
@@ -412,8 +409,6 @@ def _tell(figures: dict[str, Any], as_json: bool, until: bool) -> None:
         facts["one-step-ahead error"] = percent(figures["one_step_ahead_error"]) + (
             " in the first epoch" if figures["epochs"] > 1 else ""
         )
-    if "raced" in figures:
-        facts["raced"] = race_in_words(figures["raced"])
     facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"
     facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
     if "row_cache" in figures:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from sparsemargin.models.classifiers import Classifier
 
-# What is learned by in one place is a race, which shards can't run.
 _DEFAULT_ALGORITHM: Algorithm = "alma"
 
 # What is told of files only.
@@ -240,10 +239,6 @@ def check_mixable(learner: Learner) -> None:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
             "can are perceptron, pnorm, alma, arow, margin, so and ho."
-        )
-    if getattr(learner, "r", None) == "auto":
-        raise ValueError(
-            "r='auto' is raced where all rows are, and these are in shards. Pass algo='arow', r=1."
         )
     for name, off in _NEED_ALL_ROWS.items():
         value = getattr(learner, name, off)

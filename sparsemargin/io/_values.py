@@ -18,7 +18,6 @@ import numpy as np
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
-from sparsemargin._engine.first_order.race import Candidates, RacedSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.kernel.loop import KernelSpace
@@ -120,7 +119,7 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
 
 
 _WITH_STATES: list[Any] = [
-    LinearSpace, LabelBlocks, JointSpace, Candidates, RacedSpace, KernelSpace, DualSpaces,
+    LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces,
     LabelSpaces, FirstOrderRule,
 ]  # fmt: skip
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
-from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, real, require
 from sparsemargin.io import pipelines
 from sparsemargin.io._old_model_files import OldDecoder
@@ -298,7 +297,7 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int, Any]:
         require(name in LEARNERS, f"there is no classifier {name!r}")
         n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
         classes = decoder.decode(part(state, "classes_"))
-        decoder.most = (n_features + 1) * _n_labels(classes, state) * LEARNERS[name].n_raced
+        decoder.most = (n_features + 1) * _n_labels(classes, state)
         del state["classes_"]
         state = {"classes_": classes, **decoder.decode_named(state)}
         _check(name, state)
@@ -368,20 +367,7 @@ def _check(name: str, state: dict[str, Any]) -> None:
         require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
         require(space.takes_many_labels, "'_space' is of rows with one class each")
     if isinstance(space, FirstOrderSpace):
-        rules = part(state, "_rule")
-        of_each = isinstance(rules, list) and len(rules) > 0
-        require(
-            all(isinstance(each, FirstOrderRule) for each in (rules if of_each else [rules])),
-            "'_rule' is no rule",
-        )
-        is_race, n_raced = isinstance(space, RacedSpace), LEARNERS[name].n_raced
-        require(not is_race or space.errors.shape[1] == n_raced, "'_space' races other settings")
-        settings = n_raced if is_race else n_labels
-        require(not of_each or len(rules) == settings, "'_rule' is not of each label")
-        raced = state.get("_raced")
-        if raced is not None:
-            array_of(raced, "best", np.int64, (n_labels,), 0, n_raced - 1)
-            array_of(raced, "errors", np.float64, (n_labels, n_raced), 0.0, 1.0)
+        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
     # A vote needs a log to replay.
     replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.first_order.race import RacedSpace
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
@@ -293,7 +292,6 @@ class _Stream:
         if not self.opened:
             raise ValueError(f"{self.corpus.names} has no rows. {FORM}.")
         max_iter, made = self.learner.max_iter, self._corrections() - before
-        self.learner._end_pass()
         if self.epoch == 1:
             self.patience = self.learner._patience
         over = self.patience is not None and self.patience.is_over(made)
@@ -411,10 +409,9 @@ class _Stream:
             return
         needs = partial(self._bytes_per_feature, block)
         most = self.memory_limit // needs(1)
-        # Each takes less where they are so many that labels are learned in blocks; a race is not.
-        if not isinstance(space, RacedSpace):
-            while (more := self.memory_limit // needs(most + 1)) > most:
-                most = more
+        # Each takes less where they are so many that labels are learned in blocks.
+        while (more := self.memory_limit // needs(most + 1)) > most:
+            most = more
         if needed > most:
             raise located_index(block.highest, block.text, self.reading, most)
         known = self.reading.n_columns

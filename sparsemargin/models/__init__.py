@@ -20,7 +20,6 @@ from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.second_order import SecondOrder
 
 Algorithm = Literal[
-    "auto",
     "perceptron",
     "pnorm",
     "alma",
@@ -35,7 +34,6 @@ Algorithm = Literal[
 
 #: Each name of an algorithm: its learner, and the parameters the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
-    "auto": (AROW, {"r": "auto"}),
     "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
     "pnorm": (PNorm, {}),
     "alma": (ALMA, {}),
@@ -62,9 +60,9 @@ def takes(algo: Algorithm, params: Iterable[str]) -> bool:
 
 
 def default_algorithm(params: Iterable[str]) -> Algorithm:
-    """What ``algo=None`` means where these parameters are given: the race, or where that has not
-    all of them, ALMA, which may."""
-    return "auto" if takes("auto", params) else "alma"
+    """What ``algo=None`` means where these parameters are given: AROW, or where that has not all of
+    them, ALMA, which may."""
+    return "arow" if takes("arow", params) else "alma"
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:

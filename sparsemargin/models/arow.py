@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.race import RacedSpace
-from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real
-from sparsemargin.models.rows import Rows
-
-#: What `r` and `max_loss` are raced, of equal ones the first being preferred.
-RACED = [(0.3, 1.0), (1.0, 1.0), (3.0, 1.0), (0.1, 0.1)]
 
 
 @declared
@@ -68,9 +60,7 @@ class AROW(FirstOrderLearner):
 
     classifier = "AROWClassifier"
 
-    n_raced = len(RACED)
-
-    spaces = (LinearSpace, LabelBlocks, RacedSpace)
+    spaces = (LinearSpace, LabelBlocks)
 
     _adaptive = True
 
@@ -86,19 +76,17 @@ class AROW(FirstOrderLearner):
     gamma: float | Literal["scale", "auto"] = field(default="scale", init=False)
     coef0: float = field(default=0.0, init=False)
 
-    r: float | Literal["auto"] = parameter(
-        1.0,
-        (real(0), one_of(["auto"])),
-        "How little a row is trusted: the larger, the more labels are wrong. "
-        '``"auto"``: several are raced in the first pass, each with a `max_loss` of its own, and '
-        "each label keeps the one that errs least one step ahead; see `candidates_`.",
+    r: float = parameter(
+        0.5,
+        real(0),
+        "How little a row is trusted: the larger, the more labels are wrong. The paper's is 1.",
         structural=True,
     )
     max_loss: float | None = parameter(
-        None,
+        1.0,
         (real(0), NONE),
-        "The most that the loss of a row, ``1 - y w.x``, counts for; None: as much as it is. Where "
-        "labels are wrong, 1 and less keep those from moving the weights far.",
+        "The most that the loss of a row, ``1 - y w.x``, counts for: 1 and less keep rows whose "
+        "labels are wrong from moving the weights far. None: as much as it is, as in the paper.",
     )
     hypothesis: Hypothesis = parameter(
         "last",
@@ -116,81 +104,5 @@ class AROW(FirstOrderLearner):
     def _has_aim(self) -> bool:
         return False
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.r == "auto" and self.max_loss is not None:
-            raise ValueError(
-                f"r='auto' races values of max_loss, too; got max_loss={self.max_loss!r}. Leave it "
-                "out, or name one r: algo='arow', r=1.0."
-            )
-
-    def _make_rule(self, p: float, sample: Sample | None) -> Any:
-        if self.r != "auto":
-            return FirstOrderRule.arow(self.r, self.max_loss, bool(self.normalize))
-        chosen = RACED
-        if not isinstance(self._space, RacedSpace):
-            raced = getattr(self, "_raced", None)
-            best = [0] * self._space.n_labels if raced is None else raced["best"]
-            chosen = [RACED[each] for each in best]
-        return [FirstOrderRule.arow(*each, bool(self.normalize)) for each in chosen]
-
-    def _open(self, rows: Rows) -> None:
-        self._raced = None
-        super()._open(rows)
-
-    def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
-        if self.r == "auto" and self._is_race(dtype, n_labels, n_features + self.fit_intercept):
-            return partial(RacedSpace, n_settings=len(RACED))
-        return super()._kind_of_space(dtype, n_labels, n_features)
-
-    def _is_race(self, dtype: DTypeLike, n_labels: int, n_coordinates: int) -> bool:
-        """Whether the vectors of all settings may be laid out at once."""
-        n_candidates = n_labels * len(RACED)
-        size = super()._bytes_per_feature(dtype, 1, n_coordinates)
-        return labels_at_once(n_coordinates, n_candidates, size) == n_candidates
-
-    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        size = super()._bytes_per_feature(dtype, n_labels, n_features)
-        if self.r == "auto" and self._is_race(dtype, n_labels, n_features + self.fit_intercept):
-            return size * (1 + len(RACED))
-        return size
-
-    def _conclude(self, result: FitResult) -> None:
-        super()._conclude(result)
-        if not result.interrupted or self._space.trials:
-            self._settle()
-
-    def _end_pass(self) -> None:
-        self._settle()
-
-    def _settle(self) -> None:
-        """Let the best go on alone."""
-        if isinstance(self._space, RacedSpace):
-            self._raced = self._state_of(self._space)
-            self._space.settle()
-            self._rule = self._make_rule(2.0, None)
-
-    @staticmethod
-    def _state_of(space: RacedSpace) -> dict[str, np.ndarray]:
-        tried = np.where(space.tried > 0, space.tried, 1.0)
-        return {"best": space.best, "errors": space.errors / tried[:, np.newaxis]}
-
-    @property
-    def candidates_(self) -> dict[str, np.ndarray]:
-        """What was raced: arrays ``r`` and ``max_loss`` of shape (n_candidates,), and
-        ``progressive_error``, of shape (n_candidates,) or (n_classes, n_candidates): of the trials,
-        each counted by its weight and as many times as there were until it, the share that had the
-        wrong sign one step ahead. ``best`` is each label's candidate."""
-        self._check_fitted()
-        raced = getattr(self, "_raced", None)
-        if isinstance(self._space, RacedSpace):
-            raced = self._state_of(self._space)
-        if raced is None:
-            raise AttributeError("candidates_ needs r='auto'.")
-        best, errors = raced["best"], raced["errors"]
-        r, max_loss = (np.array(column, dtype=float) for column in zip(*RACED, strict=True))
-        lone = len(best) == 1 and not self._has_many_labels
-        return {
-            "r": r, "max_loss": max_loss, "progressive_error": errors[0] if lone else errors,
-            "best": best[0] if lone else best,
-        }  # fmt: skip
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.arow(self.r, self.max_loss, bool(self.normalize))

@@ -95,9 +95,6 @@ class Learner(SharedParameters):
     #: Name of the scikit-learn class over it.
     classifier: ClassVar[str]
 
-    #: Settings that may be learned side by side.
-    n_raced: ClassVar[int] = 1
-
     #: What it learns in.
     spaces: ClassVar[tuple[type[Space], ...]]
 
@@ -130,8 +127,6 @@ class Learner(SharedParameters):
     _sparse_rows: bool
     # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     _learned: tuple[str, Any] | None
-    # Of a race of settings that is over: what each label took, and what each setting came to.
-    _raced: dict[str, np.ndarray] | None
     # Of learners of first order, what they learn by, and what came of the last fit.
     _rule: FirstOrderRule
     _outcome: FitResult | None
@@ -438,7 +433,6 @@ class Learner(SharedParameters):
         weighs = self.weighs_steps() and self.class_weight is None
         tried = ["to weigh the other classes more (class_weight)"] if weighs else []
         tried.append("more epochs")
-        # What is raced is no number, and not to be passed.
         settings = self._parameters()
         numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
         tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
@@ -566,9 +560,6 @@ class Learner(SharedParameters):
         if self._space.full and not was_full:
             self._warn_of_full()
         return mistakes
-
-    def _end_pass(self) -> None:
-        """Hear that all rows of a stream have come, and may come again."""
 
     def _warn_of_full(self) -> None:
         """Say in a stream what a bound on memory costs from now on."""

@@ -325,9 +325,8 @@ class FirstOrderLearner(Learner):
 
     def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
         """What makes a linear space that fits into memory."""
-        needs = self._bytes_per_feature
-        fits = needs(dtype, n_labels, n_features) >= n_labels * needs(dtype, 1, n_features)
-        return LinearSpace if fits else LabelBlocks
+        at_once = self._labels_at_once(dtype, n_labels, n_features)
+        return LinearSpace if at_once == n_labels else LabelBlocks
 
     def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
         raise ValueError(
@@ -340,19 +339,27 @@ class FirstOrderLearner(Learner):
     def _resize(self, n_features: int, first: int = 0) -> None:
         self._space = resized(self._space, n_features, first)
 
-    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        if not self._is_linear:
-            return n_labels * _BYTES_PER_PRODUCT
+    def _bytes_per_number(self, dtype: DTypeLike) -> int:
+        """What a label's coordinate takes: theta, its link where that is another vector, the
+        variance; the sum and its state."""
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
-        # theta, its link where that is another vector, the variances; the sum and its state.
         size = kind.itemsize * (1 + linked + self._adaptive)
         if self._hypothesis == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
-        if self.multi_class == "joint":
-            return n_labels * size
-        # Of labels that are learned block by block, those of a block.
-        return size * labels_at_once(n_features + self.fit_intercept, n_labels, size)
+        return size
+
+    def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        """How many labels are learned together: all, or those of a block."""
+        size = self._bytes_per_number(dtype)
+        return labels_at_once(n_features + self.fit_intercept, n_labels, size)
+
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        if not self._is_linear:
+            return n_labels * _BYTES_PER_PRODUCT
+        if self.multi_class != "joint":
+            n_labels = self._labels_at_once(dtype, n_labels, n_features)
+        return n_labels * self._bytes_per_number(dtype)
 
     @property
     def n_passed_over_(self) -> int | np.ndarray:

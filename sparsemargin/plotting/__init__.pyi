@@ -7,5 +7,4 @@ from .features import SelectionStabilityDisplay as SelectionStabilityDisplay
 from .features import StrongestFeaturesDisplay as StrongestFeaturesDisplay
 from .margins import CertificateDisplay as CertificateDisplay
 from .margins import MarginDistributionDisplay as MarginDistributionDisplay
-from .race import CandidatesDisplay as CandidatesDisplay
 from .style import theme as theme

@@ -61,25 +61,6 @@ def test_the_model_is_that_of_fit_svmlight(options, algo, params):
     assert_same(trained(f"train.svm {options}"), expected)
 
 
-@pytest.mark.parametrize("n", ["", "3"])
-def test_the_race_is_told_by_train_and_by_inspect(n):
-    options = f"train{n}.svm", "-o", "r.model"
-    raced = json.loads(run("train", *options, "--json").stdout)["raced"]
-    assert raced == json.loads(run("inspect", "r.model", "--json").stdout)["raced"]
-    found = load_model("r.model").candidates_
-    errors = np.atleast_2d(found["progressive_error"]).mean(axis=0)
-    assert [each["progressive_error"] for each in raced] == sorted(errors)
-    first = errors.argmin()
-    kept = np.count_nonzero(found["best"] == first)
-    told = f"r={found['r'][first]:g} max_loss={found['max_loss'][first]:g} {errors[first]:.2%}"
-    told = told.replace("%", " %") + (f" (kept by {kept} of 3)" if n else " (kept)")
-    assert raced[0]["kept_by"] == kept
-    assert told in run("train", *options).stderr
-    assert told in run("inspect", "r.model").stdout
-    run("train", *options, "--algo", "alma")
-    assert "raced" not in run("inspect", "r.model").stdout
-
-
 def test_more_epochs_make_a_cache_beside_the_file():
     cache = Path("train.svm.smcache")
     trained("train.svm")

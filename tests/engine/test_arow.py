@@ -78,7 +78,15 @@ def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
     whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
     shares = class_factors({0: 2.0, 2: 0.5}, y, np.array)
     runs = [
-        run_arow(X.toarray(), sign, 1.0, rho=0.5, n_epochs=2, weights=np.where(sign > 0, share, 1))
+        run_arow(
+            X.toarray(),
+            sign,
+            0.5,
+            max_loss=1.0,
+            rho=0.5,
+            n_epochs=2,
+            weights=np.where(sign > 0, share, 1),
+        )
         for sign, share in zip(signs_of(y), shares, strict=True)
     ]
     assert_same_as(whole, runs, {"last": "mean"}.get(hypothesis, hypothesis), X.shape[1])
@@ -115,7 +123,7 @@ def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
 def test_posteriors_of_shards_are_multiplied(n_classes, mixing):
     X, y = make_problem(240, n_classes=n_classes)
     shards = cut(X, y, 3)
-    fit = {"algo": "arow", "max_iter": 2, "mixing": mixing, "random_state": 0}
+    fit = {"algo": "arow", "r": 1.0, "max_loss": None, "max_iter": 2, "mixing": mixing}
     fit |= {"hypothesis": "average", "intercept_scaling": 0.5, "shuffle": False}
     found = fit_distributed(shards, **fit)
     zero = np.zeros(X.shape[1] + 1, np.longdouble)

@@ -16,7 +16,6 @@ from problems.hostile import assert_refused, at, contents_of, rewritten
 from problems.models import fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,
-    AROWClassifier,
     HigherOrderPerceptron,
     MaxMarginClassifier,
     SecondOrderPerceptron,
@@ -46,7 +45,6 @@ KERNEL = (*POOL, "kernel", "dict")
 # As many coordinates as features.
 PLAIN = {"fit_intercept": False, "random_state": 0}
 average = ALMAClassifier(**PLAIN)
-raced = AROWClassifier(r="auto", **PLAIN)
 vote = ALMAClassifier(hypothesis="vote", **PLAIN)
 joint = ALMAClassifier(multi_class="joint", **PLAIN)
 ho = HigherOrderPerceptron(p=3, hypothesis="vote", solver="implicit", **PLAIN)
@@ -114,9 +112,6 @@ CHANGES = [
     (average, ("state", "_structure", "dict", "hypothesis"), "vote", "has another hypothesis"),
     (average, ("class",), "SecondOrderPerceptron", "'_space' is none of SecondOrderPerceptron"),
     (average, ("class",), "OneClassSVM", "there is no classifier 'OneClassSVM'"),
-    (raced, "_raced.best", put(0, 4), "'best' holds 4"),
-    (raced, "_raced.best", lambda best: np.repeat(best, 2), "'best' is not an array"),
-    (raced, "_raced.errors", cut, "'errors' is not an array"),
     (vote, "_space.log.row", put(0, 50), "'row' holds 50"),
     (vote, "_space.log.row", put(0, -1), "'row' holds -1"),
     (vote, "_space.log.label", put(0, 3), "'label' holds 3"),

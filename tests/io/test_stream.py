@@ -150,10 +150,10 @@ def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypat
             fit_svmlight(path, "pnorm", classes=[0, 1], memory_limit=5000)
 
 
-def test_the_default_is_a_race_or_what_may_have_the_parameters(text):
+def test_the_default_is_arow_or_what_may_have_the_parameters(text):
     model = fit_svmlight(text)
     assert model.intercept_scaling_ == pytest.approx(0.1, rel=0.1)
-    same(model, of_loaded(text, "auto"))
+    same(model, of_loaded(text, "arow"))
     same(fit_svmlight(text, p=3), of_loaded(text, "alma", p=3))
     # Beside a kernel there is none.
     kernel = {"kernel": "rbf", "gamma": 1.0, "max_support": 10_000}

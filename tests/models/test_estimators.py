@@ -35,8 +35,7 @@ FIRST_ORDER = [
 ]  # fmt: skip
 MATRIX = [HigherOrderPerceptron, SecondOrderPerceptron]
 DEFAULTS = [kind() for kind in FIRST_ORDER + MATRIX]
-AROWS = [AROWClassifier(), AROWClassifier(r="auto")]
-EACH_KIND = [*DEFAULTS, *AROWS, ALMAClassifier(multi_class="joint")]
+EACH_KIND = [*DEFAULTS, AROWClassifier(), ALMAClassifier(multi_class="joint")]
 OTHERS = [
     ALMAClassifier(kernel="rbf", gamma=1.0),
     *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX),

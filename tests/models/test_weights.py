@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 WEIGHING = [
     PNormPerceptron(), ALMAClassifier(), ALMAClassifier(p=3), AROWClassifier(),
-    AROWClassifier(r="auto"), MarginPerceptron(max_iter=20), HigherOrderPerceptron(),
+    AROWClassifier(r=1.0, max_loss=None), MarginPerceptron(max_iter=20), HigherOrderPerceptron(),
     SecondOrderPerceptron(), ALMAClassifier(kernel="rbf", gamma=0.1),
 ]  # fmt: skip
 each_model = pytest.mark.parametrize("model", WEIGHING, ids=repr)

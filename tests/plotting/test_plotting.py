@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
 from depth import some
-from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron, fit_csr
+from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.growth import GrowthExponent
 from sparsemargin.plotting.style import PALETTES
@@ -233,25 +233,6 @@ def test_a_pipeline_of_features_and_of_settings(data):
         assert_array_equal(found.accuracies, expected.accuracies)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_candidates_are_drawn_as_raced(three_classes, n_classes):
-    X, y = three_classes[0][: 30 * n_classes], three_classes[1][: 30 * n_classes]
-    model = fit_csr(X, y, "auto", random_state=0)
-    display = drawn.CandidatesDisplay.from_estimator(make_pipeline("passthrough", model))
-    raced = model.candidates_
-    errors = 100 * np.atleast_2d(raced["progressive_error"])
-    names = [
-        f"r = {r:g}, max_loss = {most:g}"
-        for r, most in zip(raced["r"], raced["max_loss"], strict=True)
-    ]
-    assert _legend(display) == [*names, "kept"]
-    assert_array_equal([mark.get_xdata() for mark in display.marks_], errors.T)
-    assert_array_equal(display.rings_.get_xdata(), errors.min(axis=1))
-    assert _texts(display.ax_.get_yticklabels()) == ["b"] if n_classes == 2 else ["a", "b", "c"]
-    display.plot(classes=["b"])
-    assert_array_equal(display.rings_.get_xdata(), [errors.min(axis=1)[-n_classes // 2]])
-
-
 def test_growth_is_drawn_with_its_power_law():
     sizes, seconds = [1000, 2000, 4000, 8000], [0.1, 0.21, 0.4, 0.82]
     draw = drawn.GrowthDisplay.from_measurements
@@ -404,8 +385,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
     (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
     (partial(drawn.TradeOffDisplay.from_estimator, LinearSVC(), *ROWS), "an ALMAClassifier"),
-    (partial(drawn.CandidatesDisplay, {"progressive_error": [0.1]}, "ab"), "2 classes do not go"),
-    (partial(drawn.CandidatesDisplay.from_estimator, LAST), "raced no settings. Pass .* r='auto'"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
     (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
     (partial(certificate.plot, classes=["a"]), "one vector serves all classes"),

@@ -18,19 +18,11 @@ class Run:
     sums: np.ndarray
     n_corrections: int = 0
     n_trials: int = 0
-    error_weight: float = 0
-    tried_weight: float = 0
     smallest_gap: float = np.inf
 
     @property
     def average(self):
         return self.sums / self.n_trials
-
-    @property
-    def weighted_error(self):
-        """Of the trials, each counted by its weight and as often as there were by then, those that
-        erred."""
-        return self.error_weight / self.tried_weight
 
 
 def run_arow(
@@ -48,9 +40,6 @@ def run_arow(
             norm = np.sqrt(x @ x)
             if weight == 0:
                 continue
-            wrong = (run.mean @ x >= 0) != (label > 0)
-            run.tried_weight += (run.n_trials + 1) * weight
-            run.error_weight += (run.n_trials + 1) * weight * wrong
             if norm > 0:
                 x = x / norm if normalize else x
                 learn(run, x, label, np.longdouble(r) / weight, max_loss)

@@ -22,7 +22,7 @@ cdef extern from *:
         void reserve(size_t n) {
             if (columns.size() >= n) return;
             values.resize(2 * n), columns.resize(2 * n);
-            numbers.resize(8 * n), variances.resize(8 * n);  // a sweep takes four labels
+            numbers.resize(2 * n), variances.resize(2 * n);
         }
     };
     """
@@ -45,8 +45,8 @@ cdef struct Instance:
     const double* values  # times scale.factor, the intercept's last
     const int64_t* columns
     Py_ssize_t n
-    double* numbers  # room for what coordinates of labels swept together were
-    double* variances  # the same, for those of labels swept together
+    double* numbers  # room for what the coordinates were
+    double* variances  # and for their variances
 
 
 cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,

@@ -114,8 +114,7 @@ class BlockLoop(LinearLoop):
                     dense = space.empty(n_columns, last - first)
                 task = task_of(self.task, self.rows, first, last)
                 with space.learning(dense, self.chosen, first, n_rows):
-                    of_each = isinstance(self.rule, list)
-                    loop = LinearLoop(dense, self.rule[first:last] if of_each else self.rule, task)
+                    loop = LinearLoop(dense, self.rule, task)
                     learning, _, converged = loop.run(order, seed, stop, 1, False)
                     ends.append((learning, dense.trials, converged))
             space.count_trials(max(trials for _, trials, _ in ends))

@@ -207,8 +207,8 @@ cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, doub
         return False
     size = share * step.size
     step.size = scaled_step(rule, label, size, row)
-    if step.fall.factor:
-        step.fall.factor *= share * scaled_step(rule, label, 1.0, row) ** 2
+    if step.gain.factor:
+        step.gain.factor *= share * scaled_step(rule, label, 1.0, row) ** 2
     mass[0] = multiplier(rule, label, size)
     return True
 

@@ -28,38 +28,6 @@ cdef extern from *:
         Py_ssize_t width
 
 
-cdef extern from "first_order/adaptive.hpp" namespace "sparsemargin" nogil:
-    const int MOST_SWEPT
-
-    struct Sweep:
-        double* size
-        double* factor
-        double* output
-        double* noise
-        double* growth
-        int64_t* nonzero
-
-    struct SweptRow:
-        const double* values
-        const int64_t* columns
-        int64_t n
-        double* variances
-        double* numbers
-
-    void variances_of(const float* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
-                      double* totals)
-    void sweep_labels(float* t, float* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
-                      Sweep* sweep)
-    void variances_of(const double* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
-                      double* totals)
-    void sweep_labels(double* t, double* gain, Py_ssize_t width, int n_labels, const SweptRow& row,
-                      Sweep* sweep)
-
-
-cdef inline SweptRow swept(const Instance* x) noexcept nogil:
-    return SweptRow(x.values, x.columns, x.n, x.variances, x.numbers)
-
-
 cdef enum:
     FLUSHES = 1024  # that a coordinate may be behind
 
@@ -89,8 +57,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
-cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
-                    int64_t trials, const Instance* x, const Step* steps,
-                    Move* done) noexcept nogil
+cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
+                           const Instance* x) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

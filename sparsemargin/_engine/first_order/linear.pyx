@@ -22,14 +22,14 @@ What sweeps remain are rare: none to four in 10,000 corrections, even where labe
 other.
 """
 
-from libc.math cimport INFINITY, copysign, fabs, ilogb, isfinite, ldexp, pow
+from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.first_order.labels cimport (
     Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
 )
-from sparsemargin._engine.first_order.rules cimport FREE, Projection, Step
+from sparsemargin._engine.first_order.rules cimport FREE, PrecisionGain, Step
 from sparsemargin._engine.hypotheses.log cimport FORGET
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
@@ -162,12 +162,6 @@ cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_
 
 
 # ---------------------------------------------------------------------------------- a correction
-
-cdef struct Opened:  # a step that is under way
-    double before  # unit of the old vector
-    int64_t shift
-    Move move
-
 
 cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                            double smallest, const Step* step, double* size) noexcept nogil:
@@ -313,93 +307,77 @@ cdef inline void send_for(const Space* space, const Coordinates[state_t]& at, Py
             prefetch(at.acc + i)
 
 
-cdef int open_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
-                   const Instance* x, const Step* step, double mass, Opened* opened) noexcept nogil:
-    """Count the old vector for the trials before, and make room for the step by the instance.
+cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
+                           const Instance* x) noexcept nogil:
+    """Let the instance have the variances of its coordinates; that of its output."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(x.n):
+        x.variances[j] = 1.0 / (1.0 + at.gain[x.columns[j] * at.width + l])
+        total += x.values[j] * x.values[j] * x.variances[j]
+    return total
 
-    `mass` is what the row's multiplier gains. TOO_WIDE leaves all as it was.
+
+cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
+                               const Instance* x, double step,
+                               const PrecisionGain* gain) noexcept nogil:
+    """As `move_2`, by the instance times its variances, which `find_variances` has found."""
+    cdef Py_ssize_t i, j
+    cdef int64_t nonzero = 0
+    cdef double old, moved, square, increment = 0.0
+    for j in range(x.n):
+        i = x.columns[j] * at.width + l
+        square = gain.factor * x.values[j] * x.values[j]
+        at.gain[i] += <state_t> (
+            square / (gain.noise + max(gain.output - square * x.variances[j], 0.0)))
+        old = at.t[i]
+        x.numbers[j] = old
+        at.t[i] = <state_t> (old + step * x.values[j] * x.variances[j])
+        moved = at.t[i]
+        increment += (moved - old) * (moved + old)
+        nonzero += (moved != 0.0) - (old != 0.0)
+    add(&label.S, increment)
+    tidy(&label.S)
+    label.nonzero += nonzero
+
+
+cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
+                   const Instance* x, const Step* step, double mass, Move* done) noexcept nogil:
+    """Count the old vector for the trials before, and take the step by the instance.
+
+    `mass` is what the row's multiplier gains. TOO_WIDE leaves all as it was, but where sigma left
+    its range.
     """
     cdef Label* label = space.labels + l
     cdef bint restarts = step.keep == 0.0 and label.started
+    cdef double before = count_current(space, l, trials)
     cdef int64_t shift = label.shift
-    opened.before = count_current(space, l, trials)
-    if open_scale(space, at, l, x.scale.smallest, step, &opened.move.coefficient) != OK:
+    if space.p.exponent != 2.0:
+        send_for(space, at, l, x)
+    if open_scale(space, at, l, x.scale.smallest, step, &done.coefficient) != OK:
         return TOO_WIDE
-    opened.move.shift_before = FORGET if restarts else <int32_t> (label.shift - shift)
-    opened.shift = label.shift
+    done.shift_before = FORGET if restarts else <int32_t> (label.shift - shift)
+    shift = label.shift
     label.mass += mass
-    return OK
-
-
-cdef int close_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, const Instance* x,
-                    Projection projection, Opened* opened) noexcept nogil:
-    """After the coordinates have moved; TOO_WIDE where sigma has left its range."""
-    cdef Label* label = space.labels + l
+    if step.gain.factor:
+        move_adaptive(label, at, l, x, done.coefficient, &step.gain)
+    elif space.p.exponent == 2.0:
+        move_2(label, at, l, x, done.coefficient, space.averaged)
+    else:
+        move_p(space, at, l, x, done.coefficient)
     label.S_peak = max(label.S_peak, label.S.high)
     if label.nonzero == 0:
         label.S = Sum(0.0, 0.0, 0.0)
         label.S_peak = 0.0
     if x.slack_t != NULL:
-        move_slack(space, l, x, opened.move.coefficient)
-    refit(space, l, projection)
+        move_slack(space, l, x, done.coefficient)
+    refit(space, l, step.projection)
     tighten(label)
     if space.averaged:
-        count_move(space, at, l, x, opened.before)
+        count_move(space, at, l, x, before)
     keep_in_window(space, at, l)
-    opened.move.shift_after = <int32_t> (label.shift - opened.shift)
+    done.shift_after = <int32_t> (label.shift - shift)
     # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
     if label.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:
         return TOO_WIDE
     return OK
-
-
-cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
-                   const Instance* x, const Step* step, double mass, Move* done) noexcept nogil:
-    """The step by the instance; TOO_WIDE leaves all as it was, but where sigma left its range."""
-    cdef Opened opened
-    cdef int status
-    if space.p.exponent != 2.0:
-        send_for(space, at, l, x)
-    if open_step(space, at, l, trials, x, step, mass, &opened) != OK:
-        return TOO_WIDE
-    if space.p.exponent == 2.0:
-        move_2(space.labels + l, at, l, x, opened.move.coefficient, space.averaged)
-    else:
-        move_p(space, at, l, x, opened.move.coefficient)
-    status = close_step(space, at, l, x, step.projection, &opened)
-    done[0] = opened.move
-    return status
-
-
-cdef int take_steps(Space* space, const Coordinates[state_t]& at, Py_ssize_t first, int n,
-                    int64_t trials, const Instance* x, const Step* steps, Move* done) noexcept nogil:
-    """Those of n labels with variances, from `first` on, in one sweep; a size of 0 is none.
-
-    By the variances that `variances_of` has found, which fall. TOO_WIDE, before any is taken, where
-    one is; or where a sigma has left its range.
-    """
-    cdef Opened opened[MOST_SWEPT]
-    cdef Sweep sweep
-    cdef Label* label
-    cdef int k, status = OK
-    for k in range(n):
-        sweep.size[k] = sweep.factor[k] = sweep.output[k] = 0.0
-        sweep.noise[k] = 1.0
-        if steps[k].size != 0.0:
-            if open_step(space, at, first + k, trials, x, steps + k, INFINITY, opened + k) != OK:
-                return TOO_WIDE
-            sweep.size[k] = opened[k].move.coefficient
-            sweep.factor[k] = steps[k].fall.factor
-            sweep.output[k], sweep.noise[k] = steps[k].fall.output, steps[k].fall.noise
-    sweep_labels(at.t + first, at.gain + first, at.width, n, swept(x), &sweep)
-    for k in range(n):
-        if steps[k].size == 0.0:
-            continue
-        label = space.labels + first + k
-        add(&label.S, sweep.growth[k])
-        tidy(&label.S)
-        label.nonzero += sweep.nonzero[k]
-        if close_step(space, at, first + k, x, FREE, opened + k) != OK:
-            status = TOO_WIDE
-        done[k] = opened[k].move
-    return status

@@ -34,7 +34,6 @@ class LinearLoop(Loop):
         super().__init__(space, task)
         self.rule = rule
         self.n_mistakes = 0
-        self.errors = np.zeros((2, len(space.labels) if isinstance(rule, list) else 0))
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
@@ -55,8 +54,7 @@ class LinearLoop(Loop):
     def mistakes(self):
         """Rows whose class was predicted wrongly just before they were learned from; None where
         the labels are split over threads, none of which sees all outputs."""
-        has_class = self.task.positives is None or self.space.leading is not None
-        counted = self.n_threads == 1 and has_class
+        counted = self.n_threads == 1 and self.task.positives is None
         return self.n_mistakes if counted else None
 
     def sum_repeats(self):
@@ -86,7 +84,7 @@ class LinearLoop(Loop):
         trials, n_labels = self.space.trials, len(self.space.labels)
         slices = [(0, n_labels)]
         if self.n_threads > 1:
-            slices = cut_labels(self.space, self.n_threads, self.job.at_once)
+            slices = cut_labels(self.space, self.n_threads)
         calls = [
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
@@ -94,7 +92,6 @@ class LinearLoop(Loop):
         ends = run_together(calls, len(slices))
         self.space.count_trials(max(end.trials for end in ends))
         self.n_mistakes += ends[0].mistakes
-        self.errors += sum(end.errors for end in ends)
         # Of threads that stop at different rows, the one that stops first tells.
         for end in sorted(ends, key=lambda end: end.trials):
             if end.status not in (OK, ALL_STOPPED):
@@ -116,10 +113,10 @@ class JointLoop(LinearLoop):
         self.n_threads = 1
 
 
-def cut_labels(space, n_threads, at_once):
-    """Labels from and to, for each thread: whole vectors, none of those that learn at once apart,
-    and as much work for one as for another, if labels go on being corrected as often as so far."""
-    least = 8 if space.n_labels > FEW_LABELS else at_once
+def cut_labels(space, n_threads):
+    """Labels from and to, for each thread: whole vectors, and as much work for one as for another,
+    if labels go on being corrected as often as so far."""
+    least = 8 if space.n_labels > FEW_LABELS else 1
     corrected = space.per_label("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
     ends = np.append(np.arange(least, space.n_labels, least), space.n_labels)

@@ -65,9 +65,8 @@ class LinearSpace(Replayed, LinearState):
     def loop(self, task, rule=None, *, skips=False):
         """Rows have their soft-margin coordinates meanwhile."""
         self.resume(task.max_corrections)
-        rules = rule if isinstance(rule, list) else [rule] * len(self.labels)
-        set_thresholds(self, rules)
-        self.open_rows(len(task.codes), task.row_state, rules[0].keeps_multipliers)
+        set_thresholds(self, rule)
+        self.open_rows(len(task.codes), task.row_state, rule.keeps_multipliers)
         try:
             yield self.loop_type(self, rule, task)
         finally:

@@ -47,7 +47,7 @@ cdef struct Trial:  # x as the rule divides it
     double multiplier  # of the row by now, where the rule keeps multipliers
     double variance  # of the output, times the trial's weight, where the rule keeps variances
 
-cdef struct Fall:  # of variances V: 1 / V_j gains factor * x_j**2 / (noise + what others add to output)
+cdef struct PrecisionGain:  # 1 / V_j gains factor * x_j**2 / (noise + what others add to output)
     double factor
     double output
     double noise
@@ -56,11 +56,11 @@ cdef struct Step:  # theta' = keep * theta + size * y * V x; keep 1 and size 0: 
     double keep
     double size
     Projection projection
-    Fall fall  # factor 0: V is 1, and stays
+    PrecisionGain gain  # factor 0: V is 1, and stays
 
 
 cdef inline Step plain_step(double keep, double size, Projection projection) noexcept nogil:
-    return Step(keep, size, projection, Fall(0.0, 0.0, 0.0))
+    return Step(keep, size, projection, PrecisionGain(0.0, 0.0, 0.0))
 
 
 # The p-norm Perceptron, with or without a margin: correct by the instance itself.
@@ -128,7 +128,8 @@ cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogi
 
 cdef inline Step arow_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double loss = min(1.0 - trial.output, rule.C)
-    return Step(1.0, loss / (trial.variance + rule.r), FREE, Fall(1.0, trial.variance, rule.r))
+    return Step(1.0, loss / (trial.variance + rule.r), FREE,
+                PrecisionGain(1.0, trial.variance, rule.r))
 
 
 cdef inline Step respond(const Rule* rule, int64_t k, const Trial* trial) noexcept nogil:

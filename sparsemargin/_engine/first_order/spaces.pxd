@@ -11,7 +11,6 @@ cdef class LinearState(FirstOrderSpace):
     cdef readonly object gain
     cdef readonly object pending
     cdef readonly Py_ssize_t width
-    cdef public object leading
     cdef readonly object row_slack
     cdef readonly object multipliers
     cdef object scales

@@ -91,8 +91,6 @@ cdef class LinearState(FirstOrderSpace):
         See `linear`; the labels come first, padding after them. Empty are acc and synced without an
         average, gain without variances.
     pending : ndarray of shape (width, FLUSHES + 1)
-    leading : ndarray of shape (n_raced,), int64, or None
-        Of labels that are raced, where rows have a class: those that predict by now.
     """
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,

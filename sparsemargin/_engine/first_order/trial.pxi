@@ -50,12 +50,6 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef int64_t code = job.codes[call.row]
-    if job.leading != NULL:
-        for l in range(job.n_leading):
-            call.units[l] = c.sigma[job.leading[l]] * call.scores[job.leading[l]]
-        if job.n_leading == 1:
-            return (call.units[0] >= 0.0) != (code == 1)
-        return is_outscored(call.units.data(), call.ones.data(), code, job.n_leading)
     if job.n_scores == 1:
         return (call.scores[0] >= 0.0) != (code == 1)
     if not c.normalized:
@@ -63,20 +57,6 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     for l in range(job.n_scores):
         call.units[l] = unit(c, l)
     return is_outscored(call.scores.data(), call.units.data(), code, job.n_scores)
-
-
-cdef inline void count_errors(Job job, Call call) noexcept nogil:
-    """Of labels that are raced, before the trial."""
-    cdef double number = call.trials + 1
-    cdef Py_ssize_t l
-    for l in range(call.first, call.last):
-        if (call.scores[l] >= 0.0) != (call.signs[l] > 0.0):
-            call.wrong[l] += number * share_of(job, call, l)
-    if not job.weighs:
-        call.tried_evenly += number
-        return
-    for l in range(call.first, call.last):
-        call.tried[l] += number * share_of(job, call, l)
 
 
 cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
@@ -93,8 +73,6 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
     if call.counts:
         call.mistakes += errs_of_labels(job, call)
     set_signs(job, call, 1.0)
-    if job.races:
-        count_errors(job, call)
     status = correct_labels(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)
     return status
@@ -124,15 +102,10 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
             continue
         if x.n == 0 and not open_instance(job, call, row, &x):
             return OK  # a zero row never corrects
-        if c.adaptive:
-            l -= l % job.at_once
-            status = adapt(job, call, at, l, &x)
-            l += job.at_once - 1
-        else:
-            status = start(job, call, at, l, call.signs[l], &x)
-            if status == OK:
-                status = correct(job, call, at, l, call.signs[l] * call.scores[l], call.signs[l],
-                                 share_of(job, call, l), &x)
+        status = start(job, call, at, l, call.signs[l], &x)
+        if status == OK:
+            status = correct(job, call, at, l, call.signs[l] * call.scores[l], call.signs[l],
+                             share_of(job, call, l), &x)
         if status != OK:
             return status
 
@@ -201,43 +174,28 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     cdef Space* c = &job.space.c
     cdef Step step
     cdef double norm
-    if not starts_from_first_row(&job.rules[l]) or c.labels[l].started:
+    if not starts_from_first_row(&job.rule) or c.labels[l].started:
         return OK
     norm = ldexp(x.scale.norm, x.scale.exponent)
     step = plain_step(0.0, y / x.scale.norm, ONTO_SPHERE)
     if move(job, call, at, l, x, &step, 1.0 / norm) != OK:
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
-    if job.rules[l].scaling == BY_RUNNING_MAX:
+    if job.rule.scaling == BY_RUNNING_MAX:
         c.labels[l].largest = norm
-        c.threshold[l] = next_threshold(&job.rules[l], c.labels + l)
-    return OK
-
-
-cdef inline int test(Job job, Py_ssize_t l, double score, double of_row, const Instance* x,
-                     Trial* trial, bint* fires) except -1 nogil:
-    """The exact test; `score` is ``y w.x`` without sigma, `of_row` the row's multiplier."""
-    cdef const Rule* rule = &job.rules[l]
-    cdef const Space* c = &job.space.c
-    cdef double largest, norm = ldexp(x.scale.norm, x.scale.exponent)
-    cdef double output = c.sigma[l] * score
-    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
-    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
-    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
-        return TOO_WIDE
-    fires[0] = of_row > 0.0 or output <= c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0)
-    trial[0] = trial_of(rule, c, l, output, norm, of_row)
+        c.threshold[l] = next_threshold(&job.rule, c.labels + l)
     return OK
 
 
 cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
     """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
-    cdef const Rule* rule = &job.rules[l]
+    cdef const Rule* rule = &job.rule
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
-    cdef double mass
-    cdef bint fires, kept = False
+    cdef double largest, mass, norm = ldexp(x.scale.norm, x.scale.exponent)
+    cdef double output = c.sigma[l] * score
+    cdef bint kept = False
     cdef Step step
     cdef Trial trial
     if share == 0.0:
@@ -245,9 +203,19 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
-    if test(job, l, score, of_row[0] if kept else 0.0, x, &trial, &fires) != OK:
+    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
+    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
         return TOO_WIDE
-    if not fires or not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
+    if not kept and output > c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
+        return OK
+    trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
+    if c.adaptive:
+        trial.variance = (share * scaled_step(rule, c.labels + l, 1.0, &x.scale) ** 2
+                          * find_variances(at, l, x))
+        if not isfinite(trial.variance):
+            return TOO_WIDE
+    if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
         return OK
     step.size *= y
     if move(job, call, at, l, x, &step, mass) != OK:
@@ -256,57 +224,16 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     return OK
 
 
-cdef int adapt(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t first,
-               const Instance* x) except -1 nogil:
-    """The same for labels with variances that stand side by side."""
-    cdef Space* c = &job.space.c
-    cdef int k, n = job.at_once
-    cdef Py_ssize_t l
-    cdef Step steps[MOST_SWEPT]
-    cdef Move done[MOST_SWEPT]
-    cdef double variances[MOST_SWEPT]
-    cdef double share, mass
-    cdef bint fires
-    cdef Trial trial
-    variances_of(at.gain + first, at.width, n, swept(x), variances)
-    for k in range(n):
-        l, steps[k] = first + k, plain_step(1.0, 0.0, FREE)
-        if test(job, l, call.signs[l] * call.scores[l], 0.0, x, &trial, &fires) != OK:
-            return TOO_WIDE
-        if not fires:
-            continue
-        share = share_of(job, call, l)
-        trial.variance = (share * scaled_step(&job.rules[l], c.labels + l, 1.0, &x.scale) ** 2
-                          * variances[k])
-        if not isfinite(trial.variance):
-            return TOO_WIDE
-        if answer(&job.rules[l], c.labels + l, &trial, share, &x.scale, steps + k, &mass):
-            steps[k].size *= call.signs[l]
-    if take_steps(c, at, first, n, call.trials, x, steps, done) != OK:
-        return TOO_WIDE
-    for k in range(n):
-        if steps[k].size != 0.0:
-            log_move(job, call, first + k, x, done + k)
-            settle(&job.rules[first + k], c, first + k, NULL, INFINITY, call.trials + 1)
-    return OK
-
-
 cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
               const Instance* x, const Step* step, double mass) except -1 nogil:
     """Let the space take the step, and log how it did."""
+    cdef const Space* c = &job.space.c
+    cdef Correction entry
     cdef Move done
     if take_step(&job.space.c, at, l, call.trials, x, step, mass, &done) != OK:
         return TOO_WIDE
-    log_move(job, call, l, x, &done)
-    return OK
-
-
-cdef inline int log_move(Job job, Call call, Py_ssize_t l, const Instance* x,
-                         const Move* done) except -1 nogil:
-    cdef const Space* c = &job.space.c
-    cdef Correction entry
     if job.logged == NULL:
-        return 0
+        return OK
     if job.logged[call.row] < 0:
         job.logged[call.row] = job.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
     entry.row = job.logged[call.row]
@@ -317,4 +244,4 @@ cdef inline int log_move(Job job, Call call, Py_ssize_t l, const Instance* x,
     entry.norm = c.labels[l].norm
     entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
     job.space.log.corrections.push_back(entry)
-    return 0
+    return OK

@@ -21,8 +21,7 @@ from sparsemargin._engine.first_order.labels cimport (
     trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
-    MOST_SWEPT, Coordinates, Move, keep_in_window, sum_afresh, swept, take_step, take_steps,
-    variances_of, weigh
+    Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.first_order.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
@@ -59,9 +58,7 @@ cdef class Job:
     Parameters
     ----------
     space : LinearState or JointState
-    rule : FirstOrderRule or list of FirstOrderRule
-        One for each label that divides rows alike: the labels are then raced, and their errors
-        counted.
+    rule : FirstOrderRule
     rows : Csr
     task : Task
         Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
@@ -72,12 +69,7 @@ cdef class Job:
     """
 
     cdef LinearState space
-    cdef vector[Rule] rules  # of each label
-    cdef bint races
-    cdef bint weighs  # rows do not all weigh 1
-    cdef readonly int at_once  # labels that learn from a row in one sweep, where they have variances
-    cdef const int64_t* leading  # where labels are raced and rows have a class: each one's best; or NULL
-    cdef Py_ssize_t n_leading
+    cdef Rule rule
     cdef readonly Csr rows
     cdef list arrays  # that pointers lead to
     cdef bint is_joint
@@ -94,21 +86,14 @@ cdef class Job:
     cdef uint8_t* repeats  # of each row; NULL: none
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
-    def __init__(self, LinearState space, rule, Csr rows, task, bint distinct):
+    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
         cdef JointState joint
-        cdef FirstOrderRule of_label
-        cdef const int64_t[::1] leading
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
         cdef const double[:, ::1] class_weight = task.class_weight
         cdef uint8_t[::1] repeats
         cdef int64_t[::1] logged
-        self.space, self.rows, self.races = space, rows, isinstance(rule, list)
-        for of_label in rule if self.races else [rule] * space.c.n_labels:
-            self.rules.push_back(of_label.rule)
-        # What is counted of a label's average stands by itself.
-        self.at_once = 1 if not self.races or space.c.averaged or space.c.n_labels % MOST_SWEPT \
-            else MOST_SWEPT
+        self.space, self.rows, self.rule = space, rows, rule.rule
         self.is_joint = isinstance(space, JointState)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
         self.stretch = 1.0
@@ -116,7 +101,7 @@ cdef class Job:
             joint = space
             self.n_scores = self.width = joint.n_classes
             self.bias, self.stretch = joint.rho, pow(2.0, 1.0 / space.c.p.exponent)
-        self.normed = self.rules[0].scaling == BY_ROW and has_margin(&self.rules[0])
+        self.normed = self.rule.scaling == BY_ROW and has_margin(&self.rule)
         self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
         if task.positives is not None:
             starts, labels = task.positives
@@ -124,11 +109,7 @@ cdef class Job:
         if task.weights is not None:
             weights = task.weights
             self.weights = &weights[0]
-        self.weighs = task.weights is not None or bool((task.class_weight != 1.0).any())
         self.arrays = [task]
-        if self.races and space.leading is not None:
-            leading = space.leading
-            self.leading, self.n_leading = &leading[0], len(leading)
         if not distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
@@ -206,10 +187,8 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
-    cdef vector[double] wrong, tried  # of each label that is raced
-    cdef double tried_evenly
     # Of the row at hand.
-    cdef vector[double] scores, signs, units, ones
+    cdef vector[double] scores, signs, units
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -221,23 +200,11 @@ cdef class Call:
             self.order = &self.by_trial[0]
         self.shuffles = seed is not None
         self.seed = seed or 0
-        self.counts = ((job.starts == NULL or job.leading != NULL)
-                       and self.last - self.first == job.space.c.n_labels)
+        self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_labels
         self.limited = job.space.c.labels[self.first].limit >= 0
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
-        self.wrong.resize(job.n_scores if job.races else 0)
-        self.tried.resize(self.wrong.size())
-        self.ones.assign(job.n_leading, 1.0)
-
-    @property
-    def errors(self):
-        """Numbers of the trials times the rows' weights, added up where the output had the wrong
-        sign before, and of all trials, where labels are raced; shape (2, n_labels), else (2, 0)."""
-        counted = np.array([self.wrong, self.tried])
-        counted[1, self.first : self.last] += self.tried_evenly
-        return counted
 
 
 # ----------------------------------------------------------------------------------- the passes
@@ -369,11 +336,10 @@ include "trial.pxi"
 
 # ----------------------------------------------------------------------------------- from Python
 
-def set_thresholds(FirstOrderSpace space, rules):
-    """Put its rule's threshold before every label that is still learning."""
+def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
+    """Put the rule's threshold before every label that is still learning."""
     cdef Py_ssize_t l
-    cdef FirstOrderRule rule
-    for l, rule in enumerate(rules):
+    for l in range(space.c.n_labels):
         space.c.threshold[l] = -INFINITY
         if space.c.labels[l].stopped < 0:
             space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)

@@ -344,7 +344,7 @@ class KernelSpace(SupportSpace, Replayed, KernelState):
         if task.first_row is not None and task.row_state is None:
             task.row_state = self._slots(task), None
         self.resume(task.max_corrections)
-        set_thresholds(self, [rule] * self.n_labels)
+        set_thresholds(self, rule)
         try:
             with single_blas():
                 loop = KernelLoop(self, rule, task, skips=skips)
