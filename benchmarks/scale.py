@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 from math import ceil, log2, sqrt
@@ -151,9 +152,12 @@ def generated(shape: Shape) -> Problem:
     return Problem(shape.name, rows_between(X, 0, n), y, rows_between(X, n, n_rows), clean[n:])
 
 
-def rcv1() -> tuple[Problem, list[str]]:
-    """Load ten topics of the RCV1 sample, with a column of 0 and 1 for each, and their names."""
-    reported = corpora.halves(corpora.load_topics())[1]
+def rcv1(
+    choose: Callable[[corpora.Topics], corpora.Topics] = lambda topics: corpora.halves(topics)[1],
+) -> tuple[Problem, list[str]]:
+    """Load ten topics of the RCV1 sample, or those chosen, with a column of 0 and 1 for each, and
+    their names."""
+    reported = choose(corpora.load_topics())
     sides = reported.sides()
     y, y_test = (
         np.column_stack([y > 0 for y in labels.values()]).astype(np.int64)
@@ -228,6 +232,30 @@ def of_rcv1(quick: bool) -> Parts:
             *curves(alone, SECOND_ORDER, min(n_epochs, SECOND_ORDER_EPOCHS), shards),
         ],
     }  # fmt: skip
+
+
+AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
+AROW_SHARDS, AROW_EPOCHS = (1, 2, 4, 8, 16), (1, 2, 3, 5)
+#: Shares of the rows.
+RARE = 0.002, 0.01
+
+
+def rare(topics: corpora.Topics) -> corpora.Topics:
+    """The rare topics of even rank."""
+    shares = {name: np.mean(y > 0) for name, y in topics.labels.items()}
+    found = [name for name, share in shares.items() if RARE[0] < share < RARE[1]]
+    chosen = sorted(found, key=lambda name: (-shares[name], name))[1::2]
+    return replace(topics, labels={name: topics.labels[name] for name in chosen})
+
+
+def of_arow(quick: bool) -> list[dict[str, Any]]:
+    """AROW on ten frequent topics of the RCV1 sample, and on rare ones; the figures are means."""
+    n_shards = AROW_SHARDS[:2] if quick else AROW_SHARDS
+    return [
+        {"topics": kind, "n_topics": len(topics)} | told
+        for kind, (problem, topics) in {"frequent": rcv1(), "rare": rcv1(rare)}.items()
+        for told in curves([problem], {"AROW": AROW}, AROW_EPOCHS[-1], n_shards)
+    ]
 
 
 def of_generated(quick: bool) -> Parts:
@@ -571,6 +599,10 @@ def _traffic(parts: Parts) -> str:
     ])(rows)  # fmt: skip
 
 
+def _header(curve: dict[str, Any]) -> str:
+    return "1 shard" if curve["shards"] == 1 else str(curve["shards"])
+
+
 def _shards(parts: Parts, name: str) -> str:
     errors = lambda curve: f"{100 * curve['errors'][0]:.2f}, {100 * curve['errors'][-1]:.2f}"  # noqa: E731
     found = sorted(
@@ -582,11 +614,23 @@ def _shards(parts: Parts, name: str) -> str:
         [("test error %", "{learner}"), ("mixing", "{mixing}"),
          ("after epochs", lambda curve: f"1, {len(curve['errors'])}")],
         "shards",
-        [(lambda curve: "1 shard" if curve["shards"] == 1 else str(curve["shards"]), errors)],
+        [(_header, errors)],
     )(found)  # fmt: skip
 
 
 _LEARNERS = [*FIRST_ORDER, *SECOND_ORDER]
+
+
+def _arow(parts: Parts) -> str:
+    rows = [
+        entry | {"epochs": epochs, "error": 100 * entry["errors"][epochs - 1]}
+        for entry in parts["arow"] for epochs in AROW_EPOCHS
+    ]  # fmt: skip
+    return pivot(
+        [("test error %, mean over", "{n_topics} {topics} topics"), ("after epochs", "{epochs}")],
+        "shards",
+        [(_header, "{error:.2f}")],
+    )(rows)
 
 
 def _touched(parts: Parts) -> str:
@@ -649,6 +693,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
     "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
     "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
     "shards-generated": (("generated",), partial(_shards, name="generated")),
+    "arow": (("arow",), _arow),
     "touched": (("touched",), _touched), "assumed": ((), _assumed),
     "costs": (_WORKED_OUT, _costs),
     "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
@@ -698,8 +743,8 @@ def _draw(figures: dict[str, Any]) -> Figure:
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {
-    "rcv1": of_rcv1, "generated": of_generated, "touched": of_touched, "memory": of_memory,
-    "traffic": of_traffic, "speed": of_speed,
+    "rcv1": of_rcv1, "arow": of_arow, "generated": of_generated, "touched": of_touched,
+    "memory": of_memory, "traffic": of_traffic, "speed": of_speed,
 }  # fmt: skip
 
 

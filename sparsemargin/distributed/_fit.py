@@ -90,8 +90,9 @@ def fit_distributed(
     First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
     their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
     the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
-    count, not the sum over the shards, which `on_round` is told. The Second- and the Higher-order
-    Perceptron are made of the mistakes of all shards, exactly.
+    count, not the sum over the shards, which `on_round` is told. AROW's shards count at each weight
+    by what they have learned of it. The Second- and the Higher-order Perceptron are made of the
+    mistakes of all shards, exactly.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def fit_distributed(
     client : dask.distributed.Client, str or None, default=None
         A client, or the address of a scheduler. None: this process takes the shards in turn, which
         gives the same model, and needs no Dask.
-    algo : {"perceptron", "pnorm", "alma", "margin", "ho", "so"}, default=None
+    algo : {"perceptron", "pnorm", "alma", "arow", "margin", "ho", "so"}, default=None
         As for `fit_csr`. None is averaged ALMA_2(0.9).
     max_iter : int or None, default=5
         Epochs. None: until an epoch makes no correction on any shard.

@@ -5,8 +5,12 @@ What is averaged is theta, not w: for p > 2 a mixture of the weights is the link
 what the shards have learned, while ``||.||_p**2 / 2`` is convex in theta, so that no mixture is
 further from the target, in the measure that the proofs count by, than the shards are on average.
 
-Where coordinates have variances, the shards' posteriors are multiplied, as such that began with the
-same prior.
+Where coordinates have variances, a shard counts at each coordinate by the precision that it has
+added there, and the precision grows as in one shard. The shards correct the same errors, so that
+their steps must not be added up, which a product of their posteriors does where the precision is
+large already: it would overshoot as many times as there are shards. Only coordinates that are new
+to all take that product. Nothing is proved of this, but that every other coordinate lies between
+those that the shards have come to.
 
 What the others learn is a function of the rows of their mistakes. So the rows travel, and the
 mixture is made of all mistakes of all shards, one shard's after the other's, as if one Perceptron
@@ -129,7 +133,8 @@ class DualVectors:
     # scale, that it began with; None: they are not averaged, or none have been counted.
     sums: SparseDelta | None
     scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
-    # In precision, where coordinates have variances; theta is then told times the precision.
+    # Where coordinates have variances, what their precisions have grown by: at the beginning from
+    # 1, then from those that the epoch began with. Theta is then told as steps times weights.
     gains: SparseDelta | None = None
 
 
@@ -279,18 +284,16 @@ class AdaptiveEpoch(VectorEpoch):
         self.space.of_labels(self.space.gain)[...] = self.gains
 
     def learned(self) -> DualVectors:
-        told, after = super().learned(), self.space.of_labels(self.space.gain)
-        moved = after != self.gains
-        information = (1.0 + after.astype(np.float64)) * _theta_of(self.space)
-        return replace(
-            told, theta=SparseDelta.of(information, moved, 1.0),
-            gains=SparseDelta.of(after, moved, 1.0),
-        )  # fmt: skip
+        added = self.space.of_labels(self.space.gain) - self.gains
+        steps = np.subtract(_theta_of(self.space), self.theta, dtype=np.float64)
+        steps *= (self.gains == 0.0) + added
+        theta, gains = (SparseDelta.of(each, added != 0.0) for each in (steps, added))
+        return replace(super().learned(), theta=theta, gains=gains)
 
 
 class AdaptiveMixer(VectorMixer):
-    """Multiplies the posteriors that epochs on the shards have come to from one prior: what each
-    has added to the precisions, and to these times theta, is added up."""
+    """Averages the steps of the shards, each by the precision that it has added to a coordinate;
+    where none was before, multiplies the posteriors that the shards have come to from one prior."""
 
     epoch_type = AdaptiveEpoch
 
@@ -299,11 +302,13 @@ class AdaptiveMixer(VectorMixer):
         return replace(super().start(), gains=SparseDelta.of(gain, gain != 0.0))
 
     def _mixed(self, theta: np.ndarray, shares: Any, learned: Sequence[DualVectors]) -> Any:
-        gain, times = self.mixture.space.of_labels(self.mixture.space.gain), len(learned) * shares
-        before = (1.0 + gain.astype(np.float64)) * theta
-        information = changed(before, times, [each.theta for each in learned])
-        gain[...] = _held(changed(gain, times, [each.gains for each in learned]), gain.dtype)
-        return information / (1.0 + gain.astype(np.float64))
+        gain = self.mixture.space.of_labels(self.mixture.space.gain)
+        zeros, times = np.zeros(gain.shape), len(learned) * shares
+        steps = changed(zeros, times, [each.theta for each in learned])
+        added = changed(zeros, times, [each.gains for each in learned])
+        weight = (gain == 0.0) + added
+        gain[...] = _held(gain + added / len(learned), gain.dtype)
+        return theta + np.divide(steps, weight, out=zeros, where=weight > 0.0)
 
 
 def _held(values: Any, dtype: Any) -> np.ndarray:
@@ -319,10 +324,12 @@ def _mixed_scalars(shares: np.ndarray, learned: Sequence[DualVectors]) -> dict[s
     """Of the mixture: the corrections go on from the largest count, so that no rate or margin that
     falls with them rises again."""
     by_name = {name: np.array([each.scalars[name] for each in learned]) for name in _SCALARS}
+    # Masses may be infinite, and shares 0.
+    mass = np.multiply(shares, by_name["mass"], out=np.zeros(shares.shape), where=shares > 0.0)
     return {
         "corrections": by_name["corrections"].max(axis=0),
         "largest": by_name["largest"].max(axis=0),
-        "mass": (shares * by_name["mass"]).sum(axis=0),
+        "mass": mass.sum(axis=0),
         "bound": by_name["bound"].min(axis=0),
     }
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +15,16 @@ from depth import pairwise, some
 from problems.first_order import examples
 from problems.published_files import data_folder
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
+from references.arow import Run, mixed, run_arow
 from references.first_order import ALMA, MarginPerceptron, Perceptron
 from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
-from sparsemargin.datasets import load_rcv1
+from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._fit import _NOT_MIXED
 from sparsemargin.distributed._schema import Schema
 from sparsemargin.distributed._shards import MatrixShard
+from sparsemargin.models import ALGORITHMS
 
 # Nearer to a threshold, rounding may rightly decide otherwise.
 CLOSEST = 1e-11
@@ -69,6 +73,37 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
     )
     assert (model.n_corrections_, model._space.trials) == (expected.k, expected.trials)
+
+
+@pytest.mark.filterwarnings("error:invalid value")
+@pytest.mark.parametrize("mixing", ["uniform", "errors"])
+@given(
+    small_problems(), st.sampled_from([0.01, 0.5, 10.0]), st.sampled_from([None, 1.0]),
+    st.sampled_from(["last", "average"]),
+)  # fmt: skip
+@examples(60)
+def test_weights_with_variances_are_mixed_by_what_was_learned(
+    mixing, shards, r, max_loss, hypothesis
+):
+    zero = np.zeros(shards[0][0].shape[1], np.longdouble)
+    expected = Run(zero, zero + 1, zero)
+    for _ in range(3):
+        runs = [
+            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in shards
+        ]
+        expected = mixed(runs, expected, mixing == "errors")
+    assume(expected.smallest_gap > CLOSEST)
+    model = learned(
+        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis
+    )
+    weights = expected.average if hypothesis == "average" else expected.mean
+    space = model._space
+    for found, of in (
+        (model.coef_[0], weights), (space.of_labels(space.gain)[:, 0], expected.precision - 1),
+    ):  # fmt: skip
+        of = of.astype(float)
+        np.testing.assert_allclose(found, of, rtol=0, atol=1e-10 * np.abs(of).max())
+    assert space.trials == expected.n_trials
 
 
 @pytest.mark.parametrize(("algo", "rule", "own"), [
@@ -179,10 +214,12 @@ def test_early_stopping_ends_the_rounds():
     assert len(made) - 1 - np.argmin(made) == 5
 
 
-def test_many_labels_are_mixed_label_by_label(tmp_path):
+@pytest.mark.parametrize("algo", ["pnorm", "arow"])
+def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
     X, _ = make_data()
     Y = (np.random.default_rng(1).random((X.shape[0], 5)) < 0.3).astype(int)
-    how = {"algo": "pnorm", "p": 3, "max_iter": 2, "shuffle": False, "mixing": "errors"}
+    how = {"algo": algo, "max_iter": 2, "shuffle": False, "mixing": "errors"}
+    how |= {"p": 3} if algo == "pnorm" else {}
     together = fit_distributed(cut(X, Y, 3), **how)
     for label in range(5):
         alone = fit_distributed(cut(X, Y[:, label], 3), **how)
@@ -193,6 +230,35 @@ def test_many_labels_are_mixed_label_by_label(tmp_path):
     np.testing.assert_allclose(files.coef_, together.coef_, rtol=1e-12)
     one = fit_distributed(paths, positive="2", **how)
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
+
+
+MIXABLE = [
+    algo for algo, (learner, _) in ALGORITHMS.items() if learner.classifier not in _NOT_MIXED
+]
+
+
+@pytest.mark.parametrize("n_shards", [2, 4, 16])
+@pytest.mark.parametrize("algo", MIXABLE)
+def test_more_epochs_never_run_away(algo, n_shards):
+    """Where one label in twenty is wrong, and one class rare."""
+    X, y = make_zipf_text(4000, 2000, n_classes=3, random_state=0)
+    rng = np.random.default_rng(0)
+    kept = (y != 2) | (rng.random(4000) < 0.1)
+    X, y = X[kept], y[kept]
+    wrong = np.flatnonzero(rng.random(1200) < 0.05)
+    told = y.copy()
+    told[wrong] = rng.choice(3, len(wrong))
+
+    def errors(shards):
+        found = []
+        fit_distributed(
+            shards, algo=algo, max_iter=5, random_state=0,
+            on_round=lambda done: found.append(1 - done.model().score(X[1200:], y[1200:])),
+        )  # fmt: skip
+        return found
+
+    alone, mixed = errors([(X[:1200], told[:1200])]), errors(cut(X[:1200], told[:1200], n_shards))
+    assert max(mixed[1:]) < max(mixed[0], *alone) + 0.02
 
 
 @pytest.mark.parametrize("algo", some(["alma"], ["pnorm", "alma", "so"]))

@@ -1,7 +1,5 @@
 """AROW against its dense reference, and its variances wherever a model's state goes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -10,12 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from problems.first_order import examples, index_types, problems, scattered
 from problems.models import make_problem
-from problems.shards import cut, write
-from references.arow import Run, multiply, run_arow
+from problems.shards import write
+from references.arow import run_arow
 from references.weights import class_factors, step_factors
 from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import label_blocks
-from sparsemargin.distributed import fit_distributed
 
 problem_of_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
@@ -116,25 +113,3 @@ def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
     assert blocks._space.in_blocks
     assert_same(blocks, model)
     assert_same(blocks.partial_fit(X, y), dense)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("mixing", ["uniform", "errors"])
-def test_posteriors_of_shards_are_multiplied(n_classes, mixing):
-    X, y = make_problem(240, n_classes=n_classes)
-    shards = cut(X, y, 3)
-    fit = {"algo": "arow", "r": 1.0, "max_loss": None, "max_iter": 2, "mixing": mixing}
-    fit |= {"hypothesis": "average", "intercept_scaling": 0.5, "shuffle": False}
-    found = fit_distributed(shards, **fit)
-    zero = np.zeros(X.shape[1] + 1, np.longdouble)
-    for label, sign in enumerate(signs_of(y)):
-        mixed = Run(zero, zero + 1, zero)
-        for _ in range(2):
-            runs = [
-                run_arow(part.toarray(), sign[s::3], 1.0, rho=0.5, run=replace(mixed))
-                for s, (part, _) in enumerate(shards)
-            ]
-            made = [run.n_corrections if mixing == "errors" else 1 for run in runs]
-            mixed = multiply(runs, mixed, made)
-        expected = mixed.average.astype(float)
-        assert_allclose(found.coef_[label], expected[:-1], rtol=0, atol=1e-10)

@@ -10,6 +10,8 @@ MIXED = {
     "pnorm 6": {"algo": "pnorm", "p": 6},
     "alma 2": {"algo": "alma", "p": 2},
     "alma 6": {"algo": "alma", "p": 6, "normalize": "running"},
+    "arow": {},
+    "arow average": {"algo": "arow", "max_loss": 1.0, "hypothesis": "average"},
     "margin": {"margin": 0.5, "hypothesis": "average"},
     "last": {"algo": "pnorm", "p": 4, "hypothesis": "last"},
     "normalized": {"algo": "pnorm", "p": 3, "normalize_hypotheses": True},

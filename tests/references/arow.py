@@ -61,17 +61,25 @@ def learn(run, x, label, r, max_loss):
     run.n_corrections += 1
 
 
-def multiply(runs, prior, made):
-    """The product of the posteriors that runs have come to from a prior, each to the power of its
-    share of the corrections `made`, times their number; sums and trials are added up."""
-    times = np.array(made) * np.longdouble(len(runs)) / sum(made)
-    before = prior.precision * prior.mean
-    precision = prior.precision + sum(
-        a * (run.precision - prior.precision) for a, run in zip(times, runs, strict=True)
-    )
-    information = before + sum(
-        a * (run.precision * run.mean - before) for a, run in zip(times, runs, strict=True)
-    )
+def mixed(runs, prior, by_errors=False):
+    """The mixture of what runs from a prior have come to, each counted alike, or by its
+    corrections: where the prior has learned nothing, the product of posteriors, elsewhere the
+    average by the precisions that were added, which go on by their mean. Sums and trials are added
+    up."""
+    made = [run.n_corrections for run in runs]
+    counts = made if by_errors and any(made) else [1] * len(runs)
+    shares = np.array(counts) * np.longdouble(len(runs)) / sum(counts)
+    added = [
+        share * (run.precision - prior.precision) for share, run in zip(shares, runs, strict=True)
+    ]
+    total = sum(added)
+    steps = sum(each * (run.mean - prior.mean) for each, run in zip(added, runs, strict=True))
+    average = prior.mean + steps / np.where(total > 0, total, 1)
+    product = sum(
+        share * run.precision * run.mean for share, run in zip(shares, runs, strict=True)
+    ) / (1 + total)
+    mean = np.where(prior.precision == 1, product, average)
     sums = prior.sums + sum(run.sums - prior.sums for run in runs)
     trials = prior.n_trials + sum(run.n_trials - prior.n_trials for run in runs)
-    return Run(information / precision, precision, sums, 0, trials)
+    gap = min(run.smallest_gap for run in runs)
+    return Run(mean, prior.precision + total / len(runs), sums, 0, trials, smallest_gap=gap)
