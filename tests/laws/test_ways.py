@@ -1,0 +1,98 @@
+"""What holds of every algorithm, whichever way it learns: in one call or many, from a matrix, a
+file or a shard, on any number of threads, dense or in blocks."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from depth import pairwise
+from problems.lives import LIMITS, assert_alike, classifier, lowered, rows
+from problems.shards import write
+from sparsemargin import fit_csr, fit_svmlight, load_model, save_model
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed._fit import _NOT_MIXED
+from sparsemargin.io import sources
+from sparsemargin.models import ALGORITHMS
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+# Those whose files are learned by one solver, and whose matrices by another, are the same but for
+# rounding.
+TOLERANCE = {"ho": 1e-9, "so": 1e-9}
+
+each_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
+of_classes = pytest.mark.parametrize("n_classes", [2, 5])
+
+
+def in_parts(model, X, y, n):
+    """Let it learn from so many rows at a time."""
+    for start in range(0, len(y), n):
+        model.partial_fit(X[start : start + n], y[start : start + n], classes=np.unique(y))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("algo", "limit", "many", "n_classes"),
+    pairwise([*ALGORITHMS], [*LIMITS], [False, True], [2, 3, 5]),
+)
+def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_path):
+    monkeypatch.setattr(label_blocks, "GROUP", 2)
+    X, y = rows(50, 20, n_classes, 3, many=many)
+    X_more, y_more = rows(9, 20, n_classes, 4, many=many)
+    ways = []
+    for names in (), (limit,):
+        model = classifier(algo, n_jobs=2)
+        with lowered(names):
+            if many and not model._takes_many_labels:
+                with pytest.raises(ValueError, match="several labels"):
+                    model.fit(X, y)
+                return
+            model.fit(X, y).partial_fit(X_more, y_more)
+            save_model(model, tmp_path / "a.model")
+            # Asked under the limits that it learned by.
+            for each in model, load_model(tmp_path / "a.model"):
+                ways.append(each.decision_function(X))
+    assert len({outputs.tobytes() for outputs in ways}) == 1
+
+
+@each_algorithm
+@of_classes
+def test_parts_are_one_pass(algo, n_classes):
+    X, y = rows(60, 20, n_classes, 5)
+    how = {"shuffle": False, "intercept_scaling": 1.0, "max_iter": 1}
+    whole = in_parts(classifier(algo, **how), X, y, 60)
+    assert_alike(in_parts(classifier(algo, **how), X, y, 7), whole, X)
+
+
+@each_algorithm
+@of_classes
+def test_a_file_is_its_matrix(algo, n_classes, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
+    X, y = rows(60, 20, n_classes, 6)
+    X.sum_duplicates()
+    how = {"random_state": 0, "intercept_scaling": 1.0, "shuffle": False}
+    how |= {"radius": 10.0} if algo == "cramma" else {}
+    path = write(tmp_path / "rows.svm", X, y)
+    if algo == "maxmargin":
+        with pytest.raises(ValueError, match="keeps a number for every row"):
+            fit_svmlight(path, algo, n_features=20)
+        return
+    for max_iter in 1, 3:
+        params = {**how, "max_iter": max_iter}
+        of_file = fit_svmlight(path, algo, n_features=20, **params)
+        of_matrix = fit_csr(X, y.astype(float), algo, **params)
+        assert_alike(of_file, of_matrix, X, tolerance=TOLERANCE.get(algo, 0.0))
+
+
+@pytest.mark.parametrize(
+    "algo", [name for name, (each, _) in ALGORITHMS.items() if each.classifier not in _NOT_MIXED]
+)
+@of_classes
+def test_one_shard_is_one_machine(algo, n_classes):
+    X, y = rows(60, 20, n_classes, 7)
+    how = {"random_state": 0, "max_iter": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_alike(fit_distributed([(X, y)], algo=algo, **how), fit_csr(X, y, algo, **how), X)

@@ -1,0 +1,148 @@
+"""What models of every algorithm may go through: their parameters, rows, and limits lowered so that
+small data walk every path."""
+
+import warnings
+from contextlib import ExitStack, contextmanager
+from numbers import Integral, Real
+from unittest.mock import patch
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from problems.first_order import scattered
+from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
+from sparsemargin._engine.fitting import task, threads
+from sparsemargin._engine.hypotheses import matrix as matrix_replays
+from sparsemargin._engine.hypotheses import replayed
+from sparsemargin._engine.kernel import loop, outputs, support
+from sparsemargin.models import ALGORITHMS
+from sparsemargin.models import matrix as matrix_models
+from sparsemargin.models.classifiers import as_classifier
+from sparsemargin.models.parameters import declarations
+
+#: Limits from which on something is held, cut or shared out in another way: their modules, their
+#: names, and values that small data are beyond. None of them may change a bit of a model.
+LIMITS = {
+    "labels in blocks": ((label_blocks, "DENSE_BYTES", 0),),
+    "labels by vectors": ((linear_loop, "FEW_LABELS", 1),),
+    "labels on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
+    "passes in spans": ((task, "PRODUCTS_PER_CALL", 50),),
+    "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
+    "replays in parts": (
+        (replayed, "_POINTS_PER_REPLAY", 3), (replayed, "_POINTS_WITH_MOMENTS", 2),
+        (matrix_replays, "_VECTORS", 3), (matrix_replays, "_POINTS", 5),
+    ),
+    "kernel rows in parts": ((loop, "BLOCK", 3), (outputs, "_TILE", 2), (outputs, "_POINTS", 3)),
+    "room of a pool": ((support, "_ROOM", 1),),
+    "n x n at once": ((matrix_models, "PRIMAL_MEMORY", 1 << 26),),
+}  # fmt: skip
+
+#: Parameters that a life has for itself, or that name what no rows are drawn for.
+_LEFT_OUT = {"random_state", "verbose", "n_jobs", "max_iter", "class_weight", "warm_start"}
+_NO_VALUES = {"precomputed"}
+
+
+@contextmanager
+def lowered(names):
+    """Have these limits lowered."""
+    with ExitStack() as stack:
+        for name in names:
+            for module, constant, value in LIMITS[name]:
+                stack.enter_context(patch.object(module, constant, value))
+        yield
+
+
+def classifier(algo, **params):
+    """The classifier of that name, of which a fit ends soon."""
+    learner, fixed = ALGORITHMS[algo]
+    soon = {"max_iter": 2, "random_state": 0}
+    if "early_stopping" in declarations(learner):
+        soon["early_stopping"] = False
+    return as_classifier(learner(**fixed, **soon | params))
+
+
+def _values(limit):
+    """Some that a limit allows."""
+    if limit.choices:
+        return sorted({*limit.choices} - _NO_VALUES)
+    if limit.kind is bool:
+        return [False, True]
+    if limit.kind is type(None):
+        return [None]
+    if limit.kind is Integral:
+        low = max(limit.low, 0)
+        return [low, low + 1, low + 4]
+    if limit.kind is Real:
+        low, high = max(limit.low, 0.0), limit.high
+        inner = [low + (high - low) * share for share in (0.3, 0.9)] if high < 2 else []
+        return inner or [low + 0.5, low + 2.0, *([low] if limit.allows(low) else [])]
+    return []
+
+
+def changes(algo):
+    """Strategy of parameters to be set anew, every one that is declared among them."""
+    learner, fixed = ALGORITHMS[algo]
+    values = {
+        name: [value for limit in each.limits for value in _values(limit) if limit.allows(value)]
+        for name, each in declarations(learner).items() if name not in {*_LEFT_OUT, *fixed}
+    }  # fmt: skip
+    # Few at a time, as most differ from what goes together with others.
+    one = st.sampled_from(sorted(name for name in values if values[name])).flatmap(
+        lambda name: st.tuples(st.just(name), st.sampled_from(values[name]))
+    )
+    weight = st.sampled_from([None, "balanced", {0: 2.0}, {1: 0.5}])
+    more = {"max_iter": st.sampled_from([0.5, 1, 2, 3])}
+    if "class_weight" in declarations(learner):
+        more["class_weight"] = weight
+    return st.builds(
+        lambda some, more: dict(some) | more,
+        st.lists(one, min_size=1, max_size=2), st.fixed_dictionaries({}, optional=more),
+    )  # fmt: skip
+
+
+def rows(n_rows, n_features, n_classes, seed, dtype="f8", many=False):
+    """Rows in disorder, some empty, some columns in parts, and labels: numbers, or lists of them
+    where rows may have many."""
+    random = np.random.RandomState(seed)
+    X = sp.random(n_rows, n_features, 0.3, "csr", random_state=random)
+    X.data = np.round(4 * (X.data - 0.5), 2)
+    X.eliminate_zeros()
+    y = np.asarray(X @ random.standard_normal((n_features, n_classes))).argmax(axis=1)
+    wrong = random.uniform(size=n_rows) < 0.2
+    y[wrong] = random.randint(n_classes, size=wrong.sum())
+    y[:n_classes] = np.arange(n_classes)[:n_rows]
+    X = scattered(X.astype(dtype), 0.3, seed)
+    if not many:
+        return X, y
+    second = random.randint(n_classes, size=n_rows)
+    return X, [sorted({first, other})[: 1 + i % 2] for i, (first, other)
+               in enumerate(zip(y.tolist(), second.tolist(), strict=True))]  # fmt: skip
+
+
+def same_numbers(one, other):
+    """Whether two arrays, of which either may be sparse, are the same to the bit."""
+    one, other = (each.toarray() if hasattr(each, "toarray") else each for each in (one, other))
+    return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def told(model, X):
+    """What a model says of itself and of rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            "outputs": model.decision_function(X), "classes": model.classes_,
+            "corrections": model.n_corrections_, "epochs": model.n_iter_, "trials": model.t_,
+            "features": model.n_features_in_, "intercept": model.intercept_scaling_,
+        }  # fmt: skip
+
+
+def assert_alike(one, other, X, tolerance=0.0):
+    """Compare what two models tell; to the bit, or but for rounding."""
+    one, other = told(one, X), told(other, X)
+    for name in one:
+        if tolerance and name == "outputs":
+            size = max(np.abs(other[name]).max(initial=0.0), 1e-300)
+            assert np.abs(one[name] - other[name]).max(initial=0.0) <= tolerance * size, name
+        else:
+            assert same_numbers(one[name], other[name]), (name, one[name], other[name])
