@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -109,6 +109,7 @@ class _Commands(click.Group):
                 super().invoke(ctx)
                 # Here a closed pipe can still be dealt with, unlike at the exit.
                 sys.stdout.flush()
+                sys.stderr.flush()
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
@@ -118,6 +119,7 @@ class _Commands(click.Group):
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
         except Exception as error:
+            _forget_output()
             if ctx.meta.get(TRACEBACK):
                 raise
             raise failure_of(error, _invoked(ctx)) from None
@@ -134,7 +136,9 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not ctx.meta.get(QUIET):
             told = _in_options(str(message), _invoked(ctx))
-            click.echo(f"Warning: {shown(told)}", err=True)
+            # What the command is at is worth more; that it could not be told is found in the end.
+            with suppress(OSError):
+                click.echo(f"Warning: {shown(told)}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.cli.app import INTERRUPTED, failure_of
 from sparsemargin.cli.display import (
     learning_progress,
@@ -151,6 +152,8 @@ def command(
         if not is_told:
             del settings["max_iter"]
         learn = _learn_on_dask(files, output, {"client": dask, **mixing, **settings})
+    # Heard while there is something to learn from; what has been learned is written all the same.
+    click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
         moments: dict[int, Moment] = {}
 
@@ -291,7 +294,9 @@ def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]
     del settings["n_jobs"]
     if settings["mixing"] is None:
         del settings["mixing"]
-    return partial(learn_distributed, list(files), checkpoint=output, **settings)
+    learn = partial(learn_distributed, list(files), checkpoint=output, **settings)
+    # Each mixture is written as a whole of its own accord.
+    return interruptible()(learn)
 
 
 def _nothing_to_resume(output: str, learner: Learner) -> str:
@@ -324,14 +329,22 @@ def _save(learner: Learner, output: str) -> str:
     OSError tells where it is if it is nowhere that was named."""
     try:
         save_model(learner, output)
+        return output
     except OSError as error:
-        if sys.stdin.isatty() and sys.stderr.isatty():
-            failure_of(error).show()
-            with suppress(click.Abort):
-                return _save(learner, click.prompt("Another file for the model", err=True))
-        set_aside(learner, output, error)
-        raise
-    return output
+        another = _another_file(error)
+        if another is None:
+            set_aside(learner, output, error)
+            raise
+    return _save(learner, another)
+
+
+def _another_file(error: OSError) -> str | None:
+    """What a terminal names instead; None: nothing, or there is none."""
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        failure_of(error).show()
+        with suppress(click.Abort, KeyboardInterrupt), interruptible():
+            return click.prompt("Another file for the model", err=True)
+    return None
 
 
 @contextmanager

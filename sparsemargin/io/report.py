@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 from sparsemargin.io.stream import Moment
 
@@ -37,10 +38,11 @@ def bytes_read(moment: Moment) -> int:
 
 class Lines:
     """A report that prints a line whenever the rows have doubled, at an epoch's first block, and at
-    the latest after some seconds; after ten epochs not more than twice a second."""
+    the latest after some seconds; after ten epochs not more than twice a second. Once a line can't
+    be written there are no more: learning goes on."""
 
     def __init__(self, out: TextIO | None = None) -> None:
-        self.out = sys.stderr if out is None else out
+        self.out: TextIO | None = sys.stderr if out is None else out
         self.epoch = self.due = 0
         self.told = 0.0
 
@@ -48,15 +50,17 @@ class Lines:
         silence = moment.seconds - self.told
         is_early = moment.rows < self.due and silence < _LONGEST_SILENCE
         is_late_epoch = moment.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
-        if is_late_epoch or (moment.epoch == self.epoch and is_early):
+        if self.out is None or is_late_epoch or (moment.epoch == self.epoch and is_early):
             return
-        if not self.epoch:
-            print(*(f"{name:>{width}}" for name, width in _COLUMNS.items()), file=self.out)
+        lines: list[Iterable[Any]] = [] if self.epoch else [_COLUMNS]
         self.epoch, self.due, self.told = moment.epoch, 2 * moment.rows, moment.seconds
-        cells = (
+        lines.append((
             f"{moment.rows:,}", moment.epoch, f"{moment.features:,}", f"{moment.corrections:,}",
             one_step_ahead(moment), f"{speed(moment):.0f}",
-        )  # fmt: skip
-        widths = _COLUMNS.values()
-        line = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        print(*line, file=self.out, flush=True)
+        ))  # fmt: skip
+        try:
+            for cells in lines:
+                padded = map("{:>{}}".format, cells, _COLUMNS.values())
+                print(*padded, file=self.out, flush=True)
+        except OSError:
+            self.out = None

@@ -18,6 +18,7 @@ import numpy as np
 
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
     FORM,
@@ -159,7 +160,9 @@ def learn_svmlight(
         return _Stream(corpus, make, encoder, memory_limit, report).run()
     except _NewClass:
         # What has been learned by then was for too few classes.
-        encoder = encoder_of(corpus.all_labels(), corpus.names, reading.multilabel)
+        with interruptible():
+            labels = corpus.all_labels()
+        encoder = encoder_of(labels, corpus.names, reading.multilabel)
         return _Stream(corpus, make, encoder, memory_limit, report).run()
 
 
@@ -251,22 +254,31 @@ class _Stream:
         self.samples: list[SampledRows] = []
 
     def run(self) -> Learner:
-        try:
-            with closing(self.passes.first()) as blocks:
-                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
-            self._check_positive()
-            while going_on:
-                going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
-        except KeyboardInterrupt:
-            if not self.opened:
-                raise
-            warnings.warn(
-                f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps what "
-                "it had learned.",
-                Interruption,
-                stacklevel=4,
-            )
-        return self._finish()
+        with uninterrupted() as held:
+            try:
+                with interruptible():
+                    self._make_epochs()
+            except KeyboardInterrupt as interrupt:
+                if not self.opened:
+                    raise
+                held.append(interrupt)
+            learner = self._finish()
+            if held:
+                held.clear()
+                warnings.warn(
+                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
+                    "what it had learned.",
+                    Interruption,
+                    stacklevel=4,
+                )
+        return learner
+
+    def _make_epochs(self) -> None:
+        with closing(self.passes.first()) as blocks:
+            going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+        self._check_positive()
+        while going_on:
+            going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
 
     def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
         """All blocks; the first ones wait until there are the rows that a model measures."""

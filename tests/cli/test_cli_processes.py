@@ -73,13 +73,30 @@ def test_a_pipe_that_nobody_reads_ends_it_quietly(folder):
     assert error == b""
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk needs /dev/full")
+needs_full = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="a full disk needs /dev/full"
+)
+
+
+@needs_full
 @pytest.mark.parametrize("command", ["predict a.model long.svm", "--version"])
 def test_a_full_disk_is_told(folder, command):
     with open("/dev/full", "wb") as full:
         _, error = finish(process(*command.split(), cwd=folder, stdout=full), code=1)
     assert error.startswith("Error: No space left on device.")
     assert error.count("\n") == 1
+
+
+@needs_full
+def test_progress_that_cannot_be_written_ends_no_training(folder, tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    args = "train", folder / "long.svm", "--cache", tmp_path / "rows", "--epochs", 2
+    with open("/dev/full", "wb") as full, open(writer, "wb") as unread:
+        for stderr, code in (full, 1), (unread, 141):
+            model = tmp_path / f"{code}.model"
+            assert process(*args, "-o", model, stderr=stderr).wait(60) == code
+            assert load_model(model).n_iter_ == 2
 
 
 def test_standard_output_may_be_closed(folder, tmp_path):

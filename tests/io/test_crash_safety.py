@@ -3,11 +3,12 @@ whole."""
 
 import os
 import re
+import signal
 import sys
 import zipfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -15,11 +16,13 @@ import pytest
 
 from depth import ALL, some
 from problems.cached_rows import random_block, write_cache
+from problems.command_line import run
 from problems.command_line import write as write_text
 from problems.faulty_disk import KINDS, Scenario, places_among, strike_everywhere
 from problems.models import make_problem
-from sparsemargin import ALMAClassifier, fit_svmlight, save_model
-from sparsemargin.io import archive, files
+from sparsemargin import ALMAClassifier, fit_svmlight, load_model, save_model
+from sparsemargin.cli import train
+from sparsemargin.io import archive, files, model_files, report, stream
 from sparsemargin.io.files import replacing
 from sparsemargin.io.npz import write_npz
 from sparsemargin.io.readable import write_readable
@@ -81,7 +84,7 @@ def prepare_training(folder):
     save_model(fit_svmlight(folder / "text.svm", "perceptron"), folder / "text.model")
 
 
-def train(folder):
+def learn_and_save(folder):
     """With a cache, which is first written and then read."""
     model = fit_svmlight(folder / "text.svm", "pnorm", max_iter=2, random_state=0)
     save_model(model, folder / "text.model")
@@ -94,7 +97,7 @@ SCENARIOS = {
     "model": Scenario(model_by("average"), model_by("vote"), ["model"]),
     "npz": Scenario(npz_of(Y), npz_of(1 - Y), ["npz"]),
     "weights": Scenario(weights_of("old"), weights_of("new"), ["weights"]),
-    "training": Scenario(prepare_training, train, ["text.svm.smcache", "text.model"]),
+    "training": Scenario(prepare_training, learn_and_save, ["text.svm.smcache", "text.model"]),
 }
 SLOW = [("training", kind) for kind in ("kill amid", "power", "full amid")]
 
@@ -185,26 +188,28 @@ WRITERS = {module.__file__ for module in (archive, files, zipfile)}
 
 
 class CtrlC:
-    """Ctrl-C before the line of that number, counted from 1, of those that write files."""
+    """Ctrl-C before the line of that number, counted from 1, of those in some files, once `since`
+    has been called."""
 
-    def __init__(self, at):
-        self.at, self.lines = at, []
+    def __init__(self, at, files, since=None):
+        self.at, self.files, self.since, self.lines = at, files, since, []
 
     def __call__(self, frame, event, _):
         callers = frame.f_code.co_name, frame.f_back.f_code.co_name
+        self.since = None if self.since in callers else self.since
         # Within __del__ an error is printed, and not raised.
-        if frame.f_code.co_filename not in WRITERS or "__del__" in callers:
+        if frame.f_code.co_filename not in self.files or "__del__" in callers:
             return None
-        if event == "line":
+        if event == "line" and self.since is None:
             self.lines.append((frame.f_code, frame.f_lineno))
             if len(self.lines) == self.at:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
         return self
 
 
-def interrupted(write, folder, at):
+def interrupted(write, folder, at, files=WRITERS, since=None):
     """The lines that were run, and whether Ctrl-C got out."""
-    tracer, trace_before = CtrlC(at), sys.gettrace()
+    tracer, trace_before = CtrlC(at, files, since), sys.gettrace()
     sys.settrace(tracer)
     try:
         write(folder)
@@ -215,22 +220,44 @@ def interrupted(write, folder, at):
     return tracer.lines, False
 
 
+def first_and_last(lines):
+    """When each line is run for the first time and for the last, counted from 1; or all times."""
+    runs_of = defaultdict(list)
+    for at, line in enumerate(lines, 1):
+        runs_of[line].append(at)
+    assert len(runs_of) > 100
+    return sorted({at for ats in runs_of.values() for at in some([ats[0], ats[-1]], ats)})
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
     """Before each line, as it is run for the first time and for the last."""
-    path, left, runs_of = tmp_path / "cache", set(), defaultdict(list)
+    path, left = tmp_path / "cache", set()
 
     def write(folder):
         write_cache(folder / "cache", cached_blocks(1)[:1])
 
-    for at, line in enumerate(interrupted(write, tmp_path, 0)[0], 1):
-        runs_of[line].append(at)
-    assert len(runs_of) > 100
+    lines, _ = interrupted(write, tmp_path, 0)
     new = path.read_bytes()
-    for ats in runs_of.values():
-        for at in set(some([ats[0], ats[-1]], ats)):
-            path.write_bytes(OLD)
-            assert interrupted(write, tmp_path, at)[1], at
-            assert os.listdir(tmp_path) == ["cache"], at
-            left.add(path.read_bytes())
+    for at in first_and_last(lines):
+        path.write_bytes(OLD)
+        assert interrupted(write, tmp_path, at)[1], at
+        assert os.listdir(tmp_path) == ["cache"], at
+        left.add(path.read_bytes())
     assert left == {OLD, new}
+
+
+def test_ctrl_c_after_the_first_rows_never_loses_the_model(tmp_path):
+    """Before each line of learning, of what follows it and of writing the file."""
+    text, model = write_text(tmp_path / "text.svm", X, Y), tmp_path / "model"
+
+    def learn(folder, code=130):
+        run("train", text, "-o", model, "--algo", "alma", "--epochs", "2", code=code)
+
+    learning = {module.__file__ for module in (files, model_files, report, stream, train)}
+    lines, _ = interrupted(partial(learn, code=0), tmp_path, 0, learning, "one_step_ahead")
+    for at in first_and_last(lines)[:: some(4, 1)]:
+        model.unlink()
+        (tmp_path / "text.svm.smcache").unlink(missing_ok=True)
+        interrupted(learn, tmp_path, at, learning, "one_step_ahead")
+        assert load_model(model).n_iter_ >= 1, at

@@ -35,22 +35,62 @@ def run_together(calls, n_threads):
 
 @contextmanager
 def uninterrupted():
-    """Let Ctrl-C wait until the end: what happens here happens as a whole.
+    """Let Ctrl-C wait until the end: what happens here happens as a whole. Gives the list of what
+    waits; who empties it has heard.
 
     Only the main thread hears Ctrl-C; in others there is nothing to wait for.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if current_thread() is not main_thread() or not callable(handler):
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield []
+        return
+    ears = before if isinstance(before, _Ears) else _Ears(before)
+    were_open, ears.are_open = ears.are_open, False
+    signal.signal(signal.SIGINT, ears)
+    try:
+        yield ears.held
+    finally:
+        signal.signal(signal.SIGINT, before)
+        ears.turn(were_open)
+
+
+@contextmanager
+def interruptible():
+    """Within `uninterrupted`: hear Ctrl-C at once, but only the first; what it ends is left in
+    peace."""
+    ears = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not isinstance(ears, _Ears):
         yield
         return
-    held = []
-    signal.signal(signal.SIGINT, lambda *call: held.append(call))
+    were_open = ears.are_open
     try:
+        ears.turn(True)
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-        if held:
-            handler(*held[0])
+        ears.are_open = were_open
+
+
+class _Ears:
+    """A handler of Ctrl-C that passes it on to the one before while open, and else keeps it."""
+
+    def __init__(self, handler):
+        self.handler, self.are_open, self.held = handler, True, []
+
+    def __call__(self, *call):
+        if not self.are_open:
+            self.held.append(call)
+            return
+        self.are_open = False
+        self.handler(*call)
+        self.are_open = True
+
+    def turn(self, are_open):
+        """Open them, for what was kept as well, or close them."""
+        self.are_open = are_open
+        if are_open and self.held:
+            call = self.held[0]
+            self.held.clear()
+            self(*call)
 
 
 class _Gate:
