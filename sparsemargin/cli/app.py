@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 import warnings
@@ -28,6 +27,7 @@ _PIPE_CLOSED = 141
 _REMEDIES = {
     errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
     errno.EFBIG: "Files may not be as large here; what was there before is as it was.",
+    errno.EBADF: "It is closed: open it, or name a file.",
     errno.EROFS: "Write elsewhere.",
     errno.EACCES: "Change its permissions, or name another.",
 }
@@ -150,9 +150,10 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
 
 def _open_outputs() -> None:
     """Let there be a standard output and error, and let labels that are not UTF-8 go through."""
-    for name in ("stdout", "stderr"):
+    # Where standard output is closed, to write to it is an error, and to write beside it is none.
+    for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
-            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w")))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +30,7 @@ from sparsemargin.cli.options import (
     is_quiet,
     make_command,
 )
+from sparsemargin.io.files import is_stream
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.npz import read_npz, write_npz
 from sparsemargin.io.passes import Passes
@@ -97,13 +99,14 @@ def command(
     sources = open_sources(source)
     if target != STANDARD_OUTPUT:
         check_apart([("OUT", target)], named_sources(sources, "IN"))
-        check_output(target)
+        if form != "svmlight" or not is_stream(target):
+            check_output(target)
     if _kind(sources, form) == "npz":
         n_rows = _npz_to_text(source, target, reading["zero_based"])
     else:
         how = Reading(dtype=np.float32 if single else np.float64, **reading)
         n_rows = _CONVERSIONS[form](sources, target, how, n_jobs)
-    if target != STANDARD_OUTPUT and not is_quiet():
+    if os.path.isfile(target) and not is_quiet():
         size = size_in_words(Path(target).stat().st_size)
         click.echo(f"{target}: {n_rows:,} rows, {size}", err=True)
 

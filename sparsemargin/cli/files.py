@@ -12,7 +12,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from sparsemargin.io.files import check_replaceable, is_one_file, replacing
+from sparsemargin.io.files import (
+    check_replaceable,
+    descriptor_of,
+    is_one_file,
+    is_stream,
+    replacing,
+)
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.io.readable import dictionary_entries, read_dictionary
 from sparsemargin.io.reading import columns_of
@@ -70,21 +76,22 @@ def check_output(path: str) -> None:
 
 @contextmanager
 def opened_output(path: str) -> Iterator[BinaryIO]:
-    """Standard output, a device or a pipe, or a file that appears whole, to write bytes to."""
+    """Standard output, a stream, or a file that appears whole, to write bytes to."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
-    elif os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        with open(path, "wb") as file:
+    elif is_stream(path):
+        # To open it by name would cut off what stands in the file.
+        descriptor = descriptor_of(path)
+        with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
             yield file
     else:
-        check_output(path)
         with replacing(path) as file:
             yield file
 
 
 def is_on_terminal(path: str) -> bool:
     """Whether what is written to `path` is seen at once."""
-    return path == STANDARD_OUTPUT and sys.stdout.isatty()
+    return sys.stdout.isatty() and (path == STANDARD_OUTPUT or descriptor_of(path) == 1)
 
 
 class Indices(Sequence[str]):

@@ -241,8 +241,9 @@ def _check_files(
     check_apart([("-o", output), *extra], read)
     # The model itself may go on in place.
     check_apart(extra, [("--init-model", init)])
-    for path in filter(None, (output, readable)):
-        check_output(path)
+    for path in (output, readable):
+        if path is not None:
+            check_output(path)
     if cache is not None:
         _check_cache(cache, is_beside=is_beside)
     if dictionary is not None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import fcntl
 import glob
 import os
+import re
 import secrets
-import tempfile
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+# More are a circle.
+_MOST_LINKS = 40
 
 
 @contextmanager
@@ -19,7 +24,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
     file, never a part of one. What a killed process left of its new file is removed the next time.
-    A link is followed: the file it names is replaced. An OSError names `path`.
+    A link is followed: the file it names is replaced, whose permissions, and owner where that is
+    allowed, are kept. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     _check_place(path, target)
@@ -28,6 +34,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with os.fdopen(_create(fresh), "r+b") as file:
+            _take_after(target, file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -56,24 +63,46 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
-    target = Path(os.path.realpath(path))
-    _check_place(path, target)
-    try:
-        tempfile.TemporaryFile(dir=target.parent).close()
-    except OSError as error:
-        raise naming(error, path) from None
+    with suppress(_Tried), replacing(path):
+        raise _Tried
+
+
+class _Tried(Exception):
+    """A file could be made."""
+
+
+def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+    """The descriptor of the open file that a name such as /dev/stdout or /dev/fd/3 stands for."""
+    path = os.path.abspath(path)
+    # The last link, which leads to what is open, is not followed.
+    for _ in range(_MOST_LINKS):
+        if found := _OPEN_FILE.fullmatch(path):
+            return int(found[1])
+        if not os.path.islink(path):
+            break
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    return None
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a device, a pipe or an open file: written to as it is, and never replaced."""
+    is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return is_special or descriptor_of(path) is not None
 
 
 def _check_place(path: str | os.PathLike[str], target: Path) -> None:
-    """Refuse to take the place of a directory, a device or a pipe, or where there is no folder."""
+    """Refuse to take the place of a directory or a stream, or where there is no folder."""
+    if not os.fspath(path):
+        raise FileNotFoundError("The name of the file to be written is empty. Name one.")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
-    if not target.parent.is_dir():
+    folder = target.parent if os.path.basename(path) else target
+    if not folder.is_dir():
         raise FileNotFoundError(
-            f"{path}: there is no folder {target.parent}. Make it first: mkdir -p {target.parent}"
+            f"{path}: there is no folder {folder}. Make it first: mkdir -p {folder}"
         )
-    if target.exists() and not target.is_file():
-        raise OSError(f"{path} is no regular file, which could be replaced as a whole.")
+    if is_stream(path):
+        raise OSError(f"{path} is no regular file, which could be replaced as a whole. Name one.")
 
 
 def _create(fresh: Path) -> int:
@@ -85,6 +114,17 @@ def _create(fresh: Path) -> int:
             return descriptor
         # Before it was locked, another process took it for abandoned.
         os.close(descriptor)
+
+
+def _take_after(target: Path, descriptor: int) -> None:
+    """Give a new file the permissions of the one that it will replace, if there is one, and its
+    owner and group as far as that is allowed."""
+    with suppress(FileNotFoundError):
+        status = os.stat(target)
+        for owner in (status.st_uid, -1), (-1, status.st_gid):
+            with suppress(OSError):
+                os.fchown(descriptor, *owner)
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _remove_abandoned(target: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -99,10 +100,36 @@ def test_progress_that_cannot_be_written_ends_no_training(folder, tmp_path):
             assert load_model(model).n_iter_ == 2
 
 
-def test_standard_output_may_be_closed(folder, tmp_path):
+def test_standard_output_may_be_closed_unless_it_is_written_to(folder, tmp_path):
     closed = {"cwd": folder, "preexec_fn": lambda: os.closerange(1, 3)}
     finish(process("train", "train.svm", "-o", tmp_path / "b.model", **closed))
     load_model(tmp_path / "b.model")
+    closed["preexec_fn"] = lambda: os.close(1)
+    for command in "predict a.model test.svm", "inspect a.model", "info a.model":
+        _, error = finish(process(*command.split(), **closed), code=1)
+        assert error == "Error: Bad file descriptor. It is closed: open it, or name a file.\n"
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "link", "pipe"])
+@pytest.mark.parametrize(
+    "command", ["predict a.model test.svm -o", "convert -q --to svmlight test.svm"]
+)
+def test_what_is_no_file_is_written_to_and_never_replaced(
+    command, name, originals, tmp_path, monkeypatch
+):
+    shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    expected = run(*command.split(), "-").stdout
+    os.symlink("/dev/stdout", "link")
+    os.mkfifo("pipe")
+    with open("all.txt", "w+") as out:
+        out.write("before\n")
+        out.flush()
+        reader = subprocess.Popen(["cat", "pipe"], stdout=out) if name == "pipe" else None
+        finish(process(*command.split(), name, stdout=out))
+        assert reader is None or reader.wait(60) == 0
+        assert Path("pipe").is_fifo()
+    assert Path("all.txt").read_text() == "before\n" + expected
 
 
 IMPORT_FAILS = """

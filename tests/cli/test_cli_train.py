@@ -1,11 +1,9 @@
 """``sparsemargin train`` gives the models of `fit_svmlight`, and says what it does."""
 
 import errno
-import io
 import json
 import os
 import re
-import tempfile
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -86,12 +84,14 @@ def test_a_cache_that_is_there_may_be_in_a_folder_that_is_read_only(monkeypatch)
     first = trained("train.svm --epochs 2")
     os.mkdir("models")
 
-    def refused(dir):
-        if Path(dir).name != "models":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return io.BytesIO()
+    open_file = os.open
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    def refused(path, flags, *rest):
+        if flags & os.O_CREAT and Path(path).parent.name != "models":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return open_file(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", refused)
     assert_same(trained("train.svm --epochs 2", "models/b.model"), first)
     os.unlink("train.svm.smcache")
     error = error_of("train.svm -o models/b.model --epochs 2")
@@ -142,6 +142,10 @@ def test_weights_as_text_with_a_dictionary_that_may_be_a_pipe():
     ("-o none/a.model", 1, "there is no folder"),
     ("-o .", 1, "is a directory. Name a file in it"),
     (f"-o {os.devnull}", 1, "is no regular file"),
+    ("-o /dev/stdout", 1, "is no regular file"),
+    ("--output=", 1, "is empty. Name one"),
+    ("-o none/", 1, "there is no folder"),
+    (f"-o {'m' * 250}", 1, "File name too long"),
     ("-o m --cache none/c", 1, "none/c: there is no folder"),
     ("-o m --readable r --dictionary no", 1, "no: No such file or directory"),
     ("-o train.svm", 2, "train.svm are one file. Name two"),
@@ -156,7 +160,9 @@ def test_files_that_cannot_be_made_or_read_are_told_before_training(options, cod
     Path("a.model").rename("old")
     Path("d").write_text("".join(f"word{i}\n" for i in range(3000)))
     before = contents()
-    assert words in error_of(f"train.svm {options}", code)
+    error = error_of(f"train.svm {options}", code)
+    assert words in error
+    assert "MB/s" not in error
     assert contents() == before
 
 

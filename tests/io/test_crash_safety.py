@@ -4,6 +4,7 @@ whole."""
 import os
 import re
 import signal
+import stat
 import sys
 import zipfile
 from collections import defaultdict
@@ -119,6 +120,20 @@ def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
         # All up to the new name; that it lasts is more than some file systems can promise.
         strikable -= {len(operations) - 1, len(operations)}
     assert struck >= strikable & set(places_among(len(operations)))
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions_and_its_owner(tmp_path, monkeypatch):
+    owners = []
+    monkeypatch.setattr(os, "fchown", lambda descriptor, *owner: owners.append(owner))
+    write_file(tmp_path)
+    usual = (tmp_path / "file").stat()
+    for mode in 0o600, 0o444, 0o666:
+        (tmp_path / "file").chmod(mode)
+        write_file(tmp_path)
+        assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+    assert {max(owner) for owner in owners} == {usual.st_uid, usual.st_gid}
+    write_file(tmp_path, "another")
+    assert (tmp_path / "another").stat().st_mode == usual.st_mode
 
 
 def test_writers_side_by_side_do_not_remove_each_other_s_files(tmp_path):
@@ -237,6 +252,7 @@ def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
     def write(folder):
         write_cache(folder / "cache", cached_blocks(1)[:1])
 
+    path.write_bytes(OLD)
     lines, _ = interrupted(write, tmp_path, 0)
     new = path.read_bytes()
     for at in first_and_last(lines):
