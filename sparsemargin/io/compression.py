@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+import select
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -48,7 +49,9 @@ class CountingReader(io.RawIOBase):
             room[:n], self._ahead = self._ahead[:n], self._ahead[n:]
             return n
         try:
-            n = self._file.readinto(room) or 0
+            while (n := self._file.readinto(room)) is None:
+                # It does not block, and there is nothing yet.
+                select.select([self._file], [], [])
         except OSError as error:
             raise type(error)(error.errno, error.strerror, self._name) from None
         if n == 0 and self.position < self._size:

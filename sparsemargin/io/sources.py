@@ -193,8 +193,13 @@ class _GivenFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0) -> int:
         return int(self._file.seek(offset, whence))
 
-    def readinto(self, room: Any) -> int:
-        data = self._file.read(len(room)) or b""
+    def fileno(self) -> int:
+        return int(self._file.fileno())
+
+    def readinto(self, room: Any) -> int | None:
+        data = self._file.read(len(room))
+        if data is None:
+            return None
         room[: len(data)] = data
         return len(data)
 

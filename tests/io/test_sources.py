@@ -1,5 +1,6 @@
 """Sources of text: how they are found, unpacked, and cut into blocks of complete lines."""
 
+import io
 import os
 import random
 import sys
@@ -8,7 +9,7 @@ from itertools import combinations
 
 import pytest
 
-from problems.sources import PACK, source_of, text_of
+from problems.sources import PACK, source_of, standard_input, text_of
 from sparsemargin.io import sources
 from sparsemargin.io.sources import open_sources
 
@@ -179,6 +180,21 @@ def test_a_file_that_changes_is_noticed(tmp_path):
     os.utime(source.path, ns=(0, 0))
     with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):
         source.check_unchanged()
+
+
+@pytest.mark.parametrize("kind", [None, *PACK])
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: "-",
+        lambda: 0,
+        lambda: io.FileIO(0, closefd=False),
+        lambda: io.BufferedReader(io.FileIO(0, closefd=False)),
+    ],
+)
+def test_what_does_not_block_is_waited_for(small_blocks, kind, given):
+    with standard_input(PACK.get(kind, bytes)(TEXT), blocks=False):
+        assert text_of(*open_sources(given())) == TEXT
 
 
 @pytest.mark.parametrize("kind", [None, *PACK])

@@ -5,6 +5,7 @@ import gzip
 import lzma
 import os
 import threading
+import time
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -47,9 +48,11 @@ def text_of(source):
 
 
 @contextmanager
-def standard_input(content):
-    """Let a pipe with this content be standard input."""
+def standard_input(content, *, blocks=True):
+    """Let a pipe with this content be standard input; one that does not block, and gets half of it
+    late."""
     theirs, ours = os.pipe()
+    os.set_blocking(theirs, blocks)
     before = os.dup(0)
     os.dup2(theirs, 0)
     os.close(theirs)
@@ -57,7 +60,12 @@ def standard_input(content):
     def write():
         # Not all of it may be wanted.
         with suppress(BrokenPipeError), open(ours, "wb") as pipe:
-            pipe.write(content)
+            half = len(content) // 2
+            pipe.write(content[:half])
+            if not blocks:
+                pipe.flush()
+                time.sleep(0.1)
+            pipe.write(content[half:])
 
     writer = threading.Thread(target=write)
     writer.start()
