@@ -20,12 +20,18 @@ from broken_bytes import cut, flipped, moved
 from contents import VALUES, wrapped
 from harness import Given, main
 
-from problems.cached_rows import END, HEAD, forge, random_block
+from problems.cached_rows import END, HEAD, LABELS, forge, random_block
 from sparsemargin import fit_svmlight
 from sparsemargin.io.row_cache import RowCache, shuffled
 from sparsemargin.io.rows import LabelledRows
 
 SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**60, 2**61, 2**62, 2**63 - 1]
+
+
+def _labels(texts: str, numbers: list[float]) -> dict[str, np.ndarray]:
+    """The arrays of labels."""
+    raw = np.frombuffer(texts.encode("utf-8", "surrogateescape"), np.uint8)
+    return {"label_texts": raw, "label_numbers": np.array(numbers)}
 
 
 class _Contents:
@@ -39,8 +45,12 @@ class _Contents:
         """What a sound cache holds."""
         with RowCache.open(path) as cache:
             blocks = [[array.copy() for array in rows.arrays] for rows in cache.blocks()]
-            told = {name: getattr(cache, name) for name in {**HEAD, **END} if name != "version"}
-        told["label_numbers"] = [None if n != n else n for n in told["label_numbers"]]
+            told = {
+                name: getattr(cache, name)
+                for name in {**HEAD, **END, **LABELS}
+                if name != "version"
+            }
+        told |= _labels("".join(f"{text}\n" for text in told["label_texts"]), told["label_numbers"])
         told["rows"] = [len(block[2]) - 1 for block in blocks]
         return cls(blocks, told | {"dtype": told["dtype"].name, "version": HEAD["version"]})
 
@@ -95,7 +105,8 @@ def other_size(random: np.random.RandomState, contents: _Contents) -> None:
 
 
 def other_setting(random: np.random.RandomState, contents: _Contents) -> None:
-    name = list(contents.told)[random.randint(len(contents.told))]
+    names = [name for name in contents.told if name not in LABELS]
+    name = names[random.randint(len(names))]
     contents.told[name] = copy.deepcopy(VALUES[random.randint(len(VALUES))])
 
 
@@ -107,9 +118,8 @@ def other_number(random: np.random.RandomState, contents: _Contents) -> None:
 def other_labels(random: np.random.RandomState, contents: _Contents) -> None:
     name = ["label_texts", "label_numbers"][random.randint(2)]
     labels = contents.told[name]
-    if isinstance(labels, list) and labels:
-        way = random.randint(3)
-        contents.told[name] = [labels[:-1], labels + labels, [labels[0]] * len(labels)][way]
+    ways = labels[:-1], np.tile(labels, 2), np.repeat(labels[:1], len(labels))
+    contents.told[name] = ways[random.randint(3)]
 
 
 def other_blocks(random: np.random.RandomState, contents: _Contents) -> None:
@@ -156,7 +166,7 @@ class HostileRowCaches:
             for index in random.choice(["i4", "i8"], random.randint(1, 4))
         ]
         named = {"dtype": np.dtype(dtype).name, "multilabel": multilabel, "n_columns": 2**41}
-        labels = {"label_texts": list("abcde"), "label_numbers": [1.0, -1.0, None, 2.5, None]}
+        labels = _labels("a\nb\nc\nd\ne\n", [1.0, -1.0, np.nan, 2.5, np.nan])
         _Contents(blocks, {**named, **labels}).write(self.path)
         _change(self.path, given)
         given.outcomes[_read(self.path)] += 1

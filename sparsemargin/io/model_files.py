@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -49,6 +48,7 @@ _FORMAT, _VERSION, _OLDEST_VERSION = "sparsemargin model", 3, 2
 # Of a pipeline: a version that knows of none would predict without its steps.
 _PIPELINE_VERSION = 4
 _LONGEST_MESSAGE = 500
+_NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
 # Attributes that are made again when they are asked for.
 _CACHES = {"_coef"}
@@ -263,15 +263,15 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     ValueError that names the file."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such model. {whereabouts(os.fspath(path))}")
+    # To open a pipe might wait for ever.
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        raise ValueError(f"{path}: {_NO_MODEL}")
     with open(path, "rb") as file:
         try:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            if not regular or not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
-                raise ValueError(
-                    "This is not a model file. save_model and sparsemargin train write them."
-                )
+            if not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
+                raise ValueError(_NO_MODEL)
             yield Archive(file)
-        except OSError:
+        except (OSError, MemoryError):
             raise
         except Exception as error:
             what = str(error)

@@ -50,12 +50,9 @@ class Passes:
             reading = self.corpus.reading
             # A scan that an error's traceback kept would wait for its threads when that goes.
             with closing(self.corpus.scan(self.table, self.max_index)) as blocks:
-                yield from write_cache(
+                self.cache = yield from write_cache(
                     path, identity, reading.dtype, reading.multilabel, blocks, self.table
                 )
-            self.cache = find_cache(path, identity)
-            if self.cache is None:
-                raise ValueError(f"{path} was replaced by another run. Pass another cache path.")
         else:
             self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)

@@ -292,6 +292,11 @@ _FLAWS = {
         "a NUL byte",
         "Is it a binary or compressed file? Text is read, plain or packed by gz, bz2, xz or zst.",
     ),
+    "invisible": Flaw(
+        "label {token} has a byte-order mark or a no-break space",
+        "Delete it, or make the space a plain one. Files that begin with a mark are named one by "
+        "one, not joined.",
+    ),
     "bad_query_id": Flaw("{token} is not a query's number", "Write qid:N, N an integer."),
 }
 

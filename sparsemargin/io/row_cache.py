@@ -3,8 +3,8 @@
 A cache is an archive of arrays (`sparsemargin.io.archive`), into which ``numpy.load`` looks: the
 document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
 ``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
-so on; ``labels.json`` tells what is known once all rows are. It is one file, and no folder, which
-could not be replaced as a whole.
+so on; ``label_texts``, one a line, ``label_numbers``, NaN for words, and ``rows.json`` tell what is
+known once all rows are. It is one file, and no folder, which could not be replaced as a whole.
 
 A cache is written while text is scanned for the first time (`write_cache`), and read through a
 memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
@@ -14,16 +14,16 @@ its rows are checked, when it is first used; the engine then runs on them as the
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import os
+import stat
 import warnings
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -54,9 +54,10 @@ from sparsemargin.models.labels import LabelTable
 OLD_MAGIC = b"\x93smrows\n"
 
 _VERSION = 2
-_END = "labels.json"
+_TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
+_LINE_END = ord("\n")
 
 
 class UnusableCacheError(ValueError):
@@ -116,17 +117,17 @@ def _names(i: int, multilabel: bool) -> list[str]:
 
 def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
     """The first field of the documents that can't be as it is; None: all can."""
-    texts, numbers, rows = told["label_texts"], told["label_numbers"], told["rows"]
-    numeric = type(numbers) is list and all(
-        number is None or (type(number) is float and math.isfinite(number)) for number in numbers
-    )
+    texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
+    n_labels = np.count_nonzero(texts == _LINE_END)
     lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
     sound = {
         "identity": type(told["identity"]) is dict,
         "dtype": told["dtype"] in ("float32", "float64"),
         "multilabel": type(told["multilabel"]) is bool,
-        "label_texts": type(texts) is list and all(type(text) is str for text in texts),
-        "label_numbers": numeric and len(numbers) == len(texts),
+        _TEXTS: texts.dtype == np.uint8 and texts.ndim == 1
+        and (not len(texts) or texts[-1] == _LINE_END),
+        _NUMBERS: numbers.dtype == np.float64 and numbers.shape == (n_labels,)
+        and not np.isinf(numbers).any(),
         "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
         and sum(rows) <= n_bytes,
         **{name: type(told[name]) is int and least <= told[name] < 2**63
@@ -142,34 +143,41 @@ def write_cache(
     multilabel: bool,
     blocks: Iterable[LabelledRows],
     table: LabelTable,
-) -> Generator[LabelledRows]:
-    """Pass blocks of rows on, each once it has been written into a row cache: see `RowCache`.
+) -> Generator[LabelledRows, None, RowCache]:
+    """Pass blocks of rows on, each once it has been written into a row cache, and return the
+    `RowCache`, open whatever takes its place later.
 
     The table has the labels of all rows in the end. The file appears at `path` with the last block;
     an error, or a consumer who takes no more, leaves what was there. Memory does not depend on the
     number of rows, but for some kB a block.
     """
-    with replacing(path) as file, ArchiveWriter(file) as archive:
-        archive.document(CACHE_DOCUMENT, {
-            "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
-            "multilabel": multilabel,
-        })  # fmt: skip
-        n_rows: list[int] = []
-        n_columns, n_entries, lowest, highest = 0, 0, LARGEST_INDEX, -1
-        for rows in blocks:
-            for name, array in zip(_names(len(n_rows), multilabel), rows.arrays, strict=True):
-                archive.array(name, array)
-            n_rows.append(rows.n_rows)
-            n_entries += len(rows.data)
-            n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
-            lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
-            yield rows
-        archive.document(_END, {
-            "label_texts": table.texts,
-            "label_numbers": [None if math.isnan(n) else n for n in table.numbers],
-            "lowest": lowest, "highest": highest, "n_columns": n_columns, "n_entries": n_entries,
-            "rows": n_rows,
-        })  # fmt: skip
+    with replacing(path) as file:
+        with ArchiveWriter(file) as archive:
+            archive.document(CACHE_DOCUMENT, {
+                "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
+                "multilabel": multilabel,
+            })  # fmt: skip
+            n_rows: list[int] = []
+            n_columns, n_entries, lowest, highest = 0, 0, LARGEST_INDEX, -1
+            for rows in blocks:
+                for name, array in zip(_names(len(n_rows), multilabel), rows.arrays, strict=True):
+                    archive.array(name, array)
+                n_rows.append(rows.n_rows)
+                n_entries += len(rows.data)
+                n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
+                lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+                yield rows
+            texts = "".join(f"{text}\n" for text in table.texts)
+            raw = texts.encode("utf-8", "surrogateescape")
+            archive.array(_TEXTS, np.frombuffer(raw, np.uint8))
+            archive.array(_NUMBERS, np.array(table.numbers, np.float64))
+            archive.document(_END, {
+                "lowest": lowest, "highest": highest, "n_columns": n_columns,
+                "n_entries": n_entries, "rows": n_rows,
+            })  # fmt: skip
+        file.flush()
+        file.seek(0)
+        return RowCache.read(os.fsdecode(path), file)
 
 
 class RowCache:
@@ -187,19 +195,19 @@ class RowCache:
         self.dtype = np.dtype(told["dtype"])
         self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
         self.lowest, self.highest = told["lowest"], told["highest"]
-        self.label_texts = told["label_texts"]
-        self.label_numbers = [math.nan if n is None else n for n in told["label_numbers"]]
+        texts = bytes(told[_TEXTS]).decode("utf-8", "surrogateescape")
+        self.label_texts: list[str] = texts.split("\n")[:-1]
+        self.label_numbers: list[float] = told[_NUMBERS].tolist()
         self._n_rows = told["rows"]
         self.n_rows, self.n_blocks = sum(self._n_rows), len(self._n_rows)
         self.first_rows = np.cumsum([0, *self._n_rows], dtype=np.int64)[:-1]
         self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
         names = [name for i in range(self.n_blocks) for name in _names(i, self.multilabel)]
         members = [archive.members[f"{name}.npy"] for name in names]
-        labels = "\n".join(self.label_texts).encode("utf-8", "surrogateescape")
+        members.append(archive.members[f"{_TEXTS}.npy"])
         crcs = np.array([member.CRC for member in members], dtype=np.uint32)
-        self.checksum = zlib.crc32(crcs.tobytes(), zlib.crc32(labels))
+        self.checksum = zlib.crc32(crcs.tobytes())
         offsets = [member.header_offset for member in members]
-        offsets.append(archive.members[_END].header_offset)
         self._bounds = offsets[:: 5 if self.multilabel else 4]
         if offsets != sorted(offsets):
             raise ValueError("its blocks are in another order")
@@ -211,29 +219,37 @@ class RowCache:
         A ValueError tells that a file is no cache, `UnusableCacheError` that it is of another
         format, cut short or damaged.
         """
-        name = os.fsdecode(path)
+        # To open a pipe might wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError(f"{os.fsdecode(path)} is no regular file. Name another.")
         with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
-            if head.startswith(OLD_MAGIC):
-                raise _of_format(name, 1)
-            if not begins_with(head, CACHE_DOCUMENT):
-                raise ValueError(
-                    f"{name} is not a row cache: it does not begin as one. Name another file."
-                )
-            try:
-                archive = Archive(file)
-                told = archive.document(CACHE_DOCUMENT)
-                if told["version"] == _VERSION:
-                    told |= archive.document(_END)
-                    wrong = _wrong_field(told, len(archive.map))
-                    if wrong:
-                        raise ValueError(f"it is wrong at {wrong!r}")
-                    return cls(name, archive, told)
-                version = told["version"]
-            except OSError:
-                raise
-            except Exception as error:
-                raise _damaged(name, str(error) or type(error).__name__) from None
+            return cls.read(os.fsdecode(path), file)
+
+    @classmethod
+    def read(cls, name: str, file: BinaryIO) -> RowCache:
+        """`open` for what is open by that name."""
+        head = file.read(HEAD_BYTES)
+        if head.startswith(OLD_MAGIC):
+            raise _of_format(name, 1)
+        if not begins_with(head, CACHE_DOCUMENT):
+            raise ValueError(
+                f"{name} is not a row cache: it does not begin as one. Name another file."
+            )
+        try:
+            archive = Archive(file)
+            told = archive.document(CACHE_DOCUMENT)
+            if told["version"] == _VERSION:
+                told |= archive.document(_END)
+                told |= {label: archive.array(label) for label in (_TEXTS, _NUMBERS)}
+                wrong = _wrong_field(told, len(archive.map))
+                if wrong:
+                    raise ValueError(f"it is wrong at {wrong!r}")
+                return cls(name, archive, told)
+            version = told["version"]
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise _damaged(name, str(error) or type(error).__name__) from None
         raise _of_format(name, version)
 
     def close(self) -> None:

@@ -73,6 +73,7 @@ class Source:
     file: Any = None
     offset: int = 0
     length: int = -1
+    ctime_ns: int | None = None
 
     @property
     def rereadable(self) -> bool:
@@ -141,8 +142,8 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
-    def identity(self) -> dict[str, int] | None:
-        """What changes when the file does: its size, time, first and last bytes; None for pipes."""
+    def identity(self) -> dict[str, int | None] | None:
+        """What changes when the file does: size, times, first and last bytes; None for pipes."""
         if self.size is None or self.mtime_ns is None:
             return None
         with self._open() as file:
@@ -152,6 +153,8 @@ class Source:
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
+            # Unlike the other time, none that a program can set.
+            "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
             **({"offset": self.offset, "length": self.length} if self.is_part else {}),
@@ -343,7 +346,9 @@ def _source(path: str) -> Source:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
-    return Source(path, path, status.st_size, status.st_mtime_ns, plain=codec is None)
+    return Source(
+        path, path, status.st_size, status.st_mtime_ns, codec is None, ctime_ns=status.st_ctime_ns
+    )
 
 
 def whereabouts(path: str) -> str:

@@ -129,6 +129,9 @@ def test_float32_is_the_double_rounded_or_refused():
         (b"1,x\0 1:1", {"multilabel": True}, "nul", 3, 1),
         (b"1 1:" + b"1" * 4301, {}, "overlong", 2, 4303),
         (b"1 qid:9223372036854775808", {"query_id": True}, "bad_query_id", 2, 23),
+        (b"1 1:1\n\xef\xbb\xbf1 1:1", {}, "invisible", 6, 4),
+        (b"ham\xc2\xa0 1:1", {}, "invisible", 0, 5),
+        (b"a,\xef\xbb\xbf 1:1", {"multilabel": True}, "invisible", 2, 3),
     ],
 )
 def test_refused(text, options, code, offset, length):

@@ -196,7 +196,7 @@ DOCUMENTS = {
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_documents_that_tell_of_nothing_are_refused(document, file):
     members = members_of(file.path)
-    for name in members.keys() & {file.document, "labels.json"}:
+    for name in members.keys() & {file.document, "rows.json"}:
         pack(file.path, (members | {name: document}).items())
         file.assert_refused()
 

@@ -65,7 +65,7 @@ STILL_GOOD = {
     "identity": [{}, {"a": 1}], "lowest": [0], "highest": [0],
     # Too narrow for the rows, which only shows in the block.
     "n_columns": [0], "n_entries": [0], "multilabel": [], "dtype": [],
-    "label_texts": [], "label_numbers": [], "version": [],
+    "version": [],
 }  # fmt: skip
 
 
@@ -81,9 +81,7 @@ def test_documents_of_anything(path, name):
 
 def test_documents_that_lack_or_contradict_something(path):
     for changes in (
-        {"rows": [3], "label_numbers": [1.0, float("inf")]},
-        {"rows": [3], "n_entries": 3, "label_numbers": [1.0]},
-        {"rows": [3], "n_entries": 3, "label_texts": ["a", 1]},
+        {"rows": [3], "n_entries": float("inf")},
         {"rows": [3, 3]},
         {},
     ):
@@ -95,6 +93,24 @@ def test_documents_that_lack_or_contradict_something(path):
     for n in 0, 2, 4:
         forge(path, [good_block()], {"rows": [n]})
         assert_block_refused(path, 0, "other rows")
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("label_texts", np.frombuffer(b"+1\n-1", np.uint8)),
+        ("label_texts", np.frombuffer(b"+1\n-1\n", np.int8)),
+        ("label_texts", np.zeros((6, 1), np.uint8)),
+        ("label_texts", np.array(["+1", "-1"])),
+        ("label_numbers", np.array([1.0, np.inf])),
+        ("label_numbers", np.array([1, -1])),
+        ("label_numbers", np.array([[1.0, -1.0]])),
+        *(("label_numbers", np.zeros(n)) for n in (0, 1, 3)),
+    ],
+)
+def test_labels_of_other_arrays(path, name, array):
+    forge(path, [good_block()], {name: array})
+    assert_cache_refused(path, "it is wrong at 'label_(texts|numbers)'")
 
 
 def test_members_in_another_order(path):

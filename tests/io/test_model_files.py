@@ -27,6 +27,7 @@ from sparsemargin import (
     write_readable,
 )
 from sparsemargin.io._values import OWN_TYPES
+from sparsemargin.io.archive import Archive
 from sparsemargin.io.model_files import load_model, read_summary, save_model
 
 X2, Y2 = make_problem()
@@ -267,10 +268,18 @@ def test_what_the_system_refuses_is_no_damage(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"nowhere/a\.model"):
         save_model(model, tmp_path / "nowhere" / "a.model")
     os.mkfifo(pipe)
+    text = tmp_path / "text.svm"
+    text.write_text("1 1:1\n-1 2:1\n")
     for write in save_model, lambda model, path: write_readable(path, model):
         with pytest.raises(OSError, match="pipe is no regular file"):
             write(model, pipe)
-    assert sorted(os.listdir(tmp_path)) == ["a.model", "pipe"]
+    assert sorted(os.listdir(tmp_path)) == ["a.model", "pipe", "text.svm"]
+    for read in load_model, lambda pipe: fit_svmlight(text, cache=pipe):
+        with pytest.raises(ValueError, match=r"pipe.* is (not a model file|no regular file)"):
+            read(pipe)
+    monkeypatch.setattr(Archive, "copy", Mock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        load_model(path)
     error = OSError(errno.EIO, "Input/output error")
     monkeypatch.setattr(zipfile, "ZipFile", Mock(side_effect=error))
     with pytest.raises(OSError, match="Input/output error"):

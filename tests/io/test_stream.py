@@ -18,7 +18,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import sources
+from sparsemargin.io import archive, sources
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import Moment, learn_svmlight
@@ -431,6 +431,47 @@ def test_open_files_and_parts_are_learned_from(text):
         same(model, models[-1])
         assert Path(f"{text}.{offset}-{length}.smcache").exists()
     assert models[0].n_corrections_ != models[1].n_corrections_
+
+
+def test_a_run_keeps_its_cache_when_another_replaces_it(text, tmp_path, monkeypatch):
+    """One that reads the file otherwise, and is done at the same moment."""
+    expected = fit_svmlight(text, "alma", max_iter=3, random_state=0, cache=tmp_path / "own")
+    fit_svmlight(text, "alma", max_iter=2, hash_bits=9, cache=tmp_path / "other")
+    replace = os.replace
+
+    def both_replace(fresh, target):
+        replace(fresh, target)
+        replace(tmp_path / "other", target)
+
+    monkeypatch.setattr(os, "replace", both_replace)
+    same(fit_svmlight(text, "alma", max_iter=3, random_state=0, cache=tmp_path / "rows"), expected)
+
+
+def test_a_text_that_changes_in_its_middle_alone_is_read_again(tmp_path):
+    lines = [f"{'ab'[i % 2]} {1 + i % 2}:1 {3 + i % 5}:1\n" for i in range(30_000)]
+    for half in "ab":
+        middle = "".join(f"{half} {1 + i % 2}:1\n" for i in range(2000))
+        (tmp_path / half).write_text("".join(lines) + middle + "".join(lines))
+    text = tmp_path / "a"
+    settings = {"algo": "alma", "max_iter": 2, "random_state": 0}
+    first, expected = (fit_svmlight(tmp_path / half, **settings) for half in "ab")
+    before = text.stat()
+    text.write_bytes((tmp_path / "b").read_bytes())
+    os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
+    same(fit_svmlight(text, **settings), expected)
+    assert first.n_corrections_ != expected.n_corrections_
+
+
+def test_labels_of_any_number_are_kept_for_further_epochs(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text(
+        "".join(f"{'spam' if i % 3 else 'ham'},\udcff{i},{i} {1 + i % 50}:1\n" for i in range(900)),
+        errors="surrogateescape",
+    )
+    settings = {"algo": "alma", "positive": "spam", "max_iter": 2, "random_state": 0}
+    expected = fit_svmlight(tmp_path / "a", cache=tmp_path / "rows", **settings)
+    monkeypatch.setattr(archive, "_LONGEST_DOCUMENT", 1000)
+    for cache in "rows", "fresh":
+        same(fit_svmlight(tmp_path / "a", cache=tmp_path / cache, **settings), expected)
 
 
 def test_pipes_are_read_once(text, tmp_path):

@@ -86,9 +86,9 @@ def assert_cache_refused(path, message):
 
 
 HEAD = {"version": 2, "identity": {}, "dtype": "float64", "multilabel": False}
-END = {
-    "label_texts": ["+1", "-1"], "label_numbers": [1.0, -1.0], "lowest": 1, "highest": 9,
-    "n_columns": 9,
+END = {"lowest": 1, "highest": 9, "n_columns": 9}
+LABELS = {
+    "label_texts": np.frombuffer(b"+1\n-1\n", np.uint8), "label_numbers": np.array([1.0, -1.0])
 }  # fmt: skip
 NAMES = ["data", "indices", "indptr", "labels", "label_start"]
 
@@ -96,20 +96,24 @@ NAMES = ["data", "indices", "indptr", "labels", "label_start"]
 def forge(path, blocks=(), changes=None):
     """A cache packed by hand, as the format is documented, its checksums right.
 
-    `changes` are entries of the two documents, or what to write in place of the second.
+    `changes` are entries of the two documents, or arrays of labels, or what to write in place of
+    the second document.
     """
     n_rows = [len(block[2]) - 1 for block in blocks]
     n_entries = sum(len(block[0]) for block in blocks)
-    told = {**HEAD, **END, "rows": n_rows, "n_entries": n_entries}
+    told = {**HEAD, **END, **LABELS, "rows": n_rows, "n_entries": n_entries}
     told.update({} if isinstance(changes, bytes) else changes or {})
     head = {name: told.pop(name) for name in HEAD if name in told}
+    labels = {name: told.pop(name) for name in LABELS}
     end = changes if isinstance(changes, bytes) else json.dumps(told).encode()
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("row_cache.json", json.dumps(head))
         for i, block in enumerate(blocks):
             for name, array in zip(NAMES, block, strict=False):
                 write_aligned(archive, f"{i}.{name}.npy", array)
-        archive.writestr("labels.json", end)
+        for name, array in labels.items():
+            write_aligned(archive, f"{name}.npy", array)
+        archive.writestr("rows.json", end)
 
 
 def write_aligned(archive, name, array):

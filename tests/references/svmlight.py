@@ -91,6 +91,8 @@ def check_label(label, offset):
     refuse_if(len(label) > LONGEST_NUMBER, "overlong", offset, label)
     number = label_number(label)
     refuse_if(number is not None and not math.isfinite(number), "not_finite", offset, label)
+    hidden = any(mark.encode() in label for mark in "\ufeff\xa0")
+    refuse_if(number is None and hidden, "invisible", offset, label)
 
 
 def label_number(label, kind=float):

@@ -36,6 +36,7 @@ class LabelTable {
         double number;
         const bool is_number = read_real(token, number);
         if (is_number && !std::isfinite(number)) fail(Code::not_finite, token);
+        if (!is_number && has_invisible(text)) fail(Code::invisible, token);
         const int32_t id = is_number ? id_of_number(text, number) : id_of_word(text);
         if (token.size() <= 8) {
             recent_[place_of(word_of(token))] = {word_of(token), token.size(), id};
@@ -49,6 +50,11 @@ class LabelTable {
         int64_t size = 0;
         int32_t id = 0;
     };
+
+    // A byte-order mark or a no-break space, which make a word another one that looks the same.
+    static bool has_invisible(std::string_view word) {
+        return word.find("\xEF\xBB\xBF") != word.npos || word.find("\xC2\xA0") != word.npos;
+    }
 
     static uint64_t word_of(Token token) {
         return load_word(token.start) << (64 - 8 * token.size());
