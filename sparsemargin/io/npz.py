@@ -107,6 +107,11 @@ def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:
         raise ValueError(
             f"{name} has values of type {values.dtype}; rows have real numbers. Save it with such."
         )
+    for key in "indices", "indptr", "shape":
+        if arrays[key].dtype.kind != "i":
+            raise ValueError(
+                f"{name} has {key} of type {arrays[key].dtype}, not int32 or int64. Save them as such."
+            )
     try:
         with np.errstate(over="ignore"):
             parts = values.astype(np.float64, copy=False), arrays["indices"], arrays["indptr"]
@@ -141,7 +146,11 @@ def _check_labels(name: str, rows: LabelledRows, n_rows: int) -> None:
         raise ValueError(f"{name} has labels of shape {rows.labels.shape} for {n_rows} rows.")
     if start is not None:
         sound = start.shape == (n_rows + 1,) and start.dtype.kind == "i"
-        if not sound or start[0] or start[-1] != len(rows.labels) or (np.diff(start) < 0).any():
+        # Their differences may exceed an int64.
+        if (
+            not sound or start[0] or start[-1] != len(rows.labels)
+            or (start[1:] < start[:-1]).any()
+        ):  # fmt: skip
             raise ValueError(f"{name}: label_start does not divide the labels among the rows.")
     if queries is not None and (queries.shape != (n_rows,) or queries.dtype.kind != "i"):
         raise ValueError(f"{name}: query_ids are not one integer a row.")

@@ -251,6 +251,11 @@ REFUSED = [
     ({"indices": [0, 1, 9]}, "outside"),
     ({"data": [1.0, np.nan, 1.0]}, "NaN"),
     ({"label_start": [0, 2, 1, 3]}, "label_start does not divide"),
+    ({"label_start": [0, 2**63 - 1, -(2**63) + 7, 3]}, "label_start does not divide"),
+    *(({key: values}, f"has {key} of type ") for key, values in [
+        ("indices", [0.5, 1.5, 2.5]), ("indices", ["0", "1", "2"]), ("shape", [3.5, 3.0]),
+        ("indptr", [0.0, 1.0, 2.0, 3.0]), ("indptr", np.array([0, 1, 2, 3], "u8")),
+    ]),
     ({"query_ids": [1.5, 2, 3]}, "query_ids are not one integer a row"),
     ({"format": b"csc"}, "no CSR matrix"),
     ({"data": [{}, 1, 2]}, "can't be read as an npz file"),
