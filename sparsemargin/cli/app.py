@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import sys
@@ -149,12 +150,25 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
 
 
 def _open_outputs() -> None:
-    """Let there be a standard output and error, and let labels that are not UTF-8 go through."""
+    """Let there be a standard output and error, and let all labels go through."""
     # Where standard output is closed, to write to it is an error, and to write beside it is none.
     for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
-    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(errors=_ESCAPING)  # type: ignore[union-attr]
+
+
+def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What to write of a label that the terminal has no characters for; its bytes, where those are
+    no UTF-8."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.backslashreplace_errors(error)
+
+
+_ESCAPING = "sparsemargin.escape"
+codecs.register_error(_ESCAPING, _escape)
 
 
 def _forget_output() -> None:

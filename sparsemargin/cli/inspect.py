@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import isfinite
 from typing import Any
@@ -67,19 +67,20 @@ def _has_weights(learner: Learner) -> bool:
 
 def _summary(learner: Learner) -> dict[str, Any]:
     told = summarise(learner)
-    weights = None
-    if _has_weights(learner):
-        weights = learner._weights()[:, : learner.n_features_in_]
+    has_weights = _has_weights(learner)
     return {
         **told,
         "classes": [label_text(label) for label in told["classes"]],
-        "n_nonzero": None if weights is None else _count_nonzero(weights),
-        "intercepts": None if weights is None else learner.intercept_.tolist(),
+        "n_nonzero": sum(len(at) for at, _ in _nonzero(learner)) if has_weights else None,
+        "intercepts": learner.intercept_.tolist() if has_weights else None,
     }
 
 
-def _count_nonzero(weights: Any) -> int:
-    return sum(int(np.count_nonzero(vector)) for vector in vectors_of(weights))
+def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The features of each vector whose weight is not 0, and the weights: of many features few."""
+    for vector in vectors_of(learner._weights()[:, : learner.n_features_in_]):
+        at = np.flatnonzero(vector)
+        yield at, vector[at]
 
 
 def _certificate(learner: Learner) -> dict[str, Any]:
@@ -93,24 +94,17 @@ def _certificate(learner: Learner) -> dict[str, Any]:
 
 def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Features with the largest weights for and against each class; of two, the second."""
-    weights = learner._weights()[:, : learner.n_features_in_]
-    labels = [label_text(label) for label in learner.classes_.tolist()]
-    return [
-        {
-            "label": label,
-            "for": _largest(of_label, names, top),
-            "against": [
-                {**entry, "weight": -entry["weight"]} for entry in _largest(-of_label, names, top)
-            ],
-        }
-        for label, of_label in zip(labels[-weights.shape[0] :], vectors_of(weights), strict=True)
-    ]
-
-
-def _largest(weights: np.ndarray, names: Sequence[str], top: int) -> list[dict[str, Any]]:
-    """The largest weights above 0, in falling order."""
-    ordered = strongest_features(np.maximum(weights, 0), top)
-    return [{"feature": names[i], "weight": float(weights[i])} for i in ordered.tolist()]
+    labels = [label_text(label) for label in learner.classes_.tolist()][-learner._n_labels() :]
+    strongest = []
+    for label, (at, weights) in zip(labels, _nonzero(learner), strict=True):
+        sides = {}
+        for side, sign in ("for", 1), ("against", -1):
+            largest = strongest_features(np.maximum(sign * weights, 0), top)
+            sides[side] = [
+                {"feature": names[at[i]], "weight": float(weights[i])} for i in largest.tolist()
+            ]
+        strongest.append({"label": label, **sides})
+    return strongest
 
 
 def _show(figures: dict[str, Any]) -> None:

@@ -17,12 +17,24 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
-from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, part, real, require
+from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.state import (
+    MAX_TRIALS,
+    array_of,
+    fields,
+    flag,
+    integer,
+    optional,
+    part,
+    real,
+    require,
+)
 from sparsemargin.io import pipelines
 from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
@@ -35,6 +47,7 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing
+from sparsemargin.io.reading import MOST_HASH_BITS
 from sparsemargin.io.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.base import count_labels
@@ -360,6 +373,22 @@ def _check(name: str, state: dict[str, Any]) -> None:
     if "_trials_per_epoch" in state:
         integer(state, "_trials_per_epoch", 1, MAX_TRIALS)
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
+    if "n_iter_" in state:
+        real(state, "n_iter_", 0, np.inf)
+    if "eta_eff_" in state:
+        real(state, "eta_eff_", 5e-324, sys.float_info.max)
+    if "_reading" in state:
+        known = {"zero_based": (flag,), "hash_bits": (optional, integer, 1, MOST_HASH_BITS)}
+        bits = fields(state["_reading"], known)["hash_bits"]
+        sound = len(state["_reading"]) == len(known) and bits in (None, log2(n_features))
+        require(sound, "'_reading' is of another model")
+    outcome, learned = state.get("_outcome"), state.get("_learned")
+    require(outcome is None or isinstance(outcome, FitResult), "'_outcome' is of another type")
+    require(
+        learned is None
+        or (isinstance(learned, tuple) and len(learned) == 2 and isinstance(learned[0], str)),
+        "'_learned' is of another type",
+    )
     if "feature_names_in_" in state:
         array_of(state, "feature_names_in_", object, (n_features,))
     if "_label_form" in state:

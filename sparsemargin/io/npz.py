@@ -110,7 +110,7 @@ def _matrix(arrays: dict[str, np.ndarray], name: str) -> Any:
     for key in "indices", "indptr", "shape":
         if arrays[key].dtype.kind != "i":
             raise ValueError(
-                f"{name} has {key} of type {arrays[key].dtype}, not int32 or int64. Save them as such."
+                f"{name} has {key} of type {arrays[key].dtype}, not int32 or int64. Save them so."
             )
     try:
         with np.errstate(over="ignore"):

@@ -132,6 +132,15 @@ def test_what_is_no_file_is_written_to_and_never_replaced(
     assert Path("all.txt").read_text() == "before\n" + expected
 
 
+def test_labels_that_a_terminal_has_no_characters_for_are_escaped(tmp_path):
+    text, model = tmp_path / "words.svm", tmp_path / "words.model"
+    text.write_text("\u65e5 1:1\nham 2:1\n", encoding="utf-8")
+    run("train", text, "-o", model, "-q")
+    for command in ("inspect", model), ("info", text, model), ("evaluate", model, text):
+        out, _ = finish(process(*command, env={"PYTHONIOENCODING": "latin-1"}))
+        assert "\\u65e5" in out
+
+
 IMPORT_FAILS = """
 import sys
 errors = {"sparsemargin.cli.app": KeyboardInterrupt(), "click": ModuleNotFoundError(name="click")}

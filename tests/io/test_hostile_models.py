@@ -12,7 +12,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from problems.hostile import assert_refused, at, contents_of, rewritten
+from depth import some
+from problems.command_line import run
+from problems.hostile import assert_refused, at, contents_of, opened, rewritten
 from problems.models import fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,
@@ -24,6 +26,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.io.model_files import load_model, read_summary, save_model
+from sparsemargin.models import ALGORITHMS
 
 
 @pytest.fixture
@@ -361,3 +364,24 @@ def test_what_rows_kept_is_checked_when_they_come_again(model, change, message, 
     rewritten(path, document, {**arrays, "_learned.1.0": change(arrays["_learned.1.0"])})
     with pytest.raises(ValueError, match=message):
         learned(load_model(path))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "maxmargin"])
+def test_whatever_a_state_holds_commands_tell_what_is_wrong(algo, path, tmp_path):
+    """Each attribute in turn is something else: it is refused, or does no harm."""
+    text = tmp_path / "few.svm"
+    text.write_text("1 1:1 3:1\n-1 2:1\n1 1:1 4:1\n" * 5)
+    run("train", text, "-o", path, "--algo", algo, "-q", "--n-features", 4)
+    document, arrays = opened(path)
+    junk = some([2.5, "x", {"dict": {"hash_bits": 3}}], [None, True, -1, [], {"tuple": [1, 2]}])
+    commands = (
+        ("inspect", path),
+        ("predict", path, text),
+        ("train", text, "-o", path, "--init", path),
+    )
+    for name, value in product(document["state"], junk):
+        for command in commands:
+            rewritten(path, document | {"state": document["state"] | {name: value}}, arrays)
+            told = run(*command, code=None)
+            assert "inside sparsemargin" not in told.stderr, (name, value, told.stderr)
