@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+import tracemalloc
 from functools import cache
 from itertools import product
 
@@ -341,6 +342,18 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     assert run.returncode == 0, run.stderr
     # Pages may be as large as 2 MB, of which each feature takes one in each array.
     assert all(int(taken) < 100 << 20 for taken in run.stdout.split()), run.stdout
+
+
+def test_a_wide_model_is_inspected_without_copies_of_its_weights(path):
+    n_features = 10**6
+    save_model(wide_model(2, n_features), path)
+    tracemalloc.start()
+    try:
+        run("inspect", path)
+        # The model's two vectors, the weights made of them, and which of these are finite.
+        assert tracemalloc.get_traced_memory()[1] < 4 * 8 * n_features
+    finally:
+        tracemalloc.stop()
 
 
 AGAIN = {"warm_start": True, "max_iter": 2, "random_state": 0}
