@@ -119,7 +119,7 @@ def _create(fresh: Path) -> int:
 def _take_after(target: Path, descriptor: int) -> None:
     """Give a new file the permissions of the one that it will replace, if there is one, and its
     owner and group as far as that is allowed."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         status = os.stat(target)
         for owner in (status.st_uid, -1), (-1, status.st_gid):
             with suppress(OSError):

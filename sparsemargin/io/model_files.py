@@ -373,6 +373,22 @@ def _check(name: str, state: dict[str, Any]) -> None:
     if "_trials_per_epoch" in state:
         integer(state, "_trials_per_epoch", 1, MAX_TRIALS)
     require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
+    _check_learning(state, n_features)
+    if "feature_names_in_" in state:
+        array_of(state, "feature_names_in_", object, (n_features,))
+    if "_label_form" in state:
+        form = state["_label_form"]
+        require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
+        require(space.takes_many_labels, "'_space' is of rows with one class each")
+    if isinstance(space, FirstOrderSpace):
+        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
+    # A vote needs a log to replay.
+    replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
+    require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")
+
+
+def _check_learning(state: dict[str, Any], n_features: int) -> None:
+    """Refuse what is told of how a model has learned, where that can't be."""
     if "n_iter_" in state:
         real(state, "n_iter_", 0, np.inf)
     if "eta_eff_" in state:
@@ -389,14 +405,3 @@ def _check(name: str, state: dict[str, Any]) -> None:
         or (isinstance(learned, tuple) and len(learned) == 2 and isinstance(learned[0], str)),
         "'_learned' is of another type",
     )
-    if "feature_names_in_" in state:
-        array_of(state, "feature_names_in_", object, (n_features,))
-    if "_label_form" in state:
-        form = state["_label_form"]
-        require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
-        require(space.takes_many_labels, "'_space' is of rows with one class each")
-    if isinstance(space, FirstOrderSpace):
-        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
-    # A vote needs a log to replay.
-    replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
-    require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")
