@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,7 +32,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _check_place(path, target)
     _remove_abandoned(target)
     # Named before it is made: Ctrl-C may come as soon as it is there.
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    fresh = _fresh(target)
     try:
         with os.fdopen(_create(fresh), "r+b") as file:
             _take_after(target, file.fileno())
@@ -63,12 +64,15 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
-    with suppress(_Tried), replacing(path):
-        raise _Tried
-
-
-class _Tried(Exception):
-    """A file could be made."""
+    target = Path(os.path.realpath(path))
+    _check_place(path, target)
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+        # Its name may be too long.
+        with suppress(FileNotFoundError):
+            os.stat(_fresh(target))
+    except OSError as error:
+        raise naming(error, path) from None
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
@@ -103,6 +107,11 @@ def _check_place(path: str | os.PathLike[str], target: Path) -> None:
         )
     if is_stream(path):
         raise OSError(f"{path} is no regular file, which could be replaced as a whole. Name one.")
+
+
+def _fresh(target: Path) -> Path:
+    """The name of a new file that is to take the place of the target."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
 
 
 def _create(fresh: Path) -> int:
