@@ -6,7 +6,10 @@ RUN    := $(VENV)/bin/python
 # What is compiled; of the rest an editable installation has the last word.
 SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.hpp') setup.py pyproject.toml
 
-.PHONY: demo test test-all test-dist sdist wheels sanitize valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+# Of the fuzzers under the sanitizers: another one each day.
+SEED ?= $(shell date +%Y%m%d)
+
+.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -38,9 +41,13 @@ kill-workers: $(VENV)/equipped
 sklearn-tests: $(VENV)/equipped
 	$(RUN) tests/scikit_learn_tests.py
 
-# All tests with an engine under the sanitizers, and some of them under valgrind; see fuzz/README.md.
-sanitize: $(VENV)/equipped
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/sanitized python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# All tests, and the fuzzers by a seed of the day's own, with an engine under the sanitizers; learning on threads
+# under that of threads; and some tests under valgrind; see fuzz/README.md.
+sanitizers: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+sanitizers: $(VENV)/equipped
+	fuzz/sanitized python -m pytest -s -n auto --maxprocesses 4 --dist worksteal
+	PYTHON=python fuzz/sanitized fuzz/python 2000 $(SEED)
+	fuzz/sanitized --threads python fuzz/threads.py
 
 valgrind: $(VENV)/equipped
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/valgrind

@@ -18,6 +18,9 @@ COLD = {
 # For whoever sets flags, as the sanitizers' build does, they stay.
 NO_SYMBOLS = [] if "CFLAGS" in os.environ else ["-g0"]
 
+# The sanitizers' build looks at every index; else rows are checked once, where they come in.
+CHECKS_INDICES = "SPARSEMARGIN_CHECK_INDICES" in os.environ
+
 if sys.platform == "darwin":
     # The first whose library writes doubles.
     os.environ.setdefault("MACOSX_DEPLOYMENT_TARGET", "13.3")
@@ -45,7 +48,7 @@ modules = cythonize(
     shared_utility_qualified_name=SHARED,
     compiler_directives={
         "language_level": 3,
-        "boundscheck": False,
+        "boundscheck": CHECKS_INDICES,
         "wraparound": False,
         "initializedcheck": False,
         "cdivision": True,

@@ -8,7 +8,7 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
     bound = bound_of_norm(row, job.bias, job.space.c.slack)
     if job.is_joint:
         bound *= job.stretch
-    if job.repeats != NULL and job.repeats[call.row] != NONE:
+    if job.repeats != NULL and read_shared(job.repeats + call.row) != NONE:
         # Added up, entries come to their 1-norm at most.
         bound *= sqrt(<double> (row.nnz + 2))
     return bound
@@ -151,9 +151,9 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
 cdef inline bint find_repeats(Job job, Call call,
                               const Row[value_t, index_t]& row) except -1 nogil:
     """See whether a column of the row stands twice, if that is not yet known."""
-    if job.repeats == NULL or job.repeats[call.row] != UNKNOWN:
+    if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
-    job.repeats[call.row] = SOME if has_repeats(row, call.work.marks) else NONE
+    write_shared(job.repeats + call.row, SOME if has_repeats(row, call.work.marks) else NONE)
     return True
 
 

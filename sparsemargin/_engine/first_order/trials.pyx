@@ -40,6 +40,20 @@ from sparsemargin._engine.rows.scores cimport (
     BAD_COLUMN, Weights, score, score_alone, weights_of
 )
 
+cdef extern from *:
+    """
+    #include <cstdint>
+    // Threads that learn other labels may find out the same of a row at once.
+    static inline uint8_t sm_read_shared(const uint8_t *of_row) {
+        return __atomic_load_n(of_row, __ATOMIC_RELAXED);
+    }
+    static inline void sm_write_shared(uint8_t *of_row, uint8_t found) {
+        __atomic_store_n(of_row, found, __ATOMIC_RELAXED);
+    }
+    """
+    uint8_t read_shared "sm_read_shared"(const uint8_t* of_row) noexcept nogil
+    void write_shared "sm_write_shared"(uint8_t* of_row, uint8_t found) noexcept nogil
+
 cdef enum:
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
 
