@@ -11,6 +11,7 @@ import numpy as np
 from sparsemargin._engine.first_order.trials import add_rows
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.products import fill_gram, learn_label
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
@@ -196,7 +197,7 @@ def _within_range(values):
 
 def _gram_matrix(space, rows):
     """Products of the augmented and extended rows."""
-    m = rows.n_rows
+    m, rows = rows.n_rows, Chosen(rows.n_features, rows).of_rows(rows)
     gram = np.empty((m, m))
     chunk = max(1, _PRODUCTS_PER_CALL // max(1, int(rows.indptr[-1])))
     for start in range(0, m, chunk):

@@ -32,6 +32,37 @@ from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 
 cdef extern from *:
     """
+    #include <vector>
+    // Columns numbered from 1 on, in a table with a place for every feature, or far more places than
+    // columns.
+    struct sm_columns {
+        std::vector<int32_t> number;
+        std::vector<int64_t> numbered;
+        int bits;
+        bool for_every;
+        void clear(int64_t n_columns, int64_t n_features) {
+            for_every = n_features <= 16 * n_columns;
+            const int64_t n_places = for_every ? n_features : 16 * n_columns;
+            for (bits = 0; int64_t{1} << bits < n_places;) ++bits;
+            number.assign(size_t{1} << bits, 0);
+            numbered.assign(1, -1);
+        }
+        // Where the number of a column stands, or would stand: 0, where it has none.
+        size_t place(int64_t column) const {
+            if (for_every) return column;
+            const uint64_t mask = (uint64_t{1} << bits) - 1, c = column;
+            uint64_t at = c + (c >> bits) * 0x9E3779B97F4A7C15u;
+            while (number[at & mask] && numbered[number[at & mask]] != column) ++at;
+            return at & mask;
+        }
+        void add(int64_t column) {
+            int32_t &at = number[place(column)];
+            if (at) return;
+            at = numbered.size();
+            numbered.push_back(column);
+        }
+        int32_t of(int64_t column) const { return number[place(column)]; }
+    };
     #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
     #define SM_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
     #else
@@ -58,12 +89,12 @@ cdef extern from *:
        which are what the row's constant is multiplied by. The sums stay in registers. */       \
     SM_WIDTHS static void sm_times_panel(type *out, type constant, const type *values,          \
                                          const int64_t *columns, Py_ssize_t n,                  \
-                                         const int32_t *number, const type *panel) {            \
+                                         const sm_columns &numbers, const type *panel) {        \
         type sums[SM_PANEL];                                                                    \
         for (int j = 0; j < SM_PANEL; ++j) sums[j] = constant * panel[j];                       \
         for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
-            const int32_t at = number[columns[i]];                                              \
-            if (at < 0) continue;                                                               \
+            const int32_t at = numbers.of(columns[i]);                                          \
+            if (!at) continue;                                                                  \
             const type *entries = panel + (Py_ssize_t)at * SM_PANEL, value = values[i];         \
             for (int j = 0; j < SM_PANEL; ++j) sums[j] += value * entries[j];                   \
         }                                                                                       \
@@ -74,14 +105,19 @@ cdef extern from *:
     """
     enum:
         PANEL "SM_PANEL"
+    cdef cppclass Columns "sm_columns":
+        vector[int64_t] numbered
+        void clear(int64_t n_columns, int64_t n_features) except + nogil
+        void add(int64_t column) except + nogil
+        int32_t of(int64_t column) noexcept nogil
     void raise_all "sm_raise"(float* x, Py_ssize_t n, int degree) noexcept nogil
     void raise_all "sm_raise"(double* x, Py_ssize_t n, int degree) noexcept nogil
     void times_panel "sm_times_panel"(
         float* out, float constant, const float* values, const int64_t* columns, Py_ssize_t n,
-        const int32_t* number, const float* panel) noexcept nogil
+        const Columns& numbers, const float* panel) noexcept nogil
     void times_panel "sm_times_panel"(
         double* out, double constant, const double* values, const int64_t* columns, Py_ssize_t n,
-        const int32_t* number, const double* panel) noexcept nogil
+        const Columns& numbers, const double* panel) noexcept nogil
 
 # Rows of the second matrix whose products are held before they are written, row by row.
 cdef enum:
@@ -127,14 +163,11 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
     Some of the rows are laid side by side, feature by feature; another row then meets all of them
     at once. Each row has one more entry, its constant.
     """
-    # Of each feature that the rows laid side by side have, a number; by numpy, which says so where
-    # there is not memory enough.
-    cdef int32_t[::1] number = np.full(rows.n_features, -1, dtype=np.int32)
     cdef Types types
+    cdef Columns numbers
     cdef Rows[value_t, int64_t] a, b
     cdef vector[value_t] panel
     cdef Py_ssize_t block, start, stop, i, j
-    cdef int32_t known
     if value_t is float:
         types, a, b = FLOAT_INT64, rows.float_int64[0], others.float_int64[0]
     else:
@@ -145,23 +178,19 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
         for block in range((a.n + PANEL - 1) // PANEL):
             start = block * PANEL
             stop = min(start + <Py_ssize_t> PANEL, a.n)
-            known = 1  # the constants come first
+            numbers.clear(a.indptr[stop] - a.indptr[start], rows.n_features)
             for j in range(a.indptr[start], a.indptr[stop]):
-                if number[a.indices[j]] < 0:
-                    number[a.indices[j]] = known
-                    known += 1
-            panel.assign(<Py_ssize_t> known * PANEL, 0)
+                numbers.add(a.indices[j])
+            panel.assign(numbers.numbered.size() * PANEL, 0)
             for i in range(start, stop):
                 panel[i - start] = constants[i]
                 for j in range(a.indptr[i], a.indptr[i + 1]):
-                    panel[<Py_ssize_t> number[a.indices[j]] * PANEL + i - start] = a.data[j]
-            fill_products(panel, start, stop, &number[0], b, other_constants, out)
-            for j in range(a.indptr[start], a.indptr[stop]):
-                number[a.indices[j]] = -1
+                    panel[numbers.of(a.indices[j]) * <Py_ssize_t> PANEL + i - start] = a.data[j]
+            fill_products(panel, start, stop, numbers, b, other_constants, out)
 
 
 cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize_t stop,
-                        const int32_t* number, const Rows[value_t, int64_t]& others,
+                        const Columns& numbers, const Rows[value_t, int64_t]& others,
                         const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
     """Products of all other rows with those from start to stop, whose entries lie in `panel`."""
     cdef value_t held[HELD * PANEL]
@@ -172,7 +201,7 @@ cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize
         for j in range(first, last):
             a = others.indptr[j]
             times_panel(held + (j - first) * PANEL, constants[j], others.data + a,
-                        others.indices + a, others.indptr[j + 1] - a, number, panel.data())
+                        others.indices + a, others.indptr[j + 1] - a, numbers, panel.data())
         for i in range(start, stop):
             for j in range(first, last):
                 out[i, j] = held[(j - first) * PANEL + i - start]
