@@ -308,8 +308,8 @@ class HigherOrderRun:
         Raises
         ------
         ValueError
-            If the model has more than two classes or weights them, corrects by `margin`, or did not
-            learn from X and y.
+            If the model has more than two classes or weights them, corrects by `margin`, made more
+            mistakes than `max_updates`, or did not learn from X and y.
         """
         check_is_fitted(model)
         if len(model.classes_) != 2 or model.class_weight is not None:
@@ -324,6 +324,11 @@ class HigherOrderRun:
             )
         check_consistent_length(X, y)
         X, mistakes = check_array(X, accept_sparse="csr", dtype=np.float64), model.mistakes_
+        if len(mistakes) < model.n_corrections_:
+            raise ValueError(
+                f"The model knows the rows of its first {len(mistakes)} mistakes alone, of "
+                f"{model.n_corrections_}. Fit with max_updates=None."
+            )
         if X.shape[1] != model.n_features_in_ or mistakes.max(initial=-1) >= X.shape[0]:
             raise _not_learned_from("they have another shape")
         y = np.asarray(column_or_1d(y, warn=True))[mistakes]

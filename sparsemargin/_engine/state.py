@@ -21,6 +21,9 @@ import numpy as np
 #: Trials that can be counted, with room for sums of some counts.
 MAX_TRIALS = 1 << 61
 
+# About what one more array takes in a file, its name and its headers.
+_SPARSE_BYTES = 256
+
 
 def require(sound, what):
     """Raise a ValueError that says what is wrong, unless it is sound."""
@@ -85,6 +88,30 @@ def array_of(state, name, dtype, shape, low=None, high=None):
     )
     if low is not None:
         require_within(name, array, low, high)
+    return array
+
+
+def sparse(array):
+    """The places and values of what is not 0 to the bit in an array of one axis, where these take
+    less room than it does; else the array."""
+    bits = array.view(f"u{array.itemsize}")
+    index = np.dtype(np.int32 if len(array) <= 2**31 else np.int64)
+    n_bytes = np.count_nonzero(bits) * (index.itemsize + array.itemsize)
+    if n_bytes + _SPARSE_BYTES >= array.nbytes:
+        return array
+    places = np.flatnonzero(bits).astype(index)
+    return {"places": places, "values": array[places]}
+
+
+def dense(state, name, dtype, n):
+    """The array called `name`, of n entries of that type, that `sparse` was given."""
+    given = part(state, name)
+    if not isinstance(given, dict):
+        return array_of(state, name, dtype, (n,))
+    index = np.int32 if n <= 2**31 else np.int64
+    places = array_of(given, "places", index, (None,), 0, n - 1)
+    array = np.zeros(n, dtype)
+    array[places] = array_of(given, "values", dtype, places.shape)
     return array
 
 

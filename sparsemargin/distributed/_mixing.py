@@ -371,7 +371,7 @@ class MistakesEpoch(SingleEpoch):
     def note(self, task: Task) -> None:
         first = self.space.first_row_of(task)
         found = [
-            space.mistaken_rows[noted:] - first
+            space.mistaken_since(noted) - first
             for space, noted in zip(self.space.spaces, self.noted, strict=True)
         ]
         self.noted = self.space.per_label("corrections")

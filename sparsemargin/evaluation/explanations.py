@@ -5,7 +5,7 @@ scikit-learn is imported on first use: the command line does without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,23 +45,25 @@ class Explanation(NamedTuple):
 
 
 class Explainer:
-    """Takes the outputs of a linear model apart: weights of shape (n_labels, n_features), one label
-    for two classes, the second; `names` of all features, None: their numbers."""
+    """Takes the outputs of a linear model apart: `weights_of` gives the weights of some features,
+    shape (n_labels, n_columns), array or CSR, one label for two classes, the second; `names` of all
+    features, None: their numbers."""
 
     def __init__(
-        self, classes: np.ndarray, weights: Any, intercepts: np.ndarray, names: Sequence[str] | None
-    ) -> None:
-        self.classes, self._weights, self._names = classes.tolist(), weights, names
+        self, classes: np.ndarray, weights_of: Callable[[np.ndarray], Any], intercepts: np.ndarray,
+        names: Sequence[str] | None,
+    ) -> None:  # fmt: skip
+        self.classes, self._weights_of, self._names = classes.tolist(), weights_of, names
         self._intercepts = intercepts
 
     @classmethod
     def of_learner(cls, learner: Learner, names: Sequence[str] | None) -> Self:
         """That of a learner; a ValueError where it has no weights."""
         try:
-            weights = learner._weights()[:, : learner.n_features_in_]
+            learner._check_linear("coef_")
+            return cls(learner.classes_, learner._weights_of, learner.intercept_, names)
         except AttributeError as error:
             raise ValueError(str(error)) from None
-        return cls(learner.classes_, weights, learner.intercept_, names)
 
     def explain(
         self, code: int, outputs: np.ndarray, columns: np.ndarray, values: np.ndarray
@@ -70,10 +72,8 @@ class Explainer:
         (n_labels,)."""
         lone = len(self._intercepts) < len(self.classes)
         place, sign = (0, 1 if code else -1) if lone else (code, 1)
-        if isinstance(self._weights, np.ndarray):
-            weights = self._weights[place, columns]
-        else:
-            weights = self._weights[[place]][:, columns].toarray().ravel()
+        weights = self._weights_of(columns)[[place]]
+        weights = (weights if isinstance(weights, np.ndarray) else weights.toarray()).ravel()
         added = sign * weights.astype(np.float64) * values.astype(np.float64)
         order = strongest_features(added, len(added))
         found = columns[order].astype(np.int64)
@@ -169,7 +169,8 @@ def _explainer_of(model: Any, names: Any) -> Explainer:
     check_is_fitted(model)
     coef = coef_of(model)
     intercepts = np.broadcast_to(np.ravel(model.intercept_), coef.shape[0])
-    return Explainer(model.classes_, coef, intercepts, check_names(names, coef.shape[1]))
+    names = check_names(names, coef.shape[1])
+    return Explainer(model.classes_, lambda columns: coef[:, columns], intercepts, names)
 
 
 def _codes(model: Any, X: Any, outputs: np.ndarray) -> list[int]:

@@ -31,15 +31,9 @@ from sparsemargin._engine.state import (
     part,
     real,
     require,
-    require_within,
 )
 from sparsemargin.io.archive import Archive, can_hold
 
-# About what one more member takes in an archive, its name and its headers.
-_MEMBER_BYTES = 256
-# Entries of states with a number a coordinate, most of them 0 where data are sparse. Of others
-# that a file had so, copies would be made that take all the memory that the zeros do not.
-_BY_COORDINATE = "t", "g", "acc", "synced", "place_of"
 _LAST_CHARACTER = 0x10FFFF
 
 
@@ -178,14 +172,6 @@ class Encoder:
                 _refuse("an array of other objects than text", path)
             texts = json.dumps(array.tolist()).encode("ascii")
             return {"texts": self._put(np.frombuffer(texts, np.uint8), path)}
-        if array.ndim == 1 and path.rpartition(".")[2] in _BY_COORDINATE:
-            # Not 0 to the bit.
-            places = np.flatnonzero(array.view(f"u{array.itemsize}"))
-            places = places.astype(np.int32 if len(array) <= 2**31 else np.int64)
-            values = array[places]
-            if places.nbytes + values.nbytes + _MEMBER_BYTES < array.nbytes:
-                names = self._put(places, f"{path}.places"), self._put(values, f"{path}.values")
-                return {"sparse": [*names, len(array)]}
         return {"array": self._put(array, path)}
 
     def _put(self, array: np.ndarray, path: str) -> str:
@@ -199,15 +185,11 @@ class Encoder:
 
 
 class Decoder:
-    """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read once.
-
-    Of a sparse array, that may have `most` entries; `n_bytes` is what the arrays take by now.
-    """
+    """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read
+    once."""
 
     def __init__(self, archive: Archive):
         self._archive, self._unread = archive, set(archive.members)
-        self.most = 0
-        self.n_bytes = 0
         self.readers: dict[str, Callable[[Any], Any]] = {
             "tuple": lambda values: tuple(self.decode(values)),
             "items": lambda items: dict(self.decode(items)),
@@ -232,12 +214,7 @@ class Decoder:
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
         """The other way round of `Encoder.encode_named`."""
         require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
-        return {
-            name: self._sparse(*value["sparse"])
-            if name in _BY_COORDINATE and isinstance(value, dict) and value.keys() == {"sparse"}
-            else self.decode(value)
-            for name, value in content.items()
-        }
+        return {name: self.decode(value) for name, value in content.items()}
 
     def _array(self, name: str) -> Any:
         """A copy of an array; what has no axis, as a number or text."""
@@ -248,7 +225,6 @@ class Decoder:
             most, unit = (1, np.uint8) if array.dtype.kind == "b" else (_LAST_CHARACTER, np.uint32)
             values = array.reshape(-1).view(unit)
             require(values.max(initial=0) <= most, f"{name!r} holds what is no {array.dtype}")
-        self.n_bytes += array.nbytes
         return array[()]
 
     def _texts(self, name: str) -> np.ndarray:
@@ -257,20 +233,3 @@ class Decoder:
         sound = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         require(sound, f"{name!r} holds no texts")
         return np.array([*texts, None], dtype=object)[:-1]
-
-    def _sparse(self, places_name: str, values_name: str, length: int) -> np.ndarray:
-        places, values = self._array(places_name), self._array(values_name)
-        require(
-            isinstance(length, int) and 0 <= length <= self.most,
-            f"{values_name!r} are of {length} entries, where the model has {self.most}",
-        )
-        require(
-            places.dtype in (np.int32, np.int64) and values.dtype.kind in "iuf"
-            and places.ndim == 1 and places.shape == values.shape,
-            f"{places_name!r} are not the places of {values_name!r}",
-        )  # fmt: skip
-        require_within(places_name, places, 0, length - 1)
-        array = np.zeros(length, values.dtype)
-        array[places] = values
-        self.n_bytes += array.nbytes
-        return array

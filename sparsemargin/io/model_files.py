@@ -36,7 +36,6 @@ from sparsemargin._engine.state import (
     require,
 )
 from sparsemargin.io import pipelines
-from sparsemargin.io._old_model_files import OldDecoder
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.archive import (
     HEAD_BYTES,
@@ -57,9 +56,9 @@ from sparsemargin.models.labels import FORMS
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
 
-_FORMAT, _VERSION, _OLDEST_VERSION = "sparsemargin model", 3, 2
+_FORMAT, _VERSION = "sparsemargin model", 5
 # Of a pipeline: a version that knows of none would predict without its steps.
-_PIPELINE_VERSION = 4
+_PIPELINE_VERSION = 6
 _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
@@ -199,7 +198,7 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     OSError
         If the file can't be read.
     """
-    learner, _, _, steps = _load(path)
+    learner, _, steps = _load(path)
     from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(learner)
@@ -221,7 +220,7 @@ def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
 
 def load_learner(path: str | os.PathLike[str]) -> Learner:
     """`load_model` without scikit-learn: gives what the classifier learns by."""
-    learner, _, _, steps = _load(path)
+    learner, _, steps = _load(path)
     if steps is not None:
         raise ValueError(
             f"{os.fspath(path)} holds a pipeline, whose rows are not those of svmlight text. Load "
@@ -239,11 +238,11 @@ def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Itera
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `summarise` tells of a model in a file, without scikit-learn; and ``library``, the
-    version that wrote the file, ``n_bytes``, what the arrays take in memory, and, of a pipeline,
-    ``steps``, the types of those before the model."""
-    learner, library, n_bytes, pipeline = _load(path)
+    version that wrote the file, and, of a pipeline, ``steps``, the types of those before the
+    model."""
+    learner, library, pipeline = _load(path)
     steps = {} if pipeline is None else {"steps": pipelines.kinds_of(pipeline["steps"])}
-    return {**summarise(learner), **steps, "library": library, "n_bytes": n_bytes}
+    return {**summarise(learner), **steps, "library": library}
 
 
 def summarise(model: Any) -> dict[str, Any]:
@@ -299,24 +298,20 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
             raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
-def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int, Any]:
-    """The model, the library's version that wrote it, what its arrays take in memory, and what is
-    kept of a pipeline, None for none."""
+def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
+    """The model, the library's version that wrote it, and what is kept of a pipeline, None for
+    none."""
     with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
-        decoder = (Decoder if _version(document) >= _VERSION else OldDecoder)(archive)
+        version, decoder = _version(document), Decoder(archive)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
         library = part(document, "library")
         require(name in LEARNERS, f"there is no classifier {name!r}")
-        n_features = integer(state, "n_features_in_", 1, np.iinfo(np.int64).max)
-        classes = decoder.decode(part(state, "classes_"))
-        decoder.most = (n_features + 1) * _n_labels(classes, state)
-        del state["classes_"]
-        state = {"classes_": classes, **decoder.decode_named(state)}
+        state = decoder.decode_named(state)
         _check(name, state)
         parameters = decoder.decode_named(parameters)
         steps = None
-        if _version(document) == _PIPELINE_VERSION:
+        if version == _PIPELINE_VERSION:
             steps = decoder.decode_named(part(document, "pipeline"))
             pipelines.kinds_of(part(steps, "steps"))
     try:
@@ -329,19 +324,19 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, int, Any]:
         ) from None
     _check_names(path, type(learner), state)
     vars(learner).update(state, **dict.fromkeys(_CACHES))
-    return learner, library, decoder.n_bytes, steps
+    return learner, library, steps
 
 
 def _version(document: Any) -> int:
     if part(document, "format") != _FORMAT:
         raise ValueError("This is not a model file of sparsemargin.")
     version = integer(document, "version", 1, np.iinfo(np.int64).max)
-    if not _OLDEST_VERSION <= version <= _PIPELINE_VERSION:
+    if not _VERSION <= version <= _PIPELINE_VERSION:
         newer = version > _PIPELINE_VERSION
         remedy = "Update sparsemargin to load it" if newer else "Train it again"
         raise ValueError(
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
-            f"this version reads formats {_OLDEST_VERSION} to {_PIPELINE_VERSION}. {remedy}."
+            f"this version reads formats {_VERSION} to {_PIPELINE_VERSION}. {remedy}."
         )
     return version
 

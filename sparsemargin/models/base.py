@@ -691,6 +691,13 @@ class Learner(SharedParameters):
             self._coef = self._space.weights()
         return self._coef
 
+    def _weights_of(self, columns: np.ndarray) -> np.ndarray:
+        """Those of these coordinates, shape (n_labels, n_columns)."""
+        self._check_linear("coef_")
+        self._check_has_weights()
+        weights: np.ndarray = self._space.weights(columns)
+        return weights
+
     def _hypothesis_norms(self) -> np.ndarray:
         """Dual norm of each label's hypothesis, in feature space if it is there, shape
         (n_labels,)."""
@@ -710,13 +717,11 @@ class Learner(SharedParameters):
         if self._has_pool:
             self._check_has_weights()
             return self._space.coefficients().sum(axis=1) * self._space.bias**2
-        weights = self._weights()
-        if not self._space.bias:
-            return np.zeros(weights.shape[0], dtype=weights.dtype)
-        column = weights[:, -1:]
-        if not isinstance(column, np.ndarray):
-            column = column.toarray()
-        return column.ravel() * weights.dtype.type(self._space.bias)
+        bias = self._space.bias
+        weights = self._weights_of(np.array([self._space.n_features if bias else 0]))
+        if not bias:
+            return np.zeros(len(weights), dtype=weights.dtype)
+        return weights[:, 0] * weights.dtype.type(bias)
 
     @property
     def support_(self) -> np.ndarray:
@@ -828,11 +833,12 @@ def _to_scale(weight: np.ndarray) -> np.ndarray:
 
 def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
     """The weights by class; 1 for those left out."""
-    known = classes.tolist()
+    known = dict.fromkeys(classes.tolist())
     unknown = [label for label in weights if label not in known]
     if unknown and any(label not in weights for label in known):
         raise ValueError(
-            f"class_weight names {unknown}, which is not among the classes {known}. Leave it out."
+            f"class_weight names {unknown}, which is not among the classes {list(known)}. Leave it "
+            "out."
         )
     return np.array([weights.get(label, 1.0) for label in known], dtype=np.float64)
 

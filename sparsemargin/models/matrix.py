@@ -219,8 +219,8 @@ class MatrixLearner(Learner):
 
     @property
     def mistakes_(self) -> np.ndarray | list[np.ndarray]:
-        """The row of each correction, in order: an int64 array of shape (n_corrections,) for two
-        classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
+        """The row of each correction, in order, or of the first `max_updates`: an int64 array for
+        two classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
         call to call."""
         self._check_fitted()
         return self._listed([space.mistaken_rows for space in self._space.spaces])

@@ -187,7 +187,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
         (held(h=last["t"]), "'held' is not of a model like this"),
         ({**state, "held": others}, "'held' is not of them"),
         ({**state, "n_features": 0}, "'n_features' is not a whole number"),
-        ({**state, "t": np.ones_like(state["t"])}, of_no_blocks),
+        ({**state, "t": np.ones(state["n_coordinates"] * state["n_labels"])}, of_no_blocks),
     ]
     in_blocks(DENSE)
     lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()

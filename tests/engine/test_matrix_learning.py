@@ -85,6 +85,7 @@ def test_row_by_row_is_one_batch(model):
 @models
 def test_mistakes_are_rows_of_a_fit_and_are_counted_on_over_a_stream(model):
     X, y = noisy_problem()
+    model = partial(model, max_updates=None)
     stream = streamed(model(warm_start=True, shuffle=False), X, y, [40])
     first = streamed(model(), X[:40], y[:40])
     n_first, n_streamed = first.n_corrections_, stream.n_corrections_

@@ -117,7 +117,7 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
 
 @pytest.mark.parametrize("options", [
     {}, {"p": "log", "fit_intercept": False}, {"sparse_updates": True, "p": 4.0},
-    {"max_updates": 9, "intercept_scaling": 0.5, "hypothesis": "last", "shuffle": False},
+    {"max_updates": None, "intercept_scaling": 0.5, "hypothesis": "last", "shuffle": False},
 ], ids=str)  # fmt: skip
 def test_a_fitted_model_is_the_run_it_made(options):
     X, y, u = make_examples(4)
@@ -138,9 +138,10 @@ def test_a_fitted_model_is_the_run_it_made(options):
 
 def test_other_rows_and_vectors_that_do_not_fit_are_refused():
     X, y, _ = make_examples(6)
-    model = HigherOrderPerceptron(sparse_updates=True, random_state=0).fit(X, y)
+    model = HigherOrderPerceptron(sparse_updates=True, max_updates=None, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)
     careful = HigherOrderPerceptron(margin=0.1, random_state=0).fit(X, y)
+    bounded = HigherOrderPerceptron(max_updates=2, random_state=0).fit(X, y)
     curved = HigherOrderRun(X, y, c=0.2, p=4.0, alpha=0.9)
     replay, margins = HigherOrderRun.from_model, HigherOrderRun(X, y, c=0.2).transformed_margins
     for call, given, words in (
@@ -149,6 +150,7 @@ def test_other_rows_and_vectors_that_do_not_fit_are_refused():
         (replay, (model, X[:, 1:], y), "they have another shape"),
         (replay, (weighted, X, y), "Fit with two classes and class_weight=None"),
         (replay, (careful, X, y), "Fit with margin=0"),
+        (replay, (bounded, X, y), r"its first 2 mistakes alone, of \d+. Fit with max_updates=None"),
         (curved.bound, (np.ones(15),), "a bound for p=2 only"),
         (margins, ([1.0],), "u has 1 entries"),
         (margins, (np.zeros(15),), "u is zero"),

@@ -55,26 +55,16 @@ cdef class JointState(LinearState):
     def side_by_side(self):
         """A `LinearState` with a label for each class over the same coordinates, to read outputs
         and weights off: every label has the scalars that the machine has now."""
-        cdef LinearState labels = LinearState.__new__(LinearState)
-        cdef Py_ssize_t K = self.n_classes
-        labels.c.n_labels, labels.c.bias, labels.trials = K, self.rho, self.trials
-        labels.c.averaged, labels.c.normalized = self.c.averaged, self.c.normalized
-        t = self.t.reshape(-1, K)
-        g = t if self.g is self.t else self.g.reshape(-1, K)
-        labels.take_coordinates(t, g, self.acc.reshape(-1, K), self.synced.reshape(-1, K),
-                                self.gain.reshape(-1, K), np.repeat(self.pending, K, axis=0))
-        labels.take_labels(self.p, np.repeat(self.labels, K), np.repeat(self.sigma, K),
-                           np.repeat(self.threshold, K))
-        return labels
+        return self.like(self.n_classes, self.rho, lambda array: array.reshape(-1, self.n_classes))
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """As `LinearState.resize`."""
         cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
         self.move_coordinates(n_features * K, self.n_features * K, first * K, bias * K)
 
-    def weights(self):
-        """The hypothesis, shape (n_classes, n_coordinates), the intercept's coordinate last."""
-        return self.side_by_side().weights()
+    def weights(self, columns=None):
+        """As `LinearState.weights`."""
+        return self.side_by_side().weights(columns)
 
     def theta(self):
         """The dual vector, shape (n_classes, n_coordinates)."""

@@ -17,9 +17,10 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_space import LinearOutputs, LinearSpace
 from sparsemargin._engine.first_order.spaces import counted_of
-from sparsemargin._engine.fitting.task import Positives, Space
+from sparsemargin._engine.fitting.task import Positives, Space, norm
 from sparsemargin._engine.fitting.threads import uninterrupted
-from sparsemargin._engine.rows.csr import OK, BadRow, Csr, first_bad_row
+from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.rows.csr import OK, BadRow, first_bad_row
 from sparsemargin._engine.state import (
     aligned,
     array_of,
@@ -57,29 +58,6 @@ def labels_of_block(n_bytes):
     return max(GROUP, DENSE_BYTES // _BLOCKS_IN_DENSE // n_bytes // GROUP * GROUP)
 
 
-class Chosen:
-    """Some of the coordinates, the last among them: those that rows have, or labels too."""
-
-    def __init__(self, n_coordinates, rows, held=()):
-        self.chosen = np.zeros(n_coordinates, bool)
-        self.chosen[rows.indices[rows.indptr[0] : rows.indptr[-1]]] = True
-        self.chosen[-1] = True  # where an intercept's would be
-        for each in held:
-            self.chosen[each["at"] // GROUP] = True
-        self.columns = np.flatnonzero(self.chosen)
-        self.places = np.cumsum(self.chosen, dtype=rows.indices.dtype) - 1
-
-    def of_rows(self, rows, bias):
-        """The rows over these coordinates alone."""
-        entries = slice(rows.indptr[0], rows.indptr[-1])
-        indices, indptr = self.places[rows.indices[entries]], rows.indptr - rows.indptr[0]
-        return Csr(rows.data[entries], indices, indptr, len(self.columns) - (1 if bias else 0))
-
-    def lay_out(self, held, name, array):
-        """Put held numbers into an array of zeros, shape (n_columns, n_labels)."""
-        array[self.places[held["at"] // GROUP], held["at"] % GROUP] = held[name]
-
-
 class BlockLoop(LinearLoop):
     """The loop over `LabelBlocks`: every pass is made by one block of labels after the other.
 
@@ -98,8 +76,11 @@ class BlockLoop(LinearLoop):
         self.take_rows()
 
     def take_rows(self):
-        self.chosen = Chosen(self.space.n_coordinates, self.task.rows, self.space.held)
-        self.rows = self.chosen.of_rows(self.task.rows, self.space.bias)
+        space, rows = self.space, self.task.rows
+        n_held = sum(len(held["at"]) for held in space.held)
+        columns = (held["at"] // GROUP for held in space.held)
+        self.chosen = Chosen(space.n_coordinates, rows, columns, n_held)
+        self.rows = self.chosen.of_rows(rows, 1 if space.bias else 0)
 
     def sum_repeats(self):
         super().sum_repeats()
@@ -240,8 +221,10 @@ class LabelBlocks(LinearSpace):
             its[...] = mine
         space.begin_after(self.trials)
         for i, labels in self.groups(first, last):
+            held = self.held[i]
+            where = chosen.place(held["at"] // GROUP), held["at"] % GROUP
             for name, array in self.arrays(space, labels).items():
-                chosen.lay_out(self.held[i], name, array)
+                array[where] = held[name]
         of_rows = self.row_slack, self.multipliers
         kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
         space.open_rows(n_rows, kept, self.multipliers is not None)
@@ -335,8 +318,8 @@ class LabelBlocks(LinearSpace):
     outputs_in_parts = Space.outputs_in_parts
 
     def outputs(self, rows, n_threads):
-        chosen, factors = Chosen(self.n_coordinates, rows), self.factors()
-        some = chosen.of_rows(rows, self.bias)
+        factors, chosen = self.factors(), Chosen(self.n_coordinates, rows)
+        some = chosen.of_rows(rows, 1 if self.bias else 0)
         out = np.empty((rows.n_rows, self.n_labels))
         for first, last in self.blocks(len(chosen.columns), self.t.itemsize):
             # The hypothesis as the vectors of a Perceptron: outputs are products with these.
@@ -346,22 +329,54 @@ class LabelBlocks(LinearSpace):
             )  # fmt: skip
             space.sigma[...] = 1.0 if self.averaged else factors[0][first:last]
             for i, labels in self.groups(first, last):
-                met = chosen.chosen[self.held[i]["at"] // GROUP]
-                held = {name: array[met] for name, array in self.held[i].items()}
+                places, held = self.held_of(i, chosen.columns)
                 weights = held.get("g", held["t"])
                 if self.averaged:
                     label = i * GROUP + held["at"] % GROUP
                     weights = self.hypothesis(factors, held, label)
-                chosen.lay_out({**held, "t": weights}, "t", space.t[:, labels])
+                space.t[:, labels][places, held["at"] % GROUP] = weights
             out[:, first:last] = LinearOutputs(space, some).all(n_threads)
         return out
 
-    def weights(self):
-        """The hypothesis as CSR, shape (n_labels, n_coordinates)."""
-        weights = self.stacked(partial(self.hypothesis, self.factors()))
-        if not np.isfinite(weights.data).all():
+    def held_of(self, i, columns):
+        """What the i-th labels hold of these coordinates, which rise, and the place of each number
+        among them."""
+        held = self.held[i]
+        if len(columns) < len(held["at"]):
+            at = columns.astype(self.at_type) * GROUP
+            starts = np.searchsorted(held["at"], at)
+            sizes = np.searchsorted(held["at"], at + (GROUP - 1), side="right") - starts
+            places = np.repeat(np.arange(len(columns)), sizes)
+            which = np.arange(len(places)) + (starts - np.cumsum(sizes) + sizes)[places]
+        else:
+            column = held["at"] // GROUP
+            places = np.searchsorted(columns[:-1], column)
+            which = np.flatnonzero(columns[places] == column)
+            places = places[which]
+        return places, {name: array[which] for name, array in held.items()}
+
+    def weights(self, columns=None):
+        """The hypothesis as CSR, shape (n_labels, n_coordinates); or these coordinates of it, as
+        an array."""
+        factors = self.factors()
+        if columns is None:
+            weights = self.stacked(partial(self.hypothesis, factors))
+            numbers = weights.data
+        else:
+            columns, wanted = np.unique(columns, return_inverse=True)
+            numbers = np.zeros((self.n_labels, len(columns)), self.t.dtype)
+            for i in range(len(self.held)):
+                places, held = self.held_of(i, columns)
+                label = i * GROUP + held["at"] % GROUP
+                numbers[label, places] = self.hypothesis(factors, held, label)
+            weights = numbers[:, wanted]
+        if not np.isfinite(numbers).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
         return weights
+
+    def norms(self, n_threads):
+        weights, q = self.weights(), self.q
+        return np.array([norm(each, q) for each in np.split(weights.data, weights.indptr[1:-1])])
 
     def theta(self):
         """The dual vectors as CSR, shape (n_labels, n_coordinates)."""

@@ -56,6 +56,7 @@ cdef struct Space:
     double slack  # value of a row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
     double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
+    Py_ssize_t pending_step  # from a label's to the next one's; 0 where all have the same
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_labels, where the rule keeps them

@@ -20,6 +20,9 @@ from sparsemargin._engine.rows.csr import row_norms
 # Outputs that stay in a near cache until they have been looked at.
 _OUTPUTS_PER_PART = 1 << 17
 
+# Coordinates whose weights are made at once, to be measured.
+_COORDINATES_PER_PART = 1 << 15
+
 
 class LinearOutputs:
     """Outputs of the last or averaged hypothesis for the rows at hand.
@@ -92,6 +95,14 @@ class LinearSpace(Replayed, LinearState):
             which = np.arange(some.start, some.stop)
             yield which, part, exponents[some], partial(LinearReplay, self, part)
 
+    def norms(self, n_threads):
+        n, step = self.n_features + (1 if self.bias else 0), _COORDINATES_PER_PART
+        parts = [
+            [norm(each, self.q) for each in self.weights(slice(start, start + step))]
+            for start in range(0, n, step)
+        ]
+        return np.array([norm(np.array(of_label), self.q) for of_label in zip(*parts, strict=True)])
+
     def largest_norm(self, rows, weights):
         norms = row_norms(rows, self.p, self.bias, self.slack)
         return float(norms.max() if weights is None else norms[weights > 0].max())
@@ -108,7 +119,7 @@ class LinearSpace(Replayed, LinearState):
         w = weights.T.reshape(-1, len(self.labels))
         if self.p != 2.0:
             # As theta is the link of w by the dual norm; relative to the largest, for the range.
-            q = self.p / (self.p - 1.0)
+            q = self.q
             peak = np.abs(w).max(axis=0)
             size = np.abs(w) / np.where(peak > 0.0, peak, 1.0)
             norm = np.where(peak > 0.0, (size**q).sum(axis=0) ** (1.0 / q), 1.0)
@@ -162,8 +173,7 @@ class JointSpace(LinearSpace, JointState):
         return LinearOutputs(self.side_by_side(), rows)
 
     def norms(self, n_threads):
-        weights = self.weights()
-        return np.full(len(weights), norm(weights.ravel(), self.p / (self.p - 1.0)))
+        return np.full(self.n_labels, norm(super().norms(n_threads), self.q))
 
     def row_lengths(self, rows):
         return super().row_lengths(rows) * self.stretch

@@ -20,7 +20,8 @@ from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport RowScale, state_t
 
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_within, integer, writable
+    MAX_TRIALS, aligned, array_of, dense, flag, part, real, require, require_within, integer, sparse,
+    writable
 )
 
 #: Largest p: p > 2 ln n gains nothing (Gentile 2001, Remark 6), and powers beyond it leave the
@@ -117,10 +118,10 @@ cdef class LinearState(FirstOrderSpace):
 
     cdef take_coordinates(self, t, g, acc, synced, gain, pending):
         """Take these arrays for the coordinates' numbers."""
-        cdef double[:, ::1] of_pending = pending
         self.t, self.g, self.acc, self.synced, self.gain = t, g, acc, synced, gain
         self.pending = pending
-        self.c.pending = &of_pending[0, 0]
+        self.c.pending = <double*> address(pending)
+        self.c.pending_step = pending.strides[0] // sizeof(double)
         self.c.n_coordinates, self.width = t.shape
         self.is_single = t.dtype == np.float32
         self.c.window = 100 if self.is_single else 600
@@ -155,11 +156,10 @@ cdef class LinearState(FirstOrderSpace):
     # --------------------------------------------------------------------------------- the state
 
     def __getstate__(self):
-        g = None if self.g is self.t else self.of_labels(self.g).ravel()
-        return {"t": self.of_labels(self.t).ravel(), "g": g,
-                "acc": self.of_labels(self.acc).ravel() if self.c.averaged else None,
-                "synced": self.of_labels(self.synced).ravel() if self.c.averaged else None,
-                "gain": self.of_labels(self.gain).ravel() if self.c.adaptive else None,
+        has = {"t": True, "g": self.g is not self.t, "acc": self.c.averaged,
+               "synced": self.c.averaged, "gain": self.c.adaptive}
+        return {**{name: sparse(self.of_labels(getattr(self, name)).ravel()) if has[name] else None
+                   for name in has},
                 "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
                 "labels": self.labels_state(),
                 "log": None if self.log is None else self.log.__getstate__(),
@@ -183,7 +183,8 @@ cdef class LinearState(FirstOrderSpace):
         # Models of before there were variances have none.
         self.c.adaptive = state.get("gain") is not None
         self.trials = integer(state, "trials", 0, MAX_TRIALS)
-        dtype = getattr(part(state, "t"), "dtype", None)
+        t = part(state, "t")
+        dtype = getattr(t["values"] if isinstance(t, dict) and "values" in t else t, "dtype", None)
         require(dtype == np.float64 or (dtype == np.float32 and p == 2.0),
                 "'t' is not of a type that coordinates have")
         require(p != 2.0 or part(state, "g") is None, "'g' is not of a model like this")
@@ -213,11 +214,11 @@ cdef class LinearState(FirstOrderSpace):
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
 
     def laid_out(self, state, name, dtype, n_coordinates):
-        """The array called `name`, padded."""
+        """The numbers called `name`, padded."""
         n, width = self.c.n_labels, padded(self.c.n_labels)
         if n_coordinates == 0:
             return zeros(0, width, dtype)
-        array = array_of(state, name, dtype, (n_coordinates * n,))
+        array = dense(state, name, dtype, n_coordinates * n)
         if width == n:
             return writable(array).reshape(n_coordinates, n)
         numbers, array = zeros(n_coordinates, width, dtype), array.reshape(n_coordinates, n)
@@ -253,8 +254,34 @@ cdef class LinearState(FirstOrderSpace):
 
     # ------------------------------------------------------------------------------ the weights
 
-    def weights(self):
-        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last."""
+    def like(self, Py_ssize_t n_labels, double bias, look):
+        """A space to read weights and outputs off: its coordinates are what `look` makes of these,
+        its labels have the scalars that these have now, or all those of a lone one."""
+        cdef LinearState other = LinearState.__new__(LinearState)
+        other.c = self.c
+        other.c.n_labels, other.c.bias, other.trials = n_labels, bias, self.trials
+        t = look(self.t)
+        shape = max(n_labels, len(self.pending)), self.pending.shape[1]
+        other.take_coordinates(t, t if self.g is self.t else look(self.g), look(self.acc),
+                               look(self.synced), look(self.gain),
+                               np.broadcast_to(self.pending, shape))
+        times = n_labels // self.c.n_labels
+        other.take_labels(self.p, np.repeat(self.labels, times), np.repeat(self.sigma, times),
+                          np.repeat(self.threshold, times))
+        return other
+
+    def over(self, columns):
+        """A space of these coordinates alone, to read weights off; in views where it is a slice."""
+        def look(array):
+            return array[columns] if len(array) else array
+
+        return self.like(self.c.n_labels, self.c.bias, look)
+
+    def weights(self, columns=None):
+        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last; or
+        these coordinates of it."""
+        if columns is not None:
+            return self.over(columns).weights()
         weights = self.weighed()
         if not np.isfinite(weights).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")

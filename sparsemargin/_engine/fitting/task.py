@@ -40,7 +40,7 @@ def vectors_of(weights):
 
 def norm(v, q):
     """The q-norm of a vector, whatever its magnitude."""
-    largest = float(np.abs(v).max())
+    largest = float(np.abs(v).max(initial=0.0))
     return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0
 
 
@@ -195,10 +195,14 @@ class Space:
     def random_outputs(self, rows, seed, n_threads):
         """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
 
+    @property
+    def q(self):
+        """Of the dual norm."""
+        return self.p / (self.p - 1.0)
+
+    @abstractmethod
     def norms(self, n_threads):
         """Dual norm of each label's hypothesis, shape (n_labels,)."""
-        q = self.p / (self.p - 1.0)
-        return np.array([norm(weights, q) for weights in vectors_of(self.weights())])
 
     def row_lengths(self, rows):
         """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""

@@ -67,7 +67,7 @@ cdef class MatrixSpace:
     cdef readonly int64_t corrections
     cdef readonly int64_t mistaken  # corrections, since it was made or read, of predictions
     cdef readonly int64_t updates  # corrections that changed the matrix
-    cdef public int64_t limit  # corrections after which learning stops; -1: none
+    cdef readonly int64_t limit  # corrections after which learning stops; -1: none
     cdef int64_t begin  # trials before the one that made the current vector
     cdef double common  # factor of w, whose entries are held without
     cdef double unit  # what these count with: `common`, or 1 / ||w||_q
@@ -96,6 +96,8 @@ cdef class MatrixSpace:
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef record(self, Record record)
     cdef int64_t n_logged(self) noexcept
+    cdef int64_t n_mistakes_kept(self) noexcept
+    cdef int bound_mistakes(self) except -1
     cdef record_vectors(self, Record record, n, n_total)
 
 

@@ -24,10 +24,10 @@ from sparsemargin._engine.rows.csr cimport (
 from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
 from sparsemargin._engine.vectors cimport copied, stored_vector, take
 
-from sparsemargin._engine.first_order.spaces import MAX_P
+from sparsemargin._engine.first_order.spaces import MAX_P, MOST_NUMBERS
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, flag, part, real, require, require_starts, require_within,
-    integer, writable
+    MAX_TRIALS, aligned, array_of, dense, flag, part, real, require, require_starts,
+    require_within, integer, sparse, writable
 )
 
 
@@ -174,14 +174,33 @@ cdef class MatrixSpace:
 
     # ----------------------------------------------------------------------------- for Python
 
+    def resume(self, max_corrections=None):
+        """Learn on, up to that many corrections since the first."""
+        self.limit = -1 if max_corrections is None else max_corrections
+        self.bound_mistakes()
+
+    cdef int bound_mistakes(self) except -1:
+        """Where the matrix is bounded, keep as few of the mistakes."""
+        self.mistakes.resize(self.n_mistakes_kept())
+        return OK
+
+    cdef int64_t n_mistakes_kept(self) noexcept:
+        """Mistakes whose rows stay known."""
+        return self.corrections if self.most_updates < 0 else min(self.corrections, self.most_updates)
+
     def count_trials(self, int64_t n):
         """Count n more trials that made no correction."""
         self.trials += n
 
     @property
     def mistaken_rows(self):
-        """Number of each mistake's row, shape (corrections,)."""
-        return copied(self.mistakes)
+        """Number of each mistake's row, of the first `most_updates` where these are bounded."""
+        return copied(self.mistakes)[:self.n_mistakes_kept()]
+
+    def mistaken_since(self, int64_t corrections):
+        """Those of the call under way, or of the last, so many corrections having been made
+        before."""
+        return copied(self.mistakes)[self.mistakes.size() - (self.corrections - corrections):]
 
     def sum_of_hypotheses(self):
         """Each as often as it lasted, over the basis."""
@@ -249,7 +268,9 @@ cdef class MatrixSpace:
         vector_field(record, "v", self.v, n)
         vector_field(record, "total", self.total, n if self.averaged else n_total)
         self.nonzero = record.field("nonzero", self.nonzero, integer, 0, n)
-        vector_field(record, "mistakes", self.mistakes, self.corrections)
+        if record.writing:
+            self.bound_mistakes()
+        vector_field(record, "mistakes", self.mistakes, self.n_mistakes_kept())
         vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
         vector_field(record, "logged_begins", self.logged_begins, self.n_logged())
         require_within("logged_begins", record.fields["logged_begins"], 0, MAX_TRIALS)

@@ -319,9 +319,9 @@ cdef class FeatureSpace(MatrixSpace):
         """Count n more rows of a stream, by which its mistakes are numbered."""
         self.rows_taken += n
 
-    def weights(self):
-        """The vector that predicts, shape (n_coordinates,)."""
-        return self.hypothesis()[self.met]
+    def weights(self, columns=slice(None)):
+        """The vector that predicts, shape (n_coordinates,), or these coordinates of it."""
+        return self.hypothesis()[self.met[columns]]
 
     def sum_of_hypotheses(self):
         result = super().sum_of_hypotheses()
@@ -350,8 +350,7 @@ cdef class FeatureSpace(MatrixSpace):
     # ---------------------------------------------------------------------------------- copies
 
     def __setstate__(self, state):
-        integer(part(state, "settings"), "n_features", 0,
-              len(array_of(state, "place_of", np.int32, (None,))))
+        integer(part(state, "settings"), "n_features", 0, MOST_NUMBERS)
         super().__setstate__(state)
 
     cdef record(self, Record record):
@@ -373,10 +372,11 @@ cdef class FeatureSpace(MatrixSpace):
         most = min(self.n_coordinates + 1, INT32_MAX)
         self.n_met = record.field("n_seen", self.n_met, integer, 1, most)
         if record.writing:
-            record.fields["place_of"] = self.met
+            record.fields["place_of"] = sparse(self.met)
             return
-        array = array_of(record.fields, "place_of", np.int32, (self.n_coordinates,))
-        numbers = np.sort(array[array != 0])
+        self.met = None
+        array = dense(record.fields, "place_of", np.int32, self.n_coordinates)
+        numbers = np.sort(array[np.flatnonzero(array)])
         require(len(numbers) == self.n_met - 1, f"'place_of' has not {self.n_met - 1} places")
         require_within("place_of", numbers, 0, self.n_met - 1)
         twice = numbers[1:][numbers[1:] == numbers[:len(numbers) - 1]]

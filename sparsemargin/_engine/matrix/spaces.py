@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import NumberedRows, Task
+from sparsemargin._engine.fitting.task import NumberedRows, Task, norm
 from sparsemargin._engine.hypotheses.matrix import (
     FeaturePoints,
     SupportPoints,
@@ -110,7 +110,7 @@ class SpacePerLabel(NumberedRows):
     def resume(self, max_corrections: int | None = None) -> None:
         """Let labels learn on, up to that many corrections since their first."""
         for space in self.spaces:
-            space.limit = -1 if max_corrections is None else max_corrections
+            space.resume(max_corrections)
 
     def exhausted(self) -> np.ndarray:
         """Whether each label has made all the corrections it was allowed."""
@@ -149,9 +149,13 @@ class LabelSpaces(SpacePerLabel):
         for space in self.spaces:
             space.count_rows(n_rows)
 
-    def weights(self) -> np.ndarray:
-        """Weights of the hypothesis, shape (n_labels, n_coordinates)."""
-        return np.vstack([space.weights() for space in self.spaces])
+    def weights(self, columns: Any = slice(None)) -> np.ndarray:
+        """Weights of the hypothesis, shape (n_labels, n_coordinates), or these coordinates of
+        it."""
+        return np.vstack([space.weights(columns) for space in self.spaces])
+
+    def norms(self, n_threads: int) -> np.ndarray:
+        return np.array([norm(space.hypothesis(), self.q) for space in self.spaces])
 
     @property
     def solvers(self) -> list[str]:
