@@ -1,5 +1,5 @@
-"""Learns and predicts on threads, by every algorithm, so that the thread sanitizer can tell what two
-of them write at once; see README.md."""
+"""Learns and predicts on threads, by every algorithm, for the thread sanitizer to tell what two of
+them write at once; see README.md."""
 
 import warnings
 from itertools import product

@@ -116,9 +116,6 @@ def test_features_that_no_row_has_cost_nothing(algo, params, n_classes, tmp_path
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("algo", "params", "n_classes"), WAYS)
 def test_learning_and_copies_take_the_weights_alone(algo, params, n_classes):
-    if algo == "auto":
-        pytest.xfail("the race of settings copies all weights")
-
     def peaks(n_features):
         model = learned(algo, params, n_classes, n_features)[0]
         dense = dense_bytes(model._space)

@@ -279,8 +279,8 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     cdef int64_t[::1] query_ids = label_arrays[2]
     if self.busy:
         raise RuntimeError("another thread is using this scanner: give each its own")
-    rows.data = &data[0]
-    rows.indices = &indices[0]
+    rows.data = &data[0] if data.shape[0] else NULL
+    rows.indices = &indices[0] if indices.shape[0] else NULL
     rows.ends = &ends[0]
     rows.labels = &labels[0]
     rows.label_ends = &label_ends[0]
