@@ -33,18 +33,23 @@ from sparsemargin._engine.rows.scores cimport Weights, score, weights_of
 cdef extern from *:
     """
     #include <vector>
-    // Columns numbered from 1 on, in a table with a place for every feature, or far more places than
-    // columns.
+    #include "numerics/widths.hpp"
+    // Columns numbered from 1 on, in a table with a place for every feature where these are few, or
+    // with far more places than columns.
     struct sm_columns {
         std::vector<int32_t> number;
         std::vector<int64_t> numbered;
         int bits;
-        bool for_every;
+        bool for_every = false;
         void clear(int64_t n_columns, int64_t n_features) {
-            for_every = n_features <= 16 * n_columns;
-            const int64_t n_places = for_every ? n_features : 16 * n_columns;
-            for (bits = 0; int64_t{1} << bits < n_places;) ++bits;
-            number.assign(size_t{1} << bits, 0);
+            if (for_every) {
+                for (size_t i = 1; i < numbered.size(); ++i) number[numbered[i]] = 0;
+            } else {
+                for_every = n_features <= 1 << 18;
+                const int64_t n_places = for_every ? n_features : 16 * n_columns;
+                for (bits = 0; int64_t{1} << bits < n_places;) ++bits;
+                number.assign(size_t{1} << bits, 0);
+            }
             numbered.assign(1, -1);
         }
         // Where the number of a column stands, or would stand: 0, where it has none.
@@ -63,14 +68,9 @@ cdef extern from *:
         }
         int32_t of(int64_t column) const { return number[place(column)]; }
     };
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-    #define SM_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default"), unused))
-    #else
-    #define SM_WIDTHS
-    #endif
     #define SM_PANEL 32
     #define SM_DEFINE(type)                                                                     \
-    SM_WIDTHS static void sm_raise(type *x, Py_ssize_t n, int degree) {                         \
+    SM_ALL_WIDTHS static void sm_raise(type *x, Py_ssize_t n, int degree) {                         \
         type base[SM_PANEL], power[SM_PANEL];                                                   \
         for (Py_ssize_t i = 0; i < n; i += SM_PANEL) {                                          \
             Py_ssize_t m = n - i < SM_PANEL ? n - i : SM_PANEL;                                 \
@@ -87,17 +87,24 @@ cdef extern from *:
     }                                                                                           \
     /* Products of one row with the rows whose entries lie side by side in `panel`, the first of \
        which are what the row's constant is multiplied by. The sums stay in registers. */       \
-    SM_WIDTHS static void sm_times_panel(type *out, type constant, const type *values,          \
+    SM_ALL_WIDTHS static void sm_times_panel(type *out, type constant, const type *values,          \
                                          const int64_t *columns, Py_ssize_t n,                  \
                                          const sm_columns &numbers, const type *panel) {        \
         type sums[SM_PANEL];                                                                    \
         for (int j = 0; j < SM_PANEL; ++j) sums[j] = constant * panel[j];                       \
-        for (Py_ssize_t i = 0; i < n; ++i) {                                                    \
-            const int32_t at = numbers.of(columns[i]);                                          \
-            if (!at) continue;                                                                  \
-            const type *entries = panel + (Py_ssize_t)at * SM_PANEL, value = values[i];         \
-            for (int j = 0; j < SM_PANEL; ++j) sums[j] += value * entries[j];                   \
-        }                                                                                       \
+        const auto add_all = [&](auto number_of) SM_INLINE_LAMBDA {                             \
+            for (Py_ssize_t i = 0; i < n; ++i) {                                                \
+                const int32_t at = number_of(columns[i]);                                       \
+                if (!at) continue;                                                              \
+                const type *entries = panel + (Py_ssize_t)at * SM_PANEL, value = values[i];     \
+                for (int j = 0; j < SM_PANEL; ++j) sums[j] += value * entries[j];               \
+            }                                                                                   \
+        };                                                                                      \
+        const int32_t *number = numbers.number.data();                                          \
+        if (numbers.for_every)                                                                  \
+            add_all([=](int64_t column) SM_INLINE_LAMBDA { return number[column]; });           \
+        else                                                                                    \
+            add_all([&](int64_t column) SM_INLINE_LAMBDA { return numbers.of(column); });       \
         for (int j = 0; j < SM_PANEL; ++j) out[j] = sums[j];                                    \
     }
     SM_DEFINE(float)
