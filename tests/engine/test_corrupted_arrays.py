@@ -1,11 +1,14 @@
 """Sparse matrices whose arrays don't go together are refused before anything reads them."""
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
+import sparsemargin
+from sparsemargin import ALMAClassifier, PNormPerceptron, evaluation, fit_csr
 from sparsemargin.evaluation import (
     compare_on_splits,
     hypothesis_errors,
@@ -106,6 +109,39 @@ def test_an_indicator_of_labels_is_looked_at_too(X):
         for call in model.fit, model.partial_fit, model.score:
             with pytest.raises(ValueError, match=r"^y is corrupted"):
                 call(X, bad)
+
+
+def takers_of_rows(model):
+    """Yield every public function, and every method of the model, that has a parameter X."""
+    for owner in sparsemargin, evaluation, model:
+        for name in dir(owner):
+            taker = getattr(owner, name, None) if name[0] != "_" else None
+            if inspect.isroutine(taker) and "X" in inspect.signature(taker).parameters:
+                yield taker
+
+
+WRAPPED = [(kind, size) for kind in (sp.csr_matrix, sp.csc_array, sp.bsr_matrix) for size in "248"]
+
+
+@pytest.mark.parametrize(("kind", "size"), WRAPPED)
+def test_nothing_takes_unsigned_pointers_that_fall(X, kind, size):
+    """Differences of theirs wrap, so that they seem to rise."""
+    bad, model = kind(X), ALMAClassifier(hypothesis="vote").fit(X, Y)
+    bad.indptr = bad.indptr.astype(f"u{size}")
+    bad.indptr[4] = np.iinfo(bad.indptr.dtype).max
+    given = {"y": Y, "X_test": X, "y_test": Y, "splits": 2, "model": model}
+    given["estimator"] = ALMAClassifier(hypothesis="last")
+    given["estimators"] = given["candidates"] = {"it": model}
+    takers = list(takers_of_rows(model))
+    assert len(takers) > 10
+    for taker in takers:
+        parameters = inspect.signature(taker).parameters
+        for name in {"X", "X_test"} & set(parameters):
+            others = {key: value for key, value in given.items() if key in parameters}
+            with pytest.raises(ValueError, match=r"^X is corrupted"):
+                taker(**({"X": X} | others | {name: bad}))
+    with pytest.raises(ValueError, match=r"^y is corrupted"):
+        ALMAClassifier().fit(X, bad)
 
 
 def test_lists_of_labels_are_no_classes(X):
