@@ -107,15 +107,15 @@ def _are_dense(X: Any, n_rows: int, n_features: int) -> bool:
     """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
     by a hundred of them, spread evenly."""
     n_entries = n_rows * n_features
-    if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
-        return False
-    check_sparse(X)  # before scipy slices it
     try:
+        if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
+            return False
+        check_sparse(X)  # before scipy slices it
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         rows = rows[:: max(1, n_rows // 100)][:100]
         rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
         rows = rows.astype(np.float64) if rows.dtype.kind != "c" else rows[:0]
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, IndexError, TypeError, ValueError):
         return False  # the fit tells
     if np.count_nonzero(rows) < _DENSE * rows.size:
         return False

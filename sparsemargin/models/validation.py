@@ -63,6 +63,8 @@ def check_sparse(X: Any, name: str = "X") -> None:
 
 def _check_arrays(X: Any) -> None:
     """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
+    if max(X.shape) > sys.maxsize:
+        raise ValueError(f"no index counts as far as its shape {X.shape}")
     looked_at = copy(X)
     integers = {"csr": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
     integers["csc"] = integers["bsr"] = integers["csr"]

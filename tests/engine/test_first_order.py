@@ -67,7 +67,8 @@ each_rule = pytest.mark.parametrize("rule", RULES)
 few_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
 )
-narrow = problems(value_dtype=st.just("f4"), index_dtype=index_types)
+# In float32 rounding decides what opposite copies of a row leave.
+narrow = problems(value_dtype=st.just("f4"), index_dtype=index_types, cancels=st.just(0.0))
 plain = st.builds(Extras, **augmentations)
 one_epoch = st.builds(Extras, **(augmentations | {"n_epochs": st.just(1)}))
 # Enough epochs for most runs to come to rest, or to the cancellation that inseparable rows bring.
@@ -93,6 +94,16 @@ def all_extras(rule):
 def test_every_hypothesis(rule, data, problem, normalized, random_state):
     machine, extras = data.draw(machines([rule])), data.draw(all_extras(rule))
     check_hypotheses(machine, problem, extras, normalized, random_state)
+
+
+@examples(200)
+@given(
+    machines(["Perceptron", "ALMA", "margin"]),
+    problems(cancels=st.sampled_from([1.0, 2.0**-10])),
+    st.booleans(),
+)
+def test_averages_where_a_vector_comes_back_to_nothing(machine, problem, normalized):
+    check_weights(machine, problem, Extras(), "average", normalized)
 
 
 # At p = 2 the state is float32 as well; else the tolerance leaves room for float32 coefficients.

@@ -40,8 +40,10 @@ from problems.kernels import (
     assert_same_outputs,
     augmentations,
     check_vectors,
+    come_to_nothing,
     is_sure,
     machines,
+    make_rows,
     weighted_rules,
 )
 from problems.models import HYPOTHESES
@@ -91,6 +93,25 @@ cases = (
 @given(cases, any_problem, vectors, st.booleans())
 def test_vectors(case, problem, hypothesis, normalized):
     check_vectors(case[0], problem, case[1], hypothesis, normalized)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("kernel", [None, PLAIN, *KERNELS], ids=repr)
+@pytest.mark.parametrize("estimator", [ALMAClassifier, SecondOrderPerceptron])
+def test_a_vector_that_comes_back_to_nothing_counts_as_nothing(estimator, kernel, dtype):
+    """The second row takes the first one back; what its trial leaves is no part of the average."""
+    how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
+    how["fit_intercept"] = False
+    if kernel:
+        how |= {"kernel": kernel.name, "degree": kernel.degree, "gamma": kernel.gamma}
+    for seed in range(20):
+        rows, y = make_rows(10, seed=seed)
+        rows[1], y[:2] = rows[0], [1, 0]
+        X = rows.astype(dtype)
+        both, first = estimator(**how), estimator(**how)
+        both.partial_fit(X[:2], y[:2], classes=[0, 1])
+        first.partial_fit(X[:1], y[:1], classes=[0, 1])
+        assert_close(both.decision_function(X), first.decision_function(X) / 2, 1e-6)
 
 
 @examples(90)
@@ -263,6 +284,7 @@ def test_certificate(certified, problem, normalized):
     machine, extras = certified
     runs = extras.runs(machine, problem)
     assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
+    assume(not any(map(come_to_nothing, runs)))
     estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
     assert_same_corrections(estimator, runs)
     assert_margins(estimator, runs)

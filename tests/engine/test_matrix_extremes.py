@@ -23,6 +23,7 @@ from problems.higher_order import (
 )
 from problems.models import HYPOTHESES
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
+from sparsemargin import PNormPerceptron
 
 pytestmark = pytest.mark.skipif(
     np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp,
@@ -157,6 +158,19 @@ def test_what_cancels_leaves_nothing_behind(p, c, solver):
     ).fit(X, [1, 0, 1, 0])
     assert model.n_corrections_ == 4
     np.testing.assert_array_equal(model.coef_, 0)
+
+
+@pytest.mark.parametrize("p", [4.0, 10.0])
+def test_an_average_does_not_see_a_tiny_vector_that_came_and_went(p):
+    problem = dense_problem(30, 6)
+    X, y = problem.X.toarray(), problem.y
+    X[1], y[:2] = X[0], [1, 0]
+    weights = np.r_[1e-30, 1e-30, np.ones(28)]
+    how = {"p": p, "shuffle": False, "max_iter": 1, "fit_intercept": False}
+    how |= {"hypothesis": "average", "normalize_hypotheses": True}
+    expected = PNormPerceptron(**how).fit(X, y, sample_weight=weights).coef_
+    model = paper_ho(c=0.0, **how).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.coef_, expected, rtol=0, atol=1e-12)
 
 
 def test_products_that_overflow_are_refused():

@@ -66,11 +66,18 @@ def to_csr(rows, value_dtype, index_dtype):
 
 
 def make_problem(
-    seed, m, n, density, noise, n_classes=2, value_dtype="f8", index_dtype="i4", integers=False
-):
-    """Label rows by the best of random sparse targets, then relabel a part of them at random."""
+    seed, m, n, density, noise, n_classes=2, value_dtype="f8", index_dtype="i4", integers=False,
+    cancels=0.0,
+):  # fmt: skip
+    """Label rows by the best of random sparse targets, then relabel a part of them at random.
+
+    Where `cancels` is not 0 the first two rows, which are of different classes, are equal, and
+    multiplied by it: the vectors come back to 0.
+    """
     rng = np.random.RandomState(seed)
     rows = random_rows(rng, m + 10, n, density, integers)
+    if cancels:
+        rows[:2] = cancels * rows[0]
     targets = random_rows(rng, n_classes, n, 0.5, integers)
     y = np.argmax(rows[:m] @ targets.T, axis=1)
     relabelled = rng.uniform(size=m) < noise
@@ -84,6 +91,7 @@ def problems(**fixed):
     free = {"seed": st.integers(0, 2**31 - 1), "m": st.integers(5, 40), "n": st.integers(3, 25)}
     # The low densities give empty rows as well.
     free |= {"density": st.sampled_from([0.2, 0.5, 1.0]), "noise": st.sampled_from([0.0, 0.2])}
+    free["cancels"] = st.sampled_from([0.0, 0.0, 1.0, 2.0**-10])
     return st.builds(make_problem, **(free | fixed))
 
 

@@ -17,6 +17,7 @@ checked arithmetic the two may rightly decide differently, and only there.
 
 from dataclasses import dataclass, field
 from functools import partial, singledispatch
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,6 +75,8 @@ class Rule:
     strict = False
     # Whether the direction of the first row is there before any trial.
     starts_at_first_row = False
+    # Whether all its steps are of one size, and nothing else changes theta.
+    steps_alike = False
 
     def threshold(self, k, p):
         return 0
@@ -99,6 +102,8 @@ class Perceptron(Rule):
     """The p-norm Perceptron: a correction at every mistake, with a constant step."""
 
     normalize: bool = True
+
+    steps_alike = True
 
 
 @dataclass
@@ -131,6 +136,8 @@ class MarginPerceptron(Rule):
     margin: float
     eta: float = 1.0
     normalize: bool = False
+
+    steps_alike = True
 
     def threshold(self, k, p):
         return self.margin
@@ -238,6 +245,8 @@ class Run:
         The dual vector of the last weights: ``multipliers @ rows``, no multiplier negative.
     rows : ndarray of shape (n_rows, n_extended)
         Those of an epoch, each times its label, and divided by its own norm if the rule does so.
+    steps_alike : bool
+        Whether the rule's steps are, and no weights multiply them.
     bounds : list of float
         ``||theta||_p / sum(multipliers)`` of w_2, w_3, ..., each at least the largest margin.
     sizes : list of ndarray of shape (n_extended,)
@@ -254,12 +263,16 @@ class Run:
     delta: float
     dtype: type
     rows: np.ndarray
+    steps_alike: bool = True
     weights: list = field(default_factory=list)
     sizes: list = field(default_factory=list)
     survivals: list = field(default_factory=list)
     correcting_trials: list = field(default_factory=list)
     bounds: list = field(default_factory=list)
     smallest_gap: float = np.inf
+
+    # The relative norm up to which a vector has come back to 0, but for rounding.
+    nothing: ClassVar[float] = 1e-15
 
     def __post_init__(self):
         zero = np.zeros(self.rows.shape[1], dtype=self.dtype)
@@ -268,7 +281,9 @@ class Run:
 
     def adopt(self, theta, history):
         """Make theta the current dual vector; `history` is as for `weight_sizes`."""
-        self.theta, self.history = theta, history
+        # By steps alike, opposite copies of a row leave exactly zero in every arithmetic.
+        self.theta = theta
+        self.history = history * (not self.steps_alike or p_norm(theta, self.p) > 0)
         self.weights.append(link(theta, self.p))
         self.sizes.append(self._weight_sizes())
         self.survivals.append(0)
@@ -326,17 +341,22 @@ class Run:
         return min(self.bounds)
 
     def hypotheses(self, normalized=False):
-        """Return the w_k, each divided by its own q-norm where asked."""
+        """Return the w_k, each divided by its own q-norm where asked, and 0 if it is nothing."""
         if not normalized:
             return self.weights
-        return [w / p_norm(w, self.q) if w.any() else w for w in self.weights]
+        pairs = zip(self.weights, self.relative_norms(), strict=True)
+        return [w / p_norm(w, self.q) if norm > self.nothing else 0 * w for w, norm in pairs]
+
+    def relative_norms(self):
+        """Return ``||w_k||_q`` relative to what went into w_k."""
+        pairs = zip(self.weights, self.sizes, strict=True)
+        return [p_norm(w, self.q) / (p_norm(s, self.q) or 1) for w, s in pairs]
 
     @property
     def smallest_norm(self):
-        """The least ``||w_k||_q`` relative to what went into w_k; the direction of a w_k that has
-        cancelled, and so the normalised vector, is made of rounding errors alone."""
-        pairs = zip(self.weights, self.sizes, strict=True)
-        norms = [p_norm(w, self.q) / p_norm(s, self.q) for w, s in pairs if s.any()]
+        """The least of the relative norms, but of vectors that are nothing; the direction of a w_k
+        that has cancelled, and so the normalised vector, is made of rounding errors alone."""
+        norms = [norm for norm in self.relative_norms() if norm > self.nothing]
         return min(norms, default=np.inf)
 
     def last(self, normalized=False):
@@ -444,7 +464,8 @@ def run_reference(
     norms = np.array([p_norm(yx, p) for yx in rows], dtype)
     if rule.normalize is True:
         rows = rows / np.where(norms > 0, norms, 1)[:, None]
-    run = Run(p=p, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows)
+    alike = rule.steps_alike and bool((weight == 1).all())
+    run = Run(p, X.shape[1], rho, delta, dtype, rows, steps_alike=alike)
     trials = trials_of_epochs(run, counts, n_epochs, tol)
     run_trials(run, rule, norms, weight[counts], trials, max_corrections)
     return run

@@ -106,6 +106,9 @@ class KernelRun(Run):
     # The trial, counted from 0, at which a row of X was first given a coefficient.
     joined: dict = field(default_factory=dict)
 
+    # A squared norm has cancelled twice as far as its vector.
+    nothing = 1e-9
+
     def __post_init__(self):
         lengths = np.sqrt(self.rows[0].gram.diagonal())
         # However small a product is, it was computed from numbers of this size; unless no
@@ -176,6 +179,7 @@ def run_kernel_reference(
     run = KernelRun(
         p=2.0, n_features=X.shape[1], rho=rho, delta=delta, dtype=dtype, rows=rows,
         kernel=kernel, instances=instances, origins=origins, signs=signs, scales=scales,
+        steps_alike=rule.steps_alike and bool((weight == 1).all()),
     )  # fmt: skip
     trials = trials_of_epochs(run, counts, n_epochs, tol) if trials is None else trials
     run_trials(run, rule, norms, weight, trials, max_corrections)
@@ -191,9 +195,11 @@ def run_kernel_machines(X, labels, rule, kernel, **options):
 def feature_vectors(gram):
     """Return V of shape (n, rank) for which ``V @ V.T`` is `gram`, up to the rounding of its type.
 
-    Cholesky's factor, the row with the largest remainder first; what is left of a row once the
-    remainders are rounding errors is none.
+    Cholesky's factor of rows divided by their lengths, the one with the largest remainder first;
+    what is left of a row once the remainders are rounding errors is none.
     """
+    lengths = np.sqrt(gram.diagonal())
+    gram = gram / np.outer(*[np.where(lengths > 0, lengths, 1)] * 2)
     rest = np.array(gram.diagonal())
     least = 4 * len(gram) * np.finfo(gram.dtype).eps * rest.max(initial=0)
     V = np.zeros((len(gram), 0), gram.dtype)
@@ -203,4 +209,4 @@ def feature_vectors(gram):
         V = np.column_stack([V, column])
         rest = rest - column**2
         rest[i] = 0
-    return V
+    return V * lengths[:, None]

@@ -149,7 +149,7 @@ cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
     """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
     where g grows far beyond what it was when Z was summed; or Z has so many terms that their
     rounding, which goes one way where they are equal, could add up."""
-    return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)
+    return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)
 
 
 # ------------------------------------------------------------------------- the rule's own scaling

@@ -22,6 +22,7 @@ What sweeps remain are rare: none to four in 10,000 corrections, even where labe
 other.
 """
 
+from libc.float cimport DBL_EPSILON, FLT_EPSILON
 from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
@@ -147,12 +148,15 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """After a correction: S exact again if it fell far, and within the range of its type."""
     cdef Label* label = space.labels + l
-    cdef double total, largest
+    cdef double total, largest, peak, eps = FLT_EPSILON if sizeof(state_t) == 4 else DBL_EPSILON
     if label.nonzero == 0:
         return
     if is_stale(space, label):
+        peak = p_root(space, label.S_peak)
         sum_afresh(space, at, l)
         refit(space, l, FREE)
+        if p_root(space, total_S(label)) < 16.0 * eps * peak:
+            label.norm = 0.0  # what rounding could have left of nothing is nothing
     total = total_S(label)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
         return

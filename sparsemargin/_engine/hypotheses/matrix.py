@@ -142,7 +142,7 @@ def _stretches(log: Any, label: int, used: np.ndarray) -> Iterator[_Stretch]:
         replay(log, space, start, used, vectors, units, largest)
         peak = float(largest.max(initial=0.0))
         yield _Stretch(
-            label, vectors, before, peak, units, begins[some], ends[some], log.rounding()
+            label, vectors, before, peak, units, begins[some], ends[some], log.relative_error
         )
 
 

@@ -156,12 +156,15 @@ class Kernel:
         out += np.multiply.outer(bias_a, bias_b).astype(out.dtype)
         return out
 
-    def square(self, points: Points) -> np.ndarray:
+    def square(self, points: Points) -> tuple[np.ndarray, float]:
         """`products` of the points with each other, in float64: 1 on the diagonal where a row is
-        not 0."""
-        out = self.products(points, points).astype(np.float64, order="C")
-        np.fill_diagonal(out, (points.lengths > 0).astype(np.float64))
-        return out
+        not 0; and what rounding may have left of any."""
+        out = self.products(points, points)
+        exact = (points.lengths > 0).astype(np.float64)
+        error = 2.0 * np.abs(out.diagonal() - exact).max(initial=4.0 * np.finfo(out.dtype).eps)
+        out = out.astype(np.float64, order="C")
+        np.fill_diagonal(out, exact)
+        return out, float(error)
 
 
 def _values(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:

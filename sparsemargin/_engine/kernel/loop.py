@@ -242,7 +242,7 @@ class KernelBlock(StoredProducts):
         space = loop.space
         self.points = loop.points(rows)
         lengths = self.points.lengths
-        products = loop.kernel.square(self.points)
+        products, self.error = loop.kernel.square(self.points)
         products *= np.multiply.outer(lengths, lengths)
         products[np.diag_indices(len(rows))] += space.slack**2
         norms = np.hypot(lengths, space.slack)
@@ -301,10 +301,12 @@ class KernelBlock(StoredProducts):
         others = space.t[label, : self.n_before].copy()
         others[self.slots[(self.slots >= 0) & (self.slots < self.n_before)]] = 0.0
         t = self._coefficients()[label]
+        size = np.abs(t) @ self.points.lengths
         scores = self.products @ t
         square = t @ scores - space.slack**2 * (t @ t)
         if others.any():
             support = space.support.points
+            size += np.abs(others) @ support.lengths
             by_others = loop.scores_by(self.points, support, others[np.newaxis])[0]
             square += 2.0 * (t @ by_others)
             for start in range(0, support.n, BLOCK):
@@ -313,7 +315,8 @@ class KernelBlock(StoredProducts):
                 square += by_part @ weights[: part.n]
             scores += by_others
         self.scores[label] = scores
-        square = max(square, 0.0)
+        # What rounding could have left of nothing is nothing.
+        square = square if square > self.error * size * size else 0.0
         if square > 0.0 and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
             shift = -(frexp(square)[1] // 2)
             space.rescale(label, shift)

@@ -502,6 +502,9 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
                         with gil:
                             stored.refresh(label)
                         refreshed = c.labels[label].corrections
+                        if log is not None:
+                            log.corrections.back().unit = unit(c, label)
+                            log.corrections.back().norm = c.labels[label].norm
                 i = next_due(&block, c, rows, i + 1, n)
             passes += 1
             converged = c.labels[label].corrections == before

@@ -88,6 +88,7 @@ cdef class MatrixSpace:
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil
     cdef int move(self, double step) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
+    cdef double rounding(self) noexcept nogil
     cdef double square(self) noexcept nogil
     cdef void set_threshold(self) noexcept nogil
     cdef bint meet(self, double signed_output) noexcept nogil
@@ -161,6 +162,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 cdef class DualSpace(MatrixSpace):
     cdef double length  # w.v
+    cdef public double error  # of the products
     cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns

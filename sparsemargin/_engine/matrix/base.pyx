@@ -215,9 +215,13 @@ cdef class MatrixSpace:
             self.predictor = moment, vector
         return self.predictor[1]
 
-    def rounding(self):
+    cdef double rounding(self) noexcept nogil:
         """What entries of w may be off by, relative to the largest they have been."""
-        return 2.0 ** -48
+        return ldexp(1.0, -48)
+
+    @property
+    def relative_error(self):
+        return self.rounding()
 
     def blank(self):
         """A space like this one before its first correction, to replay the log in."""
@@ -379,11 +383,18 @@ cdef class DualSpace(MatrixSpace):
         return self.length
 
     cdef double reciprocal_norm(self) except -1.0 nogil:
-        cdef double square
+        cdef double square, size = 0.0
+        cdef size_t j
         self.replayed.resize(self.w.size())
         multiply_symmetric(self.gram.data(), self.w.data(), self.replayed.data(), self.w.size())
         square = dot(self.w.data(), self.replayed.data(), self.w.size())
-        return 1.0 / sqrt(square) if square > 0.0 else 0.0
+        for j in range(self.w.size()):
+            size += fabs(self.w[j])
+        # What rounding could have left of nothing is nothing.
+        return 1.0 / sqrt(square) if square > self.rounding() * size * size else 0.0
+
+    cdef double rounding(self) noexcept nogil:
+        return max(self.error, ldexp(1.0, -48))
 
     cdef int log_row(self) except -1 nogil:
         self.logged_rows.push_back(self.row)
@@ -392,6 +403,7 @@ cdef class DualSpace(MatrixSpace):
     cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
         cdef const vector[double]* gram = &(<DualSpace> log).gram
         cdef int64_t i, j, n
+        self.error = (<DualSpace> log).error
         self.row = (<DualSpace> log).logged_rows[e]
         n = max(<int64_t> self.w.size(), self.row + 1)
         self.replayed.resize(n)
@@ -450,6 +462,7 @@ cdef class DualSpace(MatrixSpace):
         vector_field(record, "gram", self.gram, n_products * (n_products + 1) // 2)
         if not record.writing:  # of an old version it has no part in anything
             record.fields.setdefault("length", 0.0)
+        self.error = record.field("error", self.error, real, 0.0, 1.0)
         self.length = record.field("length", self.length, real, -INFINITY, INFINITY)
         vector_field(record, "logged_rows", self.logged_rows, self.n_logged())
         rows = record.fields["logged_rows"]

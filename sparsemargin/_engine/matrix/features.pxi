@@ -218,7 +218,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef void count_move(self, double before) noexcept nogil:
         cdef size_t j
         cdef double least = min(before, self.unit)
-        if 0.0 < least < max(CANCELLING * self.most_unit, self.Z / MOST_TERMS):
+        if least < max(CANCELLING * self.most_unit, self.Z / MOST_TERMS):
             self.swap_outer()
             self.flush()
             self.swap_outer()

@@ -178,7 +178,9 @@ class _Block:
         # In a fit, mistakes are told as rows of its X.
         self.mistakes = self.numbers if task.first_row is None else rows
         self.points = space.kernel.points(task.rows, rows)
-        self.square = np.ascontiguousarray(space.kernel.square(self.points))
+        self.square, error = space.kernel.square(self.points)
+        for each in self.spaces:
+            each.error = max(each.error, error)
         self.slots = loop.slots[rows]
         self.products = np.empty((len(rows), 0))
         if self.base:

@@ -164,9 +164,9 @@ cdef class SecondOrderSpace(FeatureSpace):
         self.forward = vector[double]()
         return OK
 
-    def rounding(self):
+    cdef double rounding(self) noexcept nogil:
         # By the condition number of a I + S S^T, at most.
-        return super().rounding() * (1.0 + self.updates / self.a)
+        return FeatureSpace.rounding(self) * (1.0 + self.updates / self.a)
 
     cdef record(self, Record record):
         FeatureSpace.record(self, record)
@@ -219,8 +219,8 @@ cdef class SecondOrderDual(DualSpace):
         self.shift(step / self.a)
         return OK
 
-    def rounding(self):
-        return super().rounding() * (1.0 + self.updates / self.a)
+    cdef double rounding(self) noexcept nogil:
+        return DualSpace.rounding(self) * (1.0 + self.updates / self.a)
 
     cdef record(self, Record record):
         DualSpace.record(self, record)
