@@ -245,7 +245,7 @@ class Learner(SharedParameters):
             return np.ones((2, self._n_labels()))
         if self.class_weight != "balanced":
             weight = _named(self.class_weight, classes)
-            weight = np.vstack([np.ones_like(weight), weight]) if many else weight
+            weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
         elif isinstance(targets, Positives):
             weight = _balanced_sides(targets, len(classes))
         elif targets is not None:

@@ -57,6 +57,15 @@ def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
         assert_array_equal(weighted.fit(X, y).decision_function(X), plain.decision_function(X))
 
 
+@pytest.mark.parametrize("model", WEIGHING[:-3], ids=repr)
+def test_nor_does_a_weight_that_all_labels_of_many_share(model):
+    X, y = make_problem(120, n_classes=3)
+    Y = np.eye(3, dtype=int)[y]
+    weighted = clone(model).set_params(random_state=0, class_weight=dict.fromkeys(range(3), 7.0))
+    plain = clone(model).set_params(random_state=0).fit(X, Y)
+    assert_array_equal(weighted.fit(X, Y).decision_function(X), plain.decision_function(X))
+
+
 def test_a_stream_measures_weights_by_those_of_its_first_rows():
     X, y = make_problem(100)
     twice, thrice = np.full(50, 2.0), np.full(50, 3.0)
