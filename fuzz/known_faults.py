@@ -69,7 +69,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
     ("arow", ENGINE + "first_order/linear.pyx"): [
-        ("gain.output - square * x.variances[j]", "gain.output"),
+        ("others = gain.output - own", "others = gain.output"),
         ("(old + step * x.values[j] * x.variances[j])", "(old + step * x.values[j])"),
     ],
     ("arow", ENGINE + "first_order/labels.pxd"): [

@@ -48,7 +48,7 @@ def assert_same(model, other):
 
 @examples(200)
 @given(
-    problem_of_classes, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([None, 0.5, 3.0]),
+    problem_of_classes, st.sampled_from([1e-8, 0.1, 1.0, 10.0]), st.sampled_from([None, 0.5, 3.0]),
     st.sampled_from([0.3, 1.0, None]), st.booleans(), st.integers(1, 4), st.booleans(),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip

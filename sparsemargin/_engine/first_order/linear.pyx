@@ -322,18 +322,32 @@ cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
     return total
 
 
+cdef double sum_others(const Instance* x, Py_ssize_t but, double factor) noexcept nogil:
+    """What all entries but one add to the output's variance. Taken from the whole, it would cancel
+    where that one outweighs the rest."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(x.n):
+        if j != but:
+            total += factor * x.values[j] * x.values[j] * x.variances[j]
+    return total
+
+
 cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                                const Instance* x, double step,
                                const PrecisionGain* gain) noexcept nogil:
     """As `move_2`, by the instance times its variances, which `find_variances` has found."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
-    cdef double old, moved, square, increment = 0.0
+    cdef double old, moved, square, own, others, increment = 0.0
     for j in range(x.n):
         i = x.columns[j] * at.width + l
         square = gain.factor * x.values[j] * x.values[j]
-        at.gain[i] += <state_t> (
-            square / (gain.noise + max(gain.output - square * x.variances[j], 0.0)))
+        own = square * x.variances[j]
+        others = gain.output - own
+        if others < own:
+            others = sum_others(x, j, gain.factor)
+        at.gain[i] += <state_t> (square / (gain.noise + others))
         old = at.t[i]
         x.numbers[j] = old
         at.t[i] = <state_t> (old + step * x.values[j] * x.variances[j])
