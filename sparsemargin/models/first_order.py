@@ -390,8 +390,10 @@ class FirstOrderLearner(Learner):
         and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
 
         The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
-        made. With the last hypothesis only. Units are those of `margin_`. After `partial_fit`,
-        and under `warm_start`, for the rows of all calls together.
+        made; but for rounding, some 1e-14 of the longest row. A kernel's norms are made of
+        products, and its bounds no less than some 1e-8 of the longest row (in float32 1e-3), so
+        that they hold. With the last hypothesis only. Units are those of `margin_`. After
+        `partial_fit`, and under `warm_start`, for the rows of all calls together.
         """
         self._check_fitted()
         if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:

@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from depth import some
 from papers.theory import alma_corrections, alma_margin_estimate
@@ -66,6 +67,39 @@ def test_the_margin_and_its_bound(rule, data, problem, extras, normalized):
     # Epochs after one in which no machine corrects are not swept.
     at_rest = 2 + max(trial // m for run in runs for trial in [-m, *run.correcting_trials])
     assert estimator.n_iter_ == min(at_rest, max(run.n_trials // m for run in runs))
+
+
+def largest_margin_in_the_plane(rows):
+    """Return it of rows times their labels: it is along one of them, or across a difference."""
+    rows = rows.astype(np.longdouble)
+    pairs = (rows[:, None] - rows[None]).reshape(-1, 2)
+    across = np.column_stack([-pairs[:, 1], pairs[:, 0]])
+    directions = np.vstack([rows, across, -across])
+    directions = directions[directions.any(axis=1)]
+    directions /= np.hypot(*directions.T)[:, None]
+    return (directions @ rows.T).min(axis=1).max()
+
+
+@cut_off
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize(
+    "model", [ROMMAClassifier(), ROMMAClassifier(aggressive=True), PNormPerceptron(normalize=False)]
+)
+def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
+    model = clone(model).set_params(
+        kernel=kernel, degree=1, gamma=1.0, coef0=0.0, hypothesis="last", fit_intercept=False,
+        max_iter=30, shuffle=False,
+    )  # fmt: skip
+    for seed in range(200):
+        rng = np.random.RandomState(seed)
+        half = np.pi / 2 - 10.0 ** rng.uniform(-9, 0)
+        angles = np.r_[half, -half, rng.uniform(-half, half, rng.randint(6))] + rng.uniform(0, 6)
+        sizes = 10.0 ** rng.uniform(-3, 3, (len(angles) if seed % 2 else 1, 1))
+        rows = np.column_stack([np.cos(angles), np.sin(angles)]) * sizes
+        signs = np.where(np.arange(len(rows)) % 2, -1, 1)
+        bound = model.fit(rows * signs[:, None], signs).margin_upper_bound_
+        largest = largest_margin_in_the_plane(rows)
+        assert bound >= largest - 1e-13 * np.hypot(*rows.T).max()
 
 
 CLASS_WEIGHTS = st.sampled_from([None, {0: 0.5, 1: 3.0}, {0: 0.0}])

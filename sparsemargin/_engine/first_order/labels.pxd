@@ -5,7 +5,7 @@ has counted, the threshold of the next correction, and the certificate's bound. 
 here, and only at corrections: `answer` asks it for a step, `settle` for the next threshold.
 """
 
-from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
+from libc.math cimport INFINITY, hypot, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
 from sparsemargin._engine.first_order.rules cimport (
@@ -107,9 +107,10 @@ cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexce
         space.sigma[l] *= root * root / total
 
 
-cdef inline void tighten(Label* label) noexcept nogil:
-    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w"""
-    cdef double bound = label.norm / label.mass
+cdef inline void tighten(Label* label, double error) noexcept nogil:
+    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w;
+    where the norm is that of products, rounding may have taken as much as `error` from it."""
+    cdef double bound = hypot(label.norm / label.mass, error)
     if bound < label.bound and isfinite(label.mass):
         label.bound = bound
 

@@ -148,15 +148,12 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """After a correction: S exact again if it fell far, and within the range of its type."""
     cdef Label* label = space.labels + l
-    cdef double total, largest, peak, eps = FLT_EPSILON if sizeof(state_t) == 4 else DBL_EPSILON
+    cdef double total, largest
     if label.nonzero == 0:
         return
     if is_stale(space, label):
-        peak = p_root(space, label.S_peak)
         sum_afresh(space, at, l)
         refit(space, l, FREE)
-        if p_root(space, total_S(label)) < 16.0 * eps * peak:
-            label.norm = 0.0  # what rounding could have left of nothing is nothing
     total = total_S(label)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
         return
@@ -369,6 +366,7 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     cdef Label* label = space.labels + l
     cdef bint restarts = step.keep == 0.0 and label.started
     cdef double before = count_current(space, l, trials)
+    cdef double peak = 0.0, eps = FLT_EPSILON if sizeof(state_t) == 4 else DBL_EPSILON
     cdef int64_t shift = label.shift
     if space.p.exponent != 2.0:
         send_for(space, at, l, x)
@@ -390,10 +388,14 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     if x.slack_t != NULL:
         move_slack(space, l, x, done.coefficient)
     refit(space, l, step.projection)
-    tighten(label)
     if space.averaged:
         count_move(space, at, l, x, before)
+    if is_stale(space, label):
+        peak = label.scale * p_root(space, label.S_peak)
     keep_in_window(space, at, l)
+    tighten(label, 0.0)
+    if label.norm < 16.0 * eps * peak:
+        label.norm = 0.0  # what rounding could have left of nothing is nothing
     done.shift_after = <int32_t> (label.shift - shift)
     # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
     if label.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:

@@ -18,7 +18,7 @@ from sparsemargin._engine.first_order.instance cimport (
 )
 from sparsemargin._engine.first_order.labels cimport (
     FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, refit, scaled_step, settle,
-    trial_of, unit
+    tighten, trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
@@ -402,6 +402,7 @@ cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
     space.labels[l].S_slack += slack_squares(space, l) - before
     refit(space, l, FREE)
     keep_in_window(space, at, l)
+    tighten(space.labels + l, 0.0)
     for i in range(rows.n):
         score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
         if space.bias:

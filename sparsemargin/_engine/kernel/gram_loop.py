@@ -64,6 +64,10 @@ class StoredProducts:
         ``sum_i t_i K(x_i, x)``, the soft margin's part included.
     slack : float
         The soft margin's coordinate, where S is kept without it.
+    error : float
+        What rounding may have left of products of rows of norm 1.
+    error_of_bound : float
+        What it may take from the bound on margins, as norms are made of products.
     outputs : ndarray of shape (n_labels, n_rows) or None
         Those before each row's trial.
     joined : ndarray of shape (n_labels, n_rows), int64, or None
@@ -76,11 +80,14 @@ class StoredProducts:
 
     acc = outputs = joined = outside = multipliers = None
     slack = 0.0
+    error = 2.0**-49
 
     def __init__(self, space, rule, task, products, norms, rows):
         self.space, self.rule, self.task = space, rule, task
         self.products, self.norms, self.rows = products, norms, rows
         self.measured = self.norms if rule.measures_rows else np.ones(len(products))
+        longest = 1.0 if rule.measures_rows else norms.max(initial=0.0)
+        self.error_of_bound = np.sqrt(self.error) * longest
 
     def signs_and_shares(self, label):
         """Of each row for the label: -1.0 or 1.0, and what multiplies its steps."""

@@ -263,6 +263,7 @@ cdef struct Block:
     Py_ssize_t label
     Py_ssize_t n_labels
     double slack
+    double error  # of a bound
     const double* products
     const double* norms
     const double* measured
@@ -295,6 +296,7 @@ cdef Block bind(stored, Py_ssize_t label, const double[::1] signs, const double[
     cdef Block block
     block.n_rows, block.label = products.shape[0], label
     block.n_labels, block.slack = len(stored.scores), stored.slack
+    block.error = stored.error_of_bound
     block.n_slots = stored.n_slots
     block.n_outside = 0 if stored.outside is None else stored.outside.shape[1]
     block.products = &products[0, 0]
@@ -369,7 +371,7 @@ cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double
     label.mass = step.keep * label.mass + mass
     add_square(block, label, j, size)
     refit(space, l, step.projection)
-    tighten(label)
+    tighten(label, block.error)
     if block.acc != NULL:
         if must_flush(label, min(before, unit(space, l))):
             flush(block, label)
