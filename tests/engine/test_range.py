@@ -14,7 +14,15 @@ from depth import pairwise, some
 from references.first_order import ALMA, Perceptron, augment, p_norm, run_reference
 from references.first_order import MarginPerceptron as Margin
 from references.weights import step_factors
-from sparsemargin import ALMAClassifier, MarginPerceptron, PNormPerceptron
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    HigherOrderPerceptron,
+    MarginPerceptron,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+)
 
 AS_PRINTED = {"shuffle": False, "fit_intercept": False}
 VECTORS = ["last", "average"]
@@ -147,6 +155,27 @@ def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hyp
         weights = scaled.coef_ / (1 if normalize else scale)
         atol = error * np.abs(plain.coef_).max()
         np.testing.assert_allclose(weights, plain.coef_, rtol=0, atol=atol)
+
+
+DIVIDING = [
+    *(estimator(p=p) for p in (2, 3, 10) for estimator in (PNormPerceptron, ALMAClassifier)),
+    ALMAClassifier(multi_class="joint"),
+    AROWClassifier(r=1.0), MarginPerceptron(normalize=True, margin=0.3),
+    MaxMarginClassifier(normalize=True, max_iter=2, tol=None), HigherOrderPerceptron(), SecondOrderPerceptron(),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", DIVIDING, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
+    rng = np.random.RandomState(0)
+    rows, y = rng.randint(-9, 10, (60, 8)) * 1.0, rng.randint(n_classes, size=60)
+    tiny = sp.csr_matrix(rows * 2.0**-1065)  # exact
+    model.set_params(fit_intercept=False, shuffle=False)
+    expected = clone(model).fit(sp.csr_matrix(rows), y)
+    coef = clone(model).fit(tiny, y).coef_
+    np.testing.assert_allclose(coef, expected.coef_, rtol=0, atol=1e-12)
 
 
 @pytest.mark.skipif(

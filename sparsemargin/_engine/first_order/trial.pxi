@@ -104,7 +104,7 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
             return OK  # a zero row never corrects
         status = start(job, call, at, l, call.signs[l], &x)
         if status == OK:
-            status = correct(job, call, at, l, call.signs[l] * call.scores[l], call.signs[l],
+            status = correct(job, call, at, l, call.scores[l], call.signs[l],
                              share_of(job, call, l), &x)
         if status != OK:
             return status
@@ -117,18 +117,24 @@ cdef inline double share_of(Job job, Call call, Py_ssize_t l) noexcept nogil:
     return share if job.weights == NULL else share * job.weights[call.row]
 
 
+cdef inline Py_ssize_t strongest_rival(Job job, Call call, int64_t code) noexcept nogil:
+    """The class with the largest score but the true one."""
+    cdef Py_ssize_t k, rival = 1 if code == 0 else 0
+    for k in range(job.n_scores):
+        if call.scores[k] > call.scores[rival] and k != code:
+            rival = k
+    return rival
+
+
 cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
                      const Row[value_t, index_t]& row) except -1 nogil:
     """The true class against its strongest rival."""
     cdef Space* c = &job.space.c
     cdef int64_t code = job.codes[call.row]
-    cdef Py_ssize_t k, rival = 1 if code == 0 else 0
+    cdef Py_ssize_t k, rival = strongest_rival(job, call, code)
     cdef double share = job.class_weight[job.n_scores + code]
     cdef double lead
     cdef Instance x
-    for k in range(job.n_scores):
-        if call.scores[k] > call.scores[rival] and k != code:
-            rival = k
     lead = call.scores[code] - call.scores[rival]
     call.mistakes += lead < 0.0 or (lead == 0.0 and rival < code)
     if c.sigma[0] * lead > c.threshold[0] * norm_bound(job, call, row):
@@ -141,6 +147,10 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
+    if x.scale.exponent < TINY:  # scores have lost terms
+        for k in range(job.n_scores):
+            call.scores[k] = scaled_score(<const state_t*> at.g + k, job.n_scores, &x)
+        rival, lead = strongest_rival(job, call, code), 0.0
     make_pair(call.work, &x, job.n_scores, code, rival)
     x.scale.norm *= job.stretch
     return correct(job, call, at, 0, lead, 1.0, share, &x)
@@ -187,14 +197,23 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     return OK
 
 
+cdef inline double scaled_score(const state_t* g, Py_ssize_t width,
+                                const Instance* x) noexcept nogil:
+    """The score of the row times its factor, its soft-margin coordinate left out."""
+    cdef double total = 0.0
+    cdef Py_ssize_t j
+    for j in range(x.n):
+        total += x.values[j] * g[x.columns[j] * width]
+    return total
+
+
 cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
-    """The exact test, the rule's answer, and the step; `score` is ``y w.x`` without sigma."""
+    """The exact test, the rule's answer, and the step; `score` is ``w.x`` without sigma."""
     cdef const Rule* rule = &job.rule
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
-    cdef double largest, mass, norm = ldexp(x.scale.norm, x.scale.exponent)
-    cdef double output = c.sigma[l] * score
+    cdef double output, largest, mass, norm = ldexp(x.scale.norm, x.scale.exponent)
     cdef bint kept = False
     cdef Step step
     cdef Trial trial
@@ -203,6 +222,15 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
+    if x.scale.exponent and not 1e-270 < fabs(score) < 1e270:  # it may have lost terms
+        score = scaled_score(<const state_t*> at.g + l, at.width, x)
+        if x.slack_t != NULL:
+            score += link(&c.link, x.slack_t[l]) * x.slack
+        if rule.scaling == BY_ROW:
+            norm = x.scale.norm
+        else:
+            score = ldexp(score, x.scale.exponent)
+    output = c.sigma[l] * y * score
     # No output exceeds the product of the norms; where that leaves a double's range, none tells.
     largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
     if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):

@@ -7,7 +7,7 @@ strongest other one: ``W.Phi``, Phi being the row in the place of its class and 
 that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two classes move.
 """
 
-from libc.math cimport INFINITY, isfinite, ldexp, pow, sqrt
+from libc.math cimport INFINITY, fabs, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -56,6 +56,7 @@ cdef extern from *:
 
 cdef enum:
     FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
+    TINY = -900  # exponent of rows, below which scores may lose terms
 
 # The smallest size of outputs that are told from 0.
 cdef double LEAST = ldexp(1.0, -900)

@@ -132,14 +132,15 @@ cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
 
 
 cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize_t nnz,
-                                 double factor) noexcept nogil:
+                                 double factor, double lift) noexcept nogil:
+    """Of the row times factor times lift."""
     cdef double block[BLOCK]
     cdef double even = 0.0, odd = 0.0
     cdef Py_ssize_t b, j, n
     for b in range((nnz + BLOCK - 1) // BLOCK):
         n = 0
         for j in range(b * BLOCK, min((b + 1) * BLOCK, nnz)):
-            block[n] = fabs(<double> values[j]) * factor
+            block[n] = fabs(<double> values[j]) * factor * lift
             n += block[n] > p.negligible
         raise_block(p, block, n)
         for j in range(0, n - 1, 2):
@@ -153,7 +154,7 @@ cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize
 cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
                   double slack) noexcept nogil:
     """Scale and p-norm of the augmented row; False where the row is zero."""
-    cdef double least = INFINITY, total
+    cdef double least = INFINITY, total, lift
     cdef const value_t* values = row.values
     cdef Py_ssize_t n_nonzero = -1, nnz = row.nnz
     if p.exponent == 2.0 and is_plain(bias) and is_plain(slack):
@@ -180,9 +181,11 @@ cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& 
     if p.exponent == 2.0:
         scale.norm = scaled_two_norm(values, nnz, scale.factor, bias, slack)
         return True
-    total = (sum_of_powers(p, values, nnz, scale.factor)
-             + raised(p, fabs(bias) * scale.factor) + raised(p, fabs(slack) * scale.factor))
-    scale.norm = pow(total, 1.0 / p.exponent)
+    lift = ldexp(1.0, -ilogb(peak * scale.factor))  # 1, but of subnormal rows
+    total = (sum_of_powers(p, values, nnz, scale.factor, lift)
+             + raised(p, fabs(bias) * scale.factor * lift)
+             + raised(p, fabs(slack) * scale.factor * lift))
+    scale.norm = pow(total, 1.0 / p.exponent) / lift
     return True
 
 
