@@ -54,7 +54,7 @@ ROOMS = {
 
 #: Of faults that no test can notice, or need not: why.
 EXPECTED = {
-    "return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)": "as a million equal terms have to be rounded alike; `make soak` makes them",
+    "return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)": "as a million equal terms have to be rounded alike; `make soak` makes them",
     "if entry.shift_before or entry.shift_after or unit > STALE": "as whatever is shifted by 2 moves the unit by 2**(p - 1), or the scores with it",
     "        if converged and self.n_active < self.n_rows:\n"
     "            self._take_rows(None)\n            return learning, False\n": "as the next certificate takes all rows again: later, and the same",
@@ -148,8 +148,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("guards", ENGINE + "first_order/labels.pxd"): [
         ("return label.S.high < share * label.S_peak", "return False"),
-        ("return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
-         "return 0.0 < least < FLUSH * label.unit_peak"),
+        ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
+         "return least < FLUSH * label.unit_peak"),
         ("max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)", "label.Z / MOST_TERMS"),
     ],
     ("guards", ENGINE + "first_order/linear.pyx"): [

@@ -161,7 +161,8 @@ DIVIDING = [
     *(estimator(p=p) for p in (2, 3, 10) for estimator in (PNormPerceptron, ALMAClassifier)),
     ALMAClassifier(multi_class="joint"),
     AROWClassifier(r=1.0), MarginPerceptron(normalize=True, margin=0.3),
-    MaxMarginClassifier(normalize=True, max_iter=2, tol=None), HigherOrderPerceptron(), SecondOrderPerceptron(),
+    MaxMarginClassifier(normalize=True, max_iter=2, tol=None),
+    HigherOrderPerceptron(), SecondOrderPerceptron(),
 ]  # fmt: skip
 
 

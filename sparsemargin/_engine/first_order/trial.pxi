@@ -222,7 +222,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
-    if x.scale.exponent and not 1e-270 < fabs(score) < 1e270:  # it may have lost terms
+    if x.scale.exponent and fabs(score) < 1e-270:  # it may have lost terms
         score = scaled_score(<const state_t*> at.g + l, at.width, x)
         if x.slack_t != NULL:
             score += link(&c.link, x.slack_t[l]) * x.slack
