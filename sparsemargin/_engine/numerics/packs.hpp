@@ -17,10 +17,6 @@ template <int W, class T>
 struct PackOf {
     typedef T type __attribute__((vector_size(W * sizeof(T))));
 };
-template <class T>
-struct PackOf<1, T> {
-    typedef T type;
-};
 template <int W, class T>
 using Pack = typename PackOf<W, T>::type;
 
@@ -38,10 +34,7 @@ SM_INLINE void store(T *to, const Pack<W, T> &pack) {
 
 template <int W, class T, class From>
 SM_INLINE Pack<W, T> as(const From &pack) {
-    if constexpr (W == 1)
-        return static_cast<T>(pack);
-    else
-        return __builtin_convertvector(pack, Pack<W, T>);
+    return __builtin_convertvector(pack, Pack<W, T>);
 }
 
 }  // namespace sparsemargin
