@@ -3,10 +3,10 @@
 `race`: one epoch over sorted rows. `text`: rows as `TfidfVectorizer` leaves them, their entries in
 no order; real text, the sources of the libraries beneath this one in three classes, and generated
 text with none and with one in twenty of its training labels wrong; each beside the same matrix with
-sorted rows. `fit_csr(X, y)`, which races settings with an intercept, is measured against the
-`fit` of the estimator that it makes. `rows`: calls on one row, scored and then learned. `memory`:
-what a fit adds to the peak of a process that holds X and nothing else of size; promised are four
-float64 vectors of length n per class, plus O(m). `order`: rows that come by class, and shuffled.
+sorted rows; `fit_csr(X, y)`, with an intercept, beside averaged SGD. `rows`: calls on one row,
+scored and then learned. `memory`: what a fit adds to the peak of a process that holds X and nothing
+else of size; promised are four float64 vectors of length n per class, plus O(m). `order`: rows that
+come by class, and shuffled.
 
     python benchmarks/epoch.py [--only race text rows memory order] [--quick] [--rounds N]
 """

@@ -151,7 +151,7 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
 
 def _open_outputs() -> None:
     """Let there be a standard output and error, and let all labels go through."""
-    # Where standard output is closed, to write to it is an error, and to write beside it is none.
+    # Where standard output is closed, writing to it is an error, and writing to files is none.
     for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))

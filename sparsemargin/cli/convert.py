@@ -106,7 +106,7 @@ def command(
     else:
         how = Reading(dtype=np.float32 if single else np.float64, **reading)
         n_rows = _CONVERSIONS[form](sources, target, how, n_jobs)
-    if os.path.isfile(target) and not is_quiet():
+    if target != STANDARD_OUTPUT and os.path.isfile(target) and not is_quiet():
         size = size_in_words(Path(target).stat().st_size)
         click.echo(f"{target}: {n_rows:,} rows, {size}", err=True)
 

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import numpy as np
 
-from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.cli.display import (
     lines_of_facts,
     print_table,
@@ -25,6 +24,9 @@ from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.io.model_files import load_learner, summarise
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
+
+# Weights of so many features are held at once, however many there are.
+_FEATURES_PER_PART = 1 << 15
 
 _EXAMPLES = """
 sparsemargin inspect news.model
@@ -78,9 +80,15 @@ def _summary(learner: Learner) -> dict[str, Any]:
 
 def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The features of each vector whose weight is not 0, and the weights: of many features few."""
-    for vector in vectors_of(learner._weights()[:, : learner.n_features_in_]):
-        at = np.flatnonzero(vector)
-        yield at, vector[at]
+    n_features, found = learner.n_features_in_, []
+    for start in range(0, n_features, _FEATURES_PER_PART):
+        features = np.arange(start, min(start + _FEATURES_PER_PART, n_features))
+        weights = learner._weights_of(features)
+        label, at = np.nonzero(weights)
+        found.append((label, at + start, weights[label, at]))
+    label, at, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    for each in range(learner._n_labels()):
+        yield at[label == each], weights[label == each]
 
 
 def _certificate(learner: Learner) -> dict[str, Any]:

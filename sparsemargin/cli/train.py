@@ -98,7 +98,7 @@ _Learn = Callable[..., Learner]
 @option(_MODEL, "--readable", metavar="FILE", type=PATH, help="Write the weights as text, too.")
 @dictionary_option(_MODEL)
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
-        help="[default: auto, or alma with options that auto has not]")  # fmt: skip
+        help="[default: arow, or alma with options that arow has not]")  # fmt: skip
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES
@@ -171,7 +171,7 @@ def command(
     if dask is None:
         output = _save(learner, output)
     if readable is not None:
-        with _noting_model(output):
+        with _noting_model(output), interruptible():
             write_readable(readable, learner, _names(learner, dictionary))
     told = list(moments.values())
     figures = _figures(learner, told, output, before=before, interrupted=bool(interrupted))

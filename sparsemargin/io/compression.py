@@ -51,7 +51,9 @@ class CountingReader(io.RawIOBase):
         try:
             while (n := self._file.readinto(room)) is None:
                 # It does not block, and there is nothing yet.
-                select.select([self._file], [], [])
+                wait = select.poll()
+                wait.register(self._file, select.POLLIN)
+                wait.poll()
         except OSError as error:
             raise type(error)(error.errno, error.strerror, self._name) from None
         if n == 0 and self.position < self._size:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
 # More are a circle.
 _MOST_LINKS = 40
 

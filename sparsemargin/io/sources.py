@@ -153,7 +153,7 @@ class Source:
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
-            # Unlike the other time, none that a program can set.
+            # No program can set it, as it can the other.
             "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),

@@ -254,16 +254,17 @@ class _Stream:
         self.samples: list[SampledRows] = []
 
     def run(self) -> Learner:
+        interrupted = False
         with uninterrupted() as held:
             try:
                 with interruptible():
                     self._make_epochs()
-            except KeyboardInterrupt as interrupt:
+            except KeyboardInterrupt:
                 if not self.opened:
                     raise
-                held.append(interrupt)
+                interrupted = True
             learner = self._finish()
-            if held:
+            if interrupted or held:
                 held.clear()
                 warnings.warn(
                     f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "

@@ -244,7 +244,7 @@ class Learner(SharedParameters):
         if self.class_weight is None:
             return np.ones((2, self._n_labels()))
         if self.class_weight != "balanced":
-            weight = _named(self.class_weight, classes)
+            weight = _checked(_named(self.class_weight, classes))
             weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
         elif isinstance(targets, Positives):
             weight = _balanced_sides(targets, len(classes))
@@ -255,8 +255,6 @@ class Learner(SharedParameters):
                 "class_weight='balanced' needs all labels at once and can't be used with "
                 "partial_fit. Pass the weights as a dict."
             )
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
         weight = self._influence(_to_scale(weight))
         if many:
             return weight
@@ -340,6 +338,9 @@ class Learner(SharedParameters):
     # Whether a fit checks rows as they are first used, as all of them will be.
     _checks_on_the_way = False
 
+    # Whether a fit has to know the products of rows better than float32 rows tell them.
+    _needs_exact_products = False
+
     def _learn(
         self, X: Any, targets: Targets, weights: Any, seed: int | None, *, afresh: bool,
         start: dict[str, Any] | None = None,
@@ -347,6 +348,8 @@ class Learner(SharedParameters):
         """Fit, in a space of its own, which begins at `start`, or, all rows checked, in the one
         there is."""
         rows, check = open_rows(X), afresh and self._checks_on_the_way
+        if self._needs_exact_products:
+            rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:
             rows = check_rows(rows)
         elif (
@@ -829,6 +832,12 @@ def _to_scale(weight: np.ndarray) -> np.ndarray:
     weight = np.minimum(weight, np.finfo(np.float64).max)
     inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=counts)
     return weight * (inverse.sum(axis=0) / np.maximum(counts.sum(axis=0), 1))
+
+
+def _checked(weight: np.ndarray) -> np.ndarray:
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
+    return weight
 
 
 def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:

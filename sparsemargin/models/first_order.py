@@ -201,6 +201,11 @@ class FirstOrderLearner(Learner):
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
         return all_used and self._is_linear
 
+    @property
+    def _needs_exact_products(self) -> bool:  # type: ignore[override]
+        # A kernel's norms, and with them the bound on the margin, are made of products.
+        return not self._is_linear and self._is_certified()
+
     def _begin(self, task: Task) -> StoppingRule:
         provable = self._recall_rows(
             task, task.codes, task.weights, task.class_weight, *(task.positives or ())
@@ -390,9 +395,9 @@ class FirstOrderLearner(Learner):
         and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
 
         The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
-        made; but for rounding, some 1e-14 of the longest row. A kernel's norms are made of
-        products, and its bounds no less than some 1e-8 of the longest row (in float32 1e-3), so
-        that they hold. With the last hypothesis only. Units are those of `margin_`. After
+        made; but for rounding, some 1e-14 of the longest row. With a
+        kernel norms are made of products: lest rounding make a bound too small, none is below 1e-8
+        of the longest row. With the last hypothesis only. Units are those of `margin_`. After
         `partial_fit`, and under `warm_start`, for the rows of all calls together.
         """
         self._check_fitted()

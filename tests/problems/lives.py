@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from problems.first_order import scattered
+from sparsemargin._engine import state
 from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
 from sparsemargin._engine.fitting import task, threads
 from sparsemargin._engine.hypotheses import matrix as matrix_replays
 from sparsemargin._engine.hypotheses import replayed
 from sparsemargin._engine.kernel import loop, outputs, support
+from sparsemargin._engine.rows import columns
 from sparsemargin.models import ALGORITHMS
-from sparsemargin.models import matrix as matrix_models
 from sparsemargin.models.classifiers import as_classifier
 from sparsemargin.models.parameters import declarations
 
@@ -35,7 +36,11 @@ LIMITS = {
     ),
     "kernel rows in parts": ((loop, "BLOCK", 3), (outputs, "_TILE", 2), (outputs, "_POINTS", 3)),
     "room of a pool": ((support, "_ROOM", 1),),
-    "n x n at once": ((matrix_models, "PRIMAL_MEMORY", 1 << 26),),
+    "some labels in blocks": ((label_blocks, "DENSE_BYTES", 1000),),
+    "coordinates in parts": ((linear_space, "_COORDINATES_PER_PART", 3),),
+    "sparse states": ((state, "_SPARSE_BYTES", 0),),
+    "columns sorted": ((columns, "_COLUMNS_AN_ENTRY", 0),),
+    "columns looked up": ((columns, "_COLUMNS_AN_ENTRY", 1 << 20),),
 }  # fmt: skip
 
 #: Parameters that a life has for itself, or that name what no rows are drawn for.

@@ -360,8 +360,8 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil:
     """Count the old vector for the trials before, and take the step by the instance.
 
-    `mass` is what the row's multiplier gains. TOO_WIDE leaves all as it was, but where sigma left
-    its range.
+    `mass` is what the row's multiplier gains. TOO_WIDE leaves all as it was, unless it is sigma that
+    left its range.
     """
     cdef Label* label = space.labels + l
     cdef bint restarts = step.keep == 0.0 and label.started

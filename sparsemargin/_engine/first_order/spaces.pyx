@@ -255,8 +255,8 @@ cdef class LinearState(FirstOrderSpace):
     # ------------------------------------------------------------------------------ the weights
 
     def like(self, Py_ssize_t n_labels, double bias, look):
-        """A space to read weights and outputs off: its coordinates are what `look` makes of these,
-        its labels have the scalars that these have now, or all those of a lone one."""
+        """A space to read weights and outputs off: `look` makes its arrays of these, and each label
+        has its own scalars, or the lone label's where there is one."""
         cdef LinearState other = LinearState.__new__(LinearState)
         other.c = self.c
         other.c.n_labels, other.c.bias, other.trials = n_labels, bias, self.trials

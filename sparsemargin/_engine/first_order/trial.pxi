@@ -147,7 +147,7 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
-    if x.scale.exponent < TINY:  # scores have lost terms
+    if x.scale.exponent < TINY:  # scores have lost terms; `correct` takes a lead of 0 again
         for k in range(job.n_scores):
             call.scores[k] = scaled_score(<const state_t*> at.g + k, job.n_scores, &x)
         rival, lead = strongest_rival(job, call, code), 0.0
@@ -172,7 +172,7 @@ cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& 
     """The row as a correction takes it; False where it is zero."""
     cdef Space* c = &job.space.c
     cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
-    cdef bint repeats = job.repeats != NULL and job.repeats[call.row] == SOME
+    cdef bint repeats = job.repeats != NULL and read_shared(job.repeats + call.row) == SOME
     x.bias, x.slack = job.bias, c.slack
     x.bias_column = job.rows.n_features
     return make_instance(call.work, x, &c.p, row, known, repeats)
@@ -222,7 +222,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
-    if x.scale.exponent and fabs(score) < 1e-270:  # it may have lost terms
+    if x.scale.exponent and fabs(score) < LOSSY:
         score = scaled_score(<const state_t*> at.g + l, at.width, x)
         if x.slack_t != NULL:
             score += link(&c.link, x.slack_t[l]) * x.slack

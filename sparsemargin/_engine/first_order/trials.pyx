@@ -60,6 +60,8 @@ cdef enum:
 
 # The smallest size of outputs that are told from 0.
 cdef double LEAST = ldexp(1.0, -900)
+# A smaller score may have lost terms to underflow.
+cdef double LOSSY = 1e-270
 
 cdef enum Repeats:  # of columns in a row
     UNKNOWN

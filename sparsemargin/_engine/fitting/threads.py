@@ -35,8 +35,8 @@ def run_together(calls, n_threads):
 
 @contextmanager
 def uninterrupted():
-    """Let Ctrl-C wait until the end: what happens here happens as a whole. Gives the list of what
-    waits; who empties it has heard.
+    """Let Ctrl-C wait until the end: what happens here happens as a whole. Yields the list of calls
+    that wait; whoever empties it has dealt with them.
 
     Only the main thread hears Ctrl-C; in others there is nothing to wait for.
     """
@@ -56,8 +56,8 @@ def uninterrupted():
 
 @contextmanager
 def interruptible():
-    """Within `uninterrupted`: hear Ctrl-C at once, but only the first; what it ends is left in
-    peace."""
+    """Within `uninterrupted`: the first Ctrl-C gets through at once, later ones wait, so that
+    nothing breaks the tidying up."""
     ears = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not isinstance(ears, _Ears):
         yield

@@ -161,7 +161,7 @@ class Kernel:
         not 0; and what rounding may have left of any."""
         out = self.products(points, points)
         exact = (points.lengths > 0).astype(np.float64)
-        error = 2.0 * np.abs(out.diagonal() - exact).max(initial=4.0 * np.finfo(out.dtype).eps)
+        error = np.abs(out.diagonal() - exact).max(initial=np.finfo(out.dtype).eps)
         out = out.astype(np.float64, order="C")
         np.fill_diagonal(out, exact)
         return out, float(error)

@@ -34,8 +34,8 @@ cdef extern from *:
     """
     #include <vector>
     #include "numerics/widths.hpp"
-    // Columns numbered from 1 on, in a table with a place for every feature where these are few, or
-    // with far more places than columns.
+    // Columns numbered from 1 on: in a table by feature where features are few, else in a hash table
+    // with many free places.
     struct sm_columns {
         std::vector<int32_t> number;
         std::vector<int64_t> numbered;

@@ -12,7 +12,7 @@ _COLUMNS_AN_ENTRY = 32
 
 
 class Chosen:
-    """Some of the columns, the last among them: those that checked rows have, and others.
+    """The columns that checked rows or `others` have, and the last one.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Chosen:
     columns : ndarray of shape (n_chosen,)
         They rise.
     place : callable
-        Gives the places of chosen columns among them.
+        Maps chosen columns to their places in `columns`.
     """
 
     def __init__(self, n, rows, others=(), n_others=0):
