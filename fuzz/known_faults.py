@@ -48,6 +48,7 @@ ROOMS = {
     "row cache": FILES,
     "mistakes": ("io/test_stream",),
     "arow": ("engine/test_arow",),
+    "shards": ("distributed/test_distributed",),
     "weights": ("models/test_weights",),
     "stopping": ("models/test_fit_csr",),
 }  # fmt: skip
@@ -68,7 +69,15 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("min(1.0 - trial.output, rule.C)", "1.0 - trial.output"),
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
+    ("shards", "sparsemargin/distributed/_mixing.py"): [
+        ("weight = (gain == 0.0) + added", "weight = 1.0 + gain + added"),
+        ("gain + added / len(learned)", "gain + added"),
+    ],
+    ("rows", "sparsemargin/models/validation.py"): [
+        ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),
+    ],
     ("arow", ENGINE + "first_order/linear.pyx"): [
+        ("if others < own:", "if others < 0.0:"),
         ("others = gain.output - own", "others = gain.output"),
         ("(old + step * x.values[j] * x.variances[j])", "(old + step * x.values[j])"),
     ],
@@ -149,10 +158,13 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("guards", ENGINE + "first_order/labels.pxd"): [
         ("return label.S.high < share * label.S_peak", "return False"),
         ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
+         "return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)"),
+        ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
          "return least < FLUSH * label.unit_peak"),
         ("max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)", "label.Z / MOST_TERMS"),
     ],
     ("guards", ENGINE + "first_order/linear.pyx"): [
+        ("if label.norm < 16.0 * eps * peak:", "if label.norm < 0.0:"),
         ("label.S_slack *= pow(factor, space.p.exponent)", "label.S_slack *= factor"),
         ("    for j in range(space.n_slack):\n        space.slack_t[j * space.n_labels + l] *= factor\n",
          ""),

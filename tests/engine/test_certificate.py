@@ -102,6 +102,16 @@ def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
         assert bound >= largest - 1e-13 * np.hypot(*rows.T).max()
 
 
+def test_small_margins_of_float32_rows_are_proven_with_a_kernel_too():
+    X, y = np.array([[1, 5e-4], [-1, 5e-4], [-1, -5e-4], [1, -5e-4]], "f4"), [1, 1, 0, 0]
+    model = ROMMAClassifier(
+        kernel="poly", degree=1, gamma=1.0, coef0=0.0, tol=0.01, hypothesis="last",
+        max_iter=100, aggressive=True, fit_intercept=False, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert model.margin_ == pytest.approx(5e-4, rel=1e-2)
+    assert model.margin_ <= model.margin_upper_bound_ <= 1.01 * model.margin_
+
+
 CLASS_WEIGHTS = st.sampled_from([None, {0: 0.5, 1: 3.0}, {0: 0.0}])
 OTHER_RUNS = {
     "after the last correction": (

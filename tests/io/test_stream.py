@@ -18,7 +18,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import archive, sources
+from sparsemargin.io import archive, sources, stream
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import Moment, learn_svmlight
@@ -378,6 +378,18 @@ def test_ctrl_c_keeps_what_was_learned(text):
     expected = of_loaded(file("".join(lines[: moments[-1].rows])))
     n_features = learner.n_features_in_
     np.testing.assert_array_equal(learner._space.weights()[:, :-1], expected.coef_[:, :n_features])
+
+
+def test_what_fails_after_ctrl_c_is_told(text, monkeypatch):
+    def interrupt(moment):
+        raise KeyboardInterrupt
+
+    def fail(self):
+        raise ValueError("no features")
+
+    monkeypatch.setattr(stream._Stream, "_finish", fail)
+    with pytest.raises(ValueError, match="no features"):
+        learn_svmlight(text, "alma", report=interrupt)
 
 
 @pytest.mark.parametrize(

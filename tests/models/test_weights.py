@@ -66,6 +66,16 @@ def test_nor_does_a_weight_that_all_labels_of_many_share(model):
     assert_array_equal(weighted.fit(X, Y).decision_function(X), plain.decision_function(X))
 
 
+@pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan])
+@pytest.mark.parametrize("many", [False, True])
+def test_weights_of_classes_are_finite_and_not_negative(weight, many):
+    X, y = make_problem(60, n_classes=3)
+    y = np.eye(3, dtype=int)[y] if many else y
+    for named in {0: weight}, dict.fromkeys(range(3), weight):
+        with pytest.raises(ValueError, match="class_weight must be finite and not negative"):
+            ALMAClassifier(class_weight=named).fit(X, y)
+
+
 def test_a_stream_measures_weights_by_those_of_its_first_rows():
     X, y = make_problem(100)
     twice, thrice = np.full(50, 2.0), np.full(50, 3.0)
