@@ -122,7 +122,8 @@ cdef class Job:
         self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
         if task.positives is not None:
             starts, labels = task.positives
-            self.starts, self.labels = &starts[0], &labels[0]
+            self.starts = &starts[0]
+            self.labels = &labels[0] if labels.shape[0] else NULL
         if task.weights is not None:
             weights = task.weights
             self.weights = &weights[0]
@@ -364,7 +365,7 @@ def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
 
 def shuffle(int64_t[::1] order, uint64_t seed):
     """A random permutation, in place."""
-    with nogil:
+    if order.shape[0]:
         shuffle_rows(&order[0], order.shape[0], seed)
 
 

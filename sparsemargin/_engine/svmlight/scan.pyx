@@ -281,10 +281,10 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
         raise RuntimeError("another thread is using this scanner: give each its own")
     rows.data = &data[0] if data.shape[0] else NULL
     rows.indices = &indices[0] if indices.shape[0] else NULL
-    rows.ends = &ends[0]
-    rows.labels = &labels[0]
-    rows.label_ends = &label_ends[0]
-    rows.query_ids = &query_ids[0]
+    rows.ends = &ends[0] if ends.shape[0] else NULL
+    rows.labels = &labels[0] if labels.shape[0] else NULL
+    rows.label_ends = &label_ends[0] if label_ends.shape[0] else NULL
+    rows.query_ids = &query_ids[0] if query_ids.shape[0] else NULL
     rows.row_room = min(ends.shape[0], labels.shape[0])
     rows.entry_room = min(data.shape[0], indices.shape[0])
     if index_t is int32_t:
