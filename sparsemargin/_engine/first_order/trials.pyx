@@ -365,8 +365,9 @@ def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
 
 def shuffle(int64_t[::1] order, uint64_t seed):
     """A random permutation, in place."""
-    if order.shape[0]:
-        shuffle_rows(&order[0], order.shape[0], seed)
+    with nogil:
+        if order.shape[0]:
+            shuffle_rows(&order[0], order.shape[0], seed)
 
 
 def add_rows(LinearState space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
