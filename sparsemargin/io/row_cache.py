@@ -53,7 +53,7 @@ from sparsemargin.models.labels import LabelTable
 #: What those of the first format begin with, which are written anew.
 OLD_MAGIC = b"\x93smrows\n"
 
-_VERSION = 3
+_VERSION = 2
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
