@@ -102,7 +102,10 @@ class Checkpoint:
                 f"on{order}."
             )
         before, now = found._parameters(), learner._parameters()
-        for key in sorted(set(now) - _MAY_CHANGE):
+        # The intercept's scale comes last, as it is measured by p.
+        for key in sorted(
+            set(now) - _MAY_CHANGE, key=lambda key: (key == "intercept_scaling", key)
+        ):
             # The seeds that a generator gave are in the file.
             if before[key] != now[key] and not isinstance(now[key], np.random.RandomState):
                 raise ValueError(

@@ -26,6 +26,7 @@ from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
 from sparsemargin.models import Algorithm, Learner, find_algorithm
+from sparsemargin.models.base import intercept_scale
 
 if TYPE_CHECKING:
     from dask.distributed import Client
@@ -216,12 +217,13 @@ def learn_distributed(
         surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
-        if learner.intercept_scaling == "auto":
-            learner.intercept_scaling = surveys[0].intercept_scale
         if files:
             schema = schema_of_files(files, surveys, told["classes"], positive)
         else:
             schema = schema_of_matrices(surveys)
+        if learner.intercept_scaling == "auto":
+            p = learner._p(schema.n_columns)
+            learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
         mixture = Mixture(learner, schema, len(given), told["memory_limit"])
         shards_known = [each.identity() for each in surveys]
         made_by = {"mixing": mixing, "positive": positive, "shards": shards_known}

@@ -21,7 +21,7 @@ from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
-from sparsemargin.models.base import Targets, intercept_scale
+from sparsemargin.models.base import Targets, first_rows
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -66,7 +66,7 @@ class Survey(NamedTuple):
     labels: Any  # the LabelTable of a file; the classes of a matrix
     form: str | None  # how the rows of a matrix have any number of labels; None: each has one
     reading: Reading | None  # how a row cache was read
-    intercept_scale: float  # what "auto" is for a model that begins with its rows
+    beginning: list[Csr]  # its first rows, which a model measures
     n_bytes: int  # of text, or of the arrays
     checksum: int  # of rows and labels
 
@@ -118,7 +118,7 @@ class MatrixShard:
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return Survey(
             rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
-            classes, self.y.form if many else None, None, intercept_scale([rows]),
+            classes, self.y.form if many else None, None, list(first_rows([rows])),
             sum(array.nbytes for array in rows.arrays), checksum,
         )  # fmt: skip
 
@@ -201,11 +201,12 @@ class FileShard:
     def survey(self) -> Survey:
         passes, cache = self._passes()
         with cache:
-            scale = intercept_scale(cache.blocks()) if cache.n_rows else 0.0
             return Survey(
                 cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
                 cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]), scale, passes.n_bytes or 0, cache.checksum,
+                Reading(**cache.identity["reading"]),
+                list(first_rows(block.with_columns(0) for block in cache.blocks())),
+                passes.n_bytes or 0, cache.checksum,
             )  # fmt: skip
 
     def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:

@@ -376,7 +376,9 @@ class _Stream:
                 learner._label_form = "lists"
             learner._open_stream(
                 rows, self.encoder.classes, random.randint(LARGEST_SEED), grows=n_columns is None,
-                beginning=[block, *self.beginning],
+                beginning=[
+                    each.with_columns(rows.n_features) for each in (block, *self.beginning)
+                ],
             )  # fmt: skip
         self.first_row = learner._space.first_new_row
         self.opened = True

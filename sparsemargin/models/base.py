@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
-from math import frexp, inf, sqrt
+from math import inf, sqrt
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of, warn_user
+from sparsemargin._engine.fitting.task import Positives, Space, Task, norm, part_of, warn_user
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import (
     CallableKernel,
@@ -30,7 +30,7 @@ from sparsemargin._engine.kernel.functions import (
     RBFKernel,
     keeps_zeros,
 )
-from sparsemargin._engine.rows.csr import any_repeats, summed
+from sparsemargin._engine.rows.csr import any_repeats, row_norms, summed
 from sparsemargin.io.shown import shown
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import Choice, Form, joined, label_text
@@ -196,7 +196,7 @@ class Learner(SharedParameters):
         if not self._has_intercept:
             return 0.0
         if self.intercept_scaling == "auto":
-            return intercept_scale(self._beginning or [rows])
+            return intercept_scale(self._beginning or [rows], self._p(rows.n_features))
         return float(self.intercept_scaling)
 
     @property
@@ -282,7 +282,7 @@ class Learner(SharedParameters):
     _grows = False
 
     # While a stream of blocks is opened: those of its first rows.
-    _beginning: Sequence[Any] = ()
+    _beginning: Sequence[Rows] = ()
 
     @abstractmethod
     def _new_space(self, rows: Rows) -> Space:
@@ -525,7 +525,7 @@ class Learner(SharedParameters):
 
     def _open_stream(
         self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False,
-        beginning: Sequence[Any] = (),
+        beginning: Sequence[Rows] = (),
     ) -> None:  # fmt: skip
         """Get ready for a stream that begins with these rows; grows: their number of features may
         turn out larger; beginning: blocks of rows, these first, if more are known."""
@@ -852,27 +852,24 @@ def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
     return np.array([weights.get(label, 1.0) for label in known], dtype=np.float64)
 
 
-def intercept_scale(blocks: Iterable[Any]) -> float:
-    """A tenth of the root mean square 2-norm of the first 100 rows, in blocks without repeated
-    columns; 0.1 where they are zero. No more are taken than are needed."""
-    values, n_rows = [], 0
+def first_rows(blocks: Iterable[Rows]) -> Iterator[Rows]:
+    """The first 100 rows of all blocks, of which no more are taken than are needed."""
+    left = ROWS_MEASURED
     for rows in blocks:
-        n = min(len(rows.indptr) - 1, ROWS_MEASURED - n_rows)
-        values.append(rows.data[: rows.indptr[n]])
-        n_rows += n
-        if n_rows == ROWS_MEASURED:
-            break
+        first = part_of(rows, 0, left)
+        yield first
+        left -= first.n_rows
+        if not left:
+            return
+
+
+def intercept_scale(blocks: Iterable[Rows], p: float) -> float:
+    """A third of the root mean square p-norm of the first 100 rows, in blocks without repeated
+    columns; 1/3 where they are zero."""
     # In one sum: where a block ends is to change no bit.
-    together = np.concatenate(values)
-    peak = float(np.abs(together).max(initial=0.0))
-    if not 0.0 < peak < inf:
-        return 0.1
-    # Squares may be too large or too small, but for powers of two, which change no bit.
-    exponent = frexp(peak)[1] - 1
-    scaled = np.ldexp(together.astype(np.float64), -exponent)
-    norm = sqrt(float(np.einsum("i,i->", scaled, scaled))) * 2.0**exponent
-    scale = 0.1 * norm / sqrt(max(n_rows, 1))
-    return scale if 0.0 < scale < inf else 0.1
+    norms = np.concatenate([row_norms(rows, p) for rows in first_rows(blocks)])
+    scale = norm(norms, 2) / (3 * sqrt(max(len(norms), 1)))
+    return scale if 0.0 < scale < inf else 1 / 3
 
 
 def _variance(rows: Any) -> float:

@@ -261,8 +261,8 @@ class SharedParameters:
     intercept_scaling: float | Literal["auto"] = parameter(
         "auto",
         (real(0), one_of(["auto"])),
-        'Value of the coordinate for the intercept; ``"auto"``: a tenth of the root mean square '
-        "2-norm of the first 100 rows, of those of the first call to `partial_fit`, or 0.1 where "
+        'Value of the coordinate for the intercept; ``"auto"``: a third of the root mean square '
+        "p-norm of the first 100 rows, of those of the first call to `partial_fit`, or 1/3 where "
         "these are zero. With a kernel there is no intercept then.",
         structural=True,
     )

@@ -117,8 +117,8 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
         part.write_text("".join(lines[start : start + 20]))
     X, y = load_svmlight(path, dtype=dtype)
     fitted = fit_csr(X, y, algo, random_state=0)
-    # A tenth of the root mean square of the first 100 rows' norms.
-    expected = 0.1 * np.sqrt(X[:100].astype(float).power(2).sum() / min(n_rows, 100))
+    # A third of the root mean square of the first 100 rows' norms.
+    expected = np.sqrt(X[:100].astype(float).power(2).sum() / min(n_rows, 100)) / 3
     assert fitted.intercept_scaling_ == pytest.approx(expected, rel=1e-6)
     assert fitted.intercept_.all()
     others = [
@@ -139,7 +139,7 @@ def test_an_intercept_has_no_scale_of_its_own_without_rows_with_a_norm_or_a_line
     X, y = noisy_problem()
     more, rbf = {} if learn == "fit" else {"classes": [0, 1]}, {"kernel": "rbf", "gamma": 1.0}
     for params, rows, scale in [
-        ({}, 0 * X, 0.1), (rbf, X, 0), ({**rbf, "intercept_scaling": 0.5}, X, 0.5),
+        ({}, 0 * X, 1 / 3), (rbf, X, 0), ({**rbf, "intercept_scaling": 0.5}, X, 0.5),
         ({"fit_intercept": False}, X, 0),
     ]:  # fmt: skip
         model = getattr(estimator(**params), learn)(rows, y, **more)

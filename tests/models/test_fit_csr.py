@@ -24,6 +24,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import fit_distributed
 from sparsemargin.io.sources import BLOCK_BYTES
 from sparsemargin.models import ALGORITHMS
 
@@ -65,7 +66,7 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
     model = fit_csr(as_given(X), [1, 0, 0, 1])
     assert model.intercept_scaling == "auto"
-    assert model.intercept_scaling_ == pytest.approx(0.1 * 5 * sqrt(3 / 4))
+    assert model.intercept_scaling_ == pytest.approx(5 * sqrt(3 / 4) / 3)
     assert model.get_params()["max_iter"] == 750
 
 
@@ -156,7 +157,19 @@ def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(alg
     # The second row is met by a vector that points its way.
     rows = [3.0, 1.0, 1.0, -2.0], [0, 0, 0, 1], [0, 1, 3, 4]
     model = fit_csr(sp.csr_matrix(rows, shape=(3, 2)), [1, 1, 0], algo, max_iter=1)
-    assert model.intercept_scaling_ == pytest.approx(0.1 * sqrt((3**2 + 2**2 + 2**2) / 3))
+    assert model.intercept_scaling_ == pytest.approx(sqrt((3**2 + 2**2 + 2**2) / 3) / 3)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e200])
+def test_the_intercept_is_measured_in_the_norm_of_the_rows(size):
+    X = np.array([[3.0, 4.0, 1.0], [1.0, -2.0, 2.0], [0.0, 0.0, 0.0]])
+    expected = size * np.sqrt(np.mean(np.linalg.norm(X, ord=6, axis=1) ** 2)) / 3
+    X, y = sp.csr_matrix(size * X), [1, 0, 1]
+    model = fit_csr(X, y, "pnorm", p=6)
+    assert model.intercept_scaling_ == pytest.approx(expected, rel=1e-12)
+    streamed = type(model)(p=6).partial_fit(X, y, [0, 1])
+    mixed = fit_distributed([(X, y)], algo="pnorm", p=6)
+    assert streamed.intercept_scaling_ == mixed.intercept_scaling_ == model.intercept_scaling_
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
