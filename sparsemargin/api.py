@@ -14,7 +14,7 @@ from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
 from sparsemargin.models.classifiers import Classifier, as_classifier
 from sparsemargin.models.labels import may_have_several
-from sparsemargin.models.validation import check_sparse
+from sparsemargin.models.validation import check_sparse, refuse_other_data
 
 
 def fit_csr(
@@ -66,6 +66,7 @@ def fit_csr(
     >>> model.n_features_in_
     300
     """
+    refuse_other_data(X)  # before its shape is asked for
     if algo is None:
         find_algorithm(None, params)  # refuses what none has
         algo, max_iter = _choose(X, y, params)

@@ -36,7 +36,7 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     checked later."""
     if is_plain_csr(X):
         return X
-    refuse_text(X)
+    refuse_other_data(X)
     check_sparse(X)
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
@@ -95,9 +95,15 @@ def _check_lists(X: Any) -> None:
             raise ValueError(f"its row {i} has {len(columns)} columns and {len(values)} values")
 
 
-def refuse_text(X: Any) -> None:
+def refuse_other_data(X: Any) -> None:
     """Say what to do with a text, and sequences of texts and dicts, which scikit-learn would call
-    no numbers."""
+    no numbers; and with an AnnData, which numpy would take minutes to go through."""
+    # Of its type, as the columns of a table may have these names.
+    if hasattr(type(X), "obs") and hasattr(type(X), "X"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "
+            "adata.layers, and the labels as y=adata.obs[name]."
+        )
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return

@@ -13,9 +13,20 @@ from sklearn.preprocessing import FunctionTransformer
 
 import sparsemargin
 from problems.command_line import ROOT, run
-from sparsemargin import ALMAClassifier, HigherOrderPerceptron, fit_csr, load_model
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    HigherOrderPerceptron,
+    fit_csr,
+    load_model,
+)
 from sparsemargin.cli import main
-from sparsemargin.evaluation import learning_curve_over_epochs, margins, trade_off_over_alpha
+from sparsemargin.evaluation import (
+    explain_row,
+    learning_curve_over_epochs,
+    margins,
+    trade_off_over_alpha,
+)
 
 
 def test_packages_are_there_without_an_import_of_their_own():
@@ -104,6 +115,31 @@ def test_texts_are_told_what_turns_them_into_numbers(texts):
     for call in (lambda X: fit_csr(X, [0, 1]), fit_csr(np.eye(2), [0, 1]).predict):
         with pytest.raises(ValueError, match=r"X holds text, such as .*film'.*TfidfVectorizer"):
             call(texts)
+
+
+class AnnData:
+    """As anndata's: its shape is no matter of numpy's, which would go through all it holds."""
+
+    X, obs = np.eye(2), {"cell_type": ["T", "B"]}
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        raise AssertionError("its rows were asked for")
+
+
+def test_annotated_data_are_told_what_to_pass_of_them():
+    adata = AnnData()
+    model = fit_csr(adata.X, adata.obs["cell_type"])
+    for call in (
+        lambda X: fit_csr(X, [0, 1]), lambda X: fit_csr(X, [0, 1], "alma"),
+        lambda X: AROWClassifier().fit(X, [0, 1]), lambda X: model.partial_fit(X, ["T", "B"]),
+        model.predict, model.decision_function, lambda X: explain_row(model, X),
+        lambda X: margins(model, X, ["T", "B"]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"X is an AnnData.*adata\.X.*adata\.layers"):
+            call(adata)
 
 
 @pytest.mark.parametrize(("call", "told"), [
