@@ -15,4 +15,4 @@ from .protocols import wilcoxon_signed_rank as wilcoxon_signed_rank
 from .weights import MarginDistribution as MarginDistribution
 from .weights import margin_distribution as margin_distribution
 from .weights import margins as margins
-from .weights import strongest_features as strongest_features
+from .weights import top_features as top_features

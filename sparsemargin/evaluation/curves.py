@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, shuffle
 
-from sparsemargin.evaluation.pipelines import made_rows, parts_of, with_settings
 from sparsemargin.evaluation.protocols import compare_on_splits, ended_by_ctrl_c, measure
 from sparsemargin.models.labels import refuse_lone
+from sparsemargin.models.pipelines import made_rows, parts_of, with_settings
 from sparsemargin.models.validation import check_sparse
 
 Norm = float | Literal["log"]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsemargin.evaluation.pipelines import check_names, model_and_rows, names_of_columns
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import Choice
+from sparsemargin.models.pipelines import check_names, model_and_names, model_and_rows, names_at
 
 
 class Explanation(NamedTuple):
@@ -77,7 +77,7 @@ class Explainer:
         added = sign * weights.astype(np.float64) * values.astype(np.float64)
         order = strongest_features(added, len(added))
         found = columns[order].astype(np.int64)
-        names = [str(j) if self._names is None else str(self._names[j]) for j in found.tolist()]
+        names = names_at(found, self._names)
         # Adding 0 makes -0 one with it.
         output, intercept = (
             float(sign * each[place]) + 0.0 for each in (outputs, self._intercepts)
@@ -95,8 +95,8 @@ def explain_row(
     model : fitted linear classifier, or pipeline that ends in one
         With `coef_` and `intercept_`: of this library with ``hypothesis="average"`` or ``"last"``,
         or any other that learns one weight vector for two classes and one for each of more.
-    row : {sparse matrix, array-like} of shape (1, n_features), array of shape (n_features,), or \
-whatever the first step of the pipeline takes as one row, such as a text
+    row : {sparse matrix, array-like} of shape (1, n_features), array or pandas Series of shape \
+(n_features,), or whatever the first step of the pipeline takes as one row, such as a text
         As it is given to `predict`.
     labels : label, or sequence of labels, default=None
         None: the label that is predicted; where rows may have several, all those that are, the
@@ -117,7 +117,7 @@ whatever the first step of the pipeline takes as one row, such as a text
 
     See Also
     --------
-    strongest_features : What decides for all rows.
+    top_features : What decides for all rows.
 
     Examples
     --------
@@ -135,13 +135,14 @@ whatever the first step of the pipeline takes as one row, such as a text
     """
     from sparsemargin.models.validation import as_csr
 
-    if feature_names is None:
-        feature_names = names_of_columns(model)
-    model, X = model_and_rows(model, _as_rows(row))
+    _, feature_names = model_and_names(model, feature_names)
+    model, X = model_and_rows(model, _as_rows(row, model))
     explainer = _explainer_of(model, feature_names)
     rows = as_csr(X)
     if rows.shape[0] != 1:
-        raise ValueError(f"row must be a single row, got {rows.shape[0]}. Pass X[[i]].")
+        raise ValueError(
+            f"row must be a single row, got {rows.shape[0]}. Pass X[[i]], or texts[i] of texts."
+        )
     outputs = np.asarray(model.decision_function(X), dtype=np.float64).ravel()
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -150,14 +151,19 @@ whatever the first step of the pipeline takes as one row, such as a text
     return [explainer.explain(code, outputs, rows.indices, rows.data) for code in codes]
 
 
-def _as_rows(row: Any) -> Any:
-    """A matrix, or a list of what a pipeline makes one of, with the row alone."""
+def _as_rows(row: Any, model: Any) -> Any:
+    """A matrix, a table, or a list of what a pipeline makes one of, with the row alone."""
     if isinstance(row, str | bytes | Mapping):
         return [row]
-    if getattr(row, "ndim", 2) == 1:
-        # Of a sparse array, X[0] has one axis.
-        return (row if hasattr(row, "nnz") else np.asarray(row)).reshape(1, -1)
-    return row
+    if hasattr(row, "to_frame") and hasattr(model, "feature_names_in_"):
+        # A row of a pandas table, of which steps ask for columns by their names.
+        return row.to_frame().T.infer_objects()
+    if getattr(row, "ndim", 2) != 1:
+        return row
+    if hasattr(row, "nnz"):  # of a sparse array, X[0] has one axis
+        return row.reshape(1, -1)
+    is_text = isinstance(next(iter(row), None), str)
+    return row if is_text else np.asarray(row).reshape(1, -1)
 
 
 def _explainer_of(model: Any, names: Any) -> Explainer:

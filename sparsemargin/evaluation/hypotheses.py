@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.evaluation.pipelines import model_and_rows
 from sparsemargin.models import validation as given
 from sparsemargin.models.classifiers import Classifier
 from sparsemargin.models.first_order import FirstOrderLearner
 from sparsemargin.models.in_use import asks
+from sparsemargin.models.pipelines import model_and_rows
 from sparsemargin.models.rows import refusing
 from sparsemargin.models.validation import check_sparse
 

@@ -18,8 +18,8 @@ from sklearn.model_selection import ShuffleSplit, check_cv, cross_validate
 from sklearn.utils import _safe_indexing
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.evaluation.pipelines import names_out_of, parts_of
 from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.models.pipelines import names_out_of, parts_of
 from sparsemargin.models.validation import check_sparse
 
 #: Row numbers of a training and of a test part.
@@ -480,8 +480,8 @@ def _strength(model: Any, label: Any) -> NDArray[np.float64]:
         label = classes[1]
     if label not in classes:
         raise ValueError(
-            f"label={label!r} is not among the classes {model.classes_.tolist()}. Name the one "
-            "whose weights are to be compared."
+            f"Each class has weights of its own. Pass label=, the one of {model.classes_.tolist()} "
+            f"whose are to be compared; got {label!r}."
         )
     (vector,) = vectors_of(coef[[min(classes.index(label), coef.shape[0] - 1)]])
     return np.abs(vector)

@@ -13,10 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsemargin._engine.fitting.task import norm, vectors_of
-from sparsemargin.evaluation.pipelines import model_and_rows
 from sparsemargin.models import Learner
 from sparsemargin.models import rows as border
 from sparsemargin.models.labels import LabelEncoder
+from sparsemargin.models.pipelines import (
+    check_names,
+    model_and_names,
+    model_and_rows,
+    names_at,
+)
 
 
 class MarginDistribution(NamedTuple):
@@ -151,35 +156,71 @@ def margin_distribution(
     return MarginDistribution(at, np.searchsorted(ordered, at, side="right") / len(ordered))
 
 
-def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
-    """Places of the features of largest absolute weight.
+def top_features(
+    model: Any, top: int = 10, *, feature_names: Any = None
+) -> dict[Any, list[tuple[str, float]]]:
+    """The features, such as words, that speak most for each class.
 
     Parameters
     ----------
-    weights : array-like of shape (n_features,)
-        A row of `coef_`.
-    top : int
-        How many, at most.
+    model : fitted linear classifier, or pipeline that ends in one
+        Of this library with ``hypothesis="average"`` or ``"last"``, or any other with `coef_` that
+        learns one weight vector for two classes and one for each of more.
+    top : int, default=10
+        How many of each class, at most.
+    feature_names : sequence of str of length n_features, or fitted vectorizer, default=None
+        None: those that the pipeline's other steps tell, or `feature_names_in_`; the numbers of
+        the columns, from 0, where there are none.
 
     Returns
     -------
-    ndarray of shape (n_strongest,), intp
-        The strongest first; of equal ones, those that come first. Features of weight 0 are none
-        of them.
+    dict
+        For each class pairs of a name and a weight above 0, the largest first. What speaks for the
+        first of two classes speaks against the second: its weights are those of `coef_` with the
+        opposite sign.
 
     Raises
     ------
     ValueError
-        If `weights` is no vector, or `top` is negative.
+        If the model is not fitted or has no weight vector for each class, `top` is negative, or
+        there are not as many names as features.
+
+    See Also
+    --------
+    explain_row : What decides for one row.
+    sparsemargin.plotting.StrongestFeaturesDisplay : For and against, as a picture.
 
     Examples
     --------
-    >>> strongest_features([0.5, 0.0, -2.0, 0.5, 0.1], 3)
-    array([2, 0, 3])
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sparsemargin import PNormPerceptron
+    >>> model = make_pipeline(CountVectorizer(), PNormPerceptron(random_state=0))
+    >>> texts = ["free money", "money now", "see you now", "see the plan"]
+    >>> top = top_features(model.fit(texts, ["spam", "spam", "ham", "ham"]), 2)
+    >>> [name for name, weight in top["spam"]]
+    ['free', 'money']
     """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    model, names = model_and_names(model, feature_names)
+    coef, classes = coef_of(model), model.classes_.tolist()
+    names = check_names(names, coef.shape[1])
+    vectors = list(vectors_of(coef))
+    vectors = [-vectors[0], vectors[0]] if len(vectors) < len(classes) else vectors
+    found = {}
+    for label, vector in zip(classes, vectors, strict=True):
+        places = strongest_features(np.maximum(vector, 0), top)
+        pairs = zip(names_at(places, names), vector[places].tolist(), strict=True)
+        found[label] = list(pairs)
+    return found
+
+
+def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
+    """Places of so many weights of largest magnitude, the strongest first; of equal ones, those
+    that come first; none of weight 0."""
     strength = np.abs(np.asarray(weights, dtype=np.float64))
-    if strength.ndim != 1:
-        raise ValueError(f"weights must be a vector, got shape {strength.shape}. Pass coef_[i].")
     if top < 0:
         raise ValueError(f"top must be 0 or more, got {top}.")
     places = np.flatnonzero(strength)

@@ -11,6 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
+from sparsemargin.models.pipelines import model_and_names
 
 #: What the intercept's line is called.
 INTERCEPT = "(intercept)"
@@ -39,12 +40,12 @@ def write_readable(
     ----------
     path_or_stream : path or text stream
         A file is UTF-8, and replaced as a whole.
-    model : classifier
+    model : classifier, or pipeline that ends in one
         With ``hypothesis="average"`` or ``"last"``.
     names : sequence of str of length n_features, fitted vectorizer or None
-        Names of the features, or what has them as ``get_feature_names_out()``. None:
-        `feature_names_in_` if there are any, else their numbers from 0. `read_dictionary` reads
-        them from a file. None only for a model with a kernel.
+        Names of the features, or what has them as ``get_feature_names_out()``. None: those that
+        the pipeline's other steps tell, or `feature_names_in_`, else their numbers from 0.
+        `read_dictionary` reads them from a file. None only for a model with a kernel.
 
     Raises
     ------
@@ -64,10 +65,11 @@ def write_readable(
 
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
+    model, known = model_and_names(model, names)
     if not hasattr(model, "_weights"):
         raise ValueError(
-            f"model must be a classifier of sparsemargin, got {type(model).__name__}. The file "
-            "comes before it; of a pipeline pass the last step, pipeline[-1]."
+            "model must be a classifier of sparsemargin, or a pipeline that ends in one, got "
+            f"{type(model).__name__}. The file comes before it."
         )
     has_pool = hasattr(getattr(model, "_space", None), "support")
     try:
@@ -75,7 +77,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
         intercepts = model.intercept_
     except AttributeError as error:
         raise ValueError(str(error)) from None
-    found = _names_of_rows(model, names) if has_pool else _names_of_features(model, names)
+    found = _names_of_rows(model, names) if has_pool else _names_of_features(model, known)
     return _written(model, weights, intercepts, found)
 
 
@@ -124,7 +126,7 @@ def _names_of_rows(model: Any, names: Any) -> Sequence[str]:
 def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:
     """One name a feature; None: they have none."""
     if names is None:
-        return getattr(model, "feature_names_in_", None)
+        return None
     if isinstance(names, str | os.PathLike):
         raise ValueError(
             f"names is a single text, {os.fspath(names)!r}. "

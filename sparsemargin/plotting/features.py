@@ -11,14 +11,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.evaluation.pipelines import (
+from sparsemargin.evaluation.protocols import selection_stability
+from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.models.pipelines import (
     check_names,
-    names_of_columns,
+    model_and_names,
     names_out_of,
     parts_of,
 )
-from sparsemargin.evaluation.protocols import selection_stability
-from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.plotting.display import Display, by_name, chosen
 from sparsemargin.plotting.style import colours_on, ground_of, neutral
 
@@ -120,11 +120,9 @@ class StrongestFeaturesDisplay(Display):
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         check_is_fitted(estimator)
-        if feature_names is None:
-            feature_names = names_of_columns(estimator)
-        _, estimator = parts_of(estimator)
+        estimator, names = model_and_names(estimator, feature_names)
         coef = coef_of(estimator)
-        names = check_names(feature_names, coef.shape[1])
+        names = check_names(names, coef.shape[1])
         # Of two classes there is one vector, for the second.
         known = list(estimator.classes_)[-coef.shape[0] :]
         labels, weights = chosen("classes", classes, known), {}

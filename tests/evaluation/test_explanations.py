@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from problems.command_line import run
@@ -107,13 +109,32 @@ def test_a_text_is_explained_through_its_pipeline():
     assert why.names == [str(j) for j in why.columns]
 
 
+def test_a_row_of_a_table_is_explained_as_one():
+    text_alone = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
+    text_alone.fit(TEXTS, ["spam", "spam", "ham", "ham"])
+    (expected,) = explain_row(text_alone, "free money")
+    (why,) = explain_row(text_alone, np.array(["free money"], dtype=object))
+    assert why.names == expected.names
+    pandas = pytest.importorskip("pandas")
+    (why,) = explain_row(text_alone, pandas.Series(["free money"], index=[7]))
+    assert why.names == expected.names
+    table = pandas.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
+    columns = [("words", TfidfVectorizer(), "text"), ("numbers", StandardScaler(), ["length"])]
+    model = make_pipeline(ColumnTransformer(columns), ALMAClassifier(random_state=0))
+    model.fit(table, [1, 1, 0, 0])
+    (expected,), (why,) = (explain_row(model, row) for row in (table.iloc[[1]], table.iloc[1]))
+    assert why.names == expected.names
+    assert "numbers__length" in why.names
+    assert_array_equal(why.contributions, expected.contributions)
+
+
 LINEAR = PNormPerceptron().fit(np.eye(2), [0, 1])
 
 
 @pytest.mark.parametrize(("model", "how", "words"), [
     (PNormPerceptron(kernel="rbf").fit(np.eye(2), [0, 1]), {}, "one with kernel='linear' has"),
     (PNormPerceptron(hypothesis="vote").fit(np.eye(2), [0, 1]), {}, "Fit with hypothesis='average"),
-    (LINEAR, {"row": np.eye(2)}, "row must be a single row, got 2"),
+    (LINEAR, {"row": np.eye(2)}, r"row must be a single row, got 2.*texts\[i\]"),
     (LINEAR, {"labels": 7}, r"labels: 7 is unknown. Choose among \[0, 1\]"),
     (LINEAR, {"feature_names": ["a"]}, "1 names, but there are 2"),
     (PNormPerceptron(), {}, "not fitted"),

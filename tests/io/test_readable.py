@@ -5,7 +5,9 @@ import io
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from problems.models import fit, make_problem
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
@@ -89,6 +91,20 @@ def test_names_come_from_a_vectorizer_or_from_the_fit():
     assert {"pills", "monday"} <= words
     model.feature_names_in_ = vectorizer.get_feature_names_out()
     assert {entry[0] for entry in entries_of(model)} == words
+
+
+def test_a_pipeline_is_written_with_its_words():
+    stories, kernel = ["cheap pills now", "meeting on monday"] * 5, ALMAClassifier(kernel="rbf")
+    pipeline = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
+    pipeline.fit(stories, ["spam", "ham"] * 5)
+    assert text_of(pipeline) == text_of(pipeline[-1], pipeline[0])
+    hashed = make_pipeline(HashingVectorizer(n_features=64), ALMAClassifier(random_state=0))
+    hashed.fit(stories, ["spam", "ham"] * 5)
+    assert text_of(hashed) == text_of(hashed[-1])
+    pipeline = make_pipeline(TfidfVectorizer(), kernel).fit(stories, ["spam", "ham"] * 5)
+    assert text_of(pipeline) == text_of(pipeline[-1])
+    with pytest.raises(ValueError, match=r"a pipeline that ends in one, got LinearSVC\."):
+        text_of(make_pipeline(TfidfVectorizer(), LinearSVC()).fit(stories, [0, 1] * 5))
 
 
 def test_what_can_not_be_written_is_refused(tmp_path):

@@ -27,6 +27,7 @@ from depth import some
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.growth import GrowthExponent
+from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.plotting.style import PALETTES
 
 GALLERY = Path(__file__).parents[2] / "examples" / "plots"
@@ -161,13 +162,13 @@ def test_features_are_drawn_as_weighted(data, three_classes):
     display = draw(fitted, feature_names=vectorizer, top=4)
     each = zip(display.ax_, display.bars_, "abc", fitted.coef_, strict=True)
     for axes, bars, label, weights in each:
-        expected = measured.strongest_features(weights, 4)
+        expected = strongest_features(weights, 4)
         assert_array_equal([bar.get_width() for bar in bars], weights[expected])
         assert _texts(axes.get_yticklabels()) == names[expected].tolist()
         assert axes.get_title() == f"class {label}"
     # Of two classes, those of the second.
     fitted = PNormPerceptron(p=6, random_state=0).fit(*data[:2])
-    strongest = measured.strongest_features(fitted.coef_[0], 3)
+    strongest = strongest_features(fitted.coef_[0], 3)
     for chosen in None, np.array([1]):
         display = draw(fitted, top=3, classes=chosen)
         assert display.ax_.get_title() == "class 1"

@@ -11,9 +11,7 @@ from typing import Any
 def parts_of(estimator: Any) -> tuple[Any, Any]:
     """The steps before the last of a pipeline, None where there are none, and the last; what is no
     pipeline is its own last step."""
-    from sklearn.pipeline import Pipeline
-
-    if not isinstance(estimator, Pipeline):
+    if not hasattr(estimator, "steps"):
         return None, estimator
     return estimator[:-1] if len(estimator) > 1 else None, estimator[-1]
 
@@ -45,12 +43,13 @@ def with_settings(estimator: Any, **settings: Any) -> Any:
     return fresh
 
 
-def names_of_columns(estimator: Any) -> Any:
-    """Names of a fitted model's columns, or of those that the steps before the last of a pipeline
-    make; None: they have none."""
+def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:
+    """The last step of a fitted pipeline, and names of its columns: those given, or those that the
+    steps before make, or that it was fitted to; None: they have none."""
     before, model = parts_of(estimator)
-    names = None if before is None else names_out_of(before)
-    return getattr(model, "feature_names_in_", None) if names is None else names
+    if names is None and before is not None:
+        names = names_out_of(before)
+    return model, getattr(model, "feature_names_in_", None) if names is None else names
 
 
 def names_out_of(before: Any) -> Any:
@@ -59,6 +58,11 @@ def names_out_of(before: Any) -> Any:
         return before.get_feature_names_out()
     except (AttributeError, NotImplementedError, ValueError):
         return None
+
+
+def names_at(columns: Any, names: Any) -> list[str]:
+    """The names of these columns; their numbers where features have none."""
+    return [str(j) if names is None else str(names[j]) for j in columns.tolist()]
 
 
 def check_names(names: Any, n_features: int) -> Any:
