@@ -28,7 +28,8 @@ class AROW(FirstOrderLearner):
         v_i \leftarrow v_i - \beta (v_i \hat{x}_i)^2.
 
     That is Figure 1 of [1]_, of whose covariance matrix the diagonal is kept. One epoch is mostly
-    enough. A trial costs O(nnz(x)). A row of weight c counts as one with r / c would.
+    enough. A trial costs O(nnz(x)). A row of weight c counts as one with r / sqrt(c)
+    would.
 
     {parameters}
 
@@ -99,7 +100,9 @@ class AROW(FirstOrderLearner):
 
     @staticmethod
     def _influence(weight: np.ndarray) -> np.ndarray:
-        return weight
+        # Of r. By the weight itself rare topics are found more often, and dense rows of the others
+        # taken for rare ones.
+        return np.sqrt(weight)
 
     def _has_aim(self) -> bool:
         return False

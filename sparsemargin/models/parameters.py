@@ -271,10 +271,10 @@ class SharedParameters:
         (one_of(["balanced"]), MAPPING, NONE),
         "What rows of each class count for; only ratios matter, as weights are divided by their "
         "harmonic mean. The step of a correction is multiplied by the cube root of its row's "
-        "weight (AROW divides r by the weight): in proportion, rare classes would be predicted far "
-        "too often and what was learned of the others be lost. With more than two classes, and "
-        "where rows may have several, each label's positive rows are so weighted, against a "
-        "weight of 1 for the negative ones. "
+        "weight (AROW divides r by the square root): in proportion, rare classes would be "
+        "predicted far too often and what was learned of the others be lost. With more than two "
+        "classes, and where rows may have several, each label's positive rows are so weighted, "
+        "against a weight of 1 for the negative ones. "
         '``"balanced"``: inversely proportional to the rows of each class, or, where rows may have '
         "several, of both sides of each label that has two.",
     )

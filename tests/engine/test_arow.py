@@ -56,7 +56,7 @@ def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted,
     rng = np.random.RandomState(len(problem.y))
     weights = np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)] if weighted else None
     how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize}
-    how["weights"] = None if weights is None else step_factors(weights, np.array)
+    how["weights"] = None if weights is None else step_factors(weights, np.sqrt)
     how["max_loss"] = max_loss or np.inf
     runs = [run_arow(problem.X.toarray(), y, r, **how) for y in signs_of(problem.y)]
     assume(min(run.smallest_gap for run in runs) > 1e-9)
@@ -73,7 +73,7 @@ def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
     X, y = make_problem(200, n_classes=3)
     how = {"shuffle": False, "intercept_scaling": 0.5, "hypothesis": hypothesis}
     whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
-    shares = class_factors({0: 2.0, 2: 0.5}, y, np.array)
+    shares = class_factors({0: 2.0, 2: 0.5}, y, np.sqrt)
     runs = [
         run_arow(
             X.toarray(),

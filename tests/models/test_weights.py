@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -129,6 +130,24 @@ def test_balanced_weights_help_a_rare_class(model, rare):
     (f1, precision), (f1_balanced, precision_balanced) = scores
     assert f1_balanced > f1
     assert precision_balanced > precision - 0.03
+
+
+@pytest.fixture(scope="module")
+def dense():
+    """Dense rows of few features, of which 3 in 100 are positive."""
+    return make_classification(
+        8000, 30, n_informative=10, weights=[33 / 34], class_sep=2.0, flip_y=0.005, random_state=0
+    )
+
+
+@linear_models
+def test_nor_do_they_take_many_others_for_it_where_rows_are_dense(model, dense):
+    (X, y), learned, asked = dense, slice(4000), slice(4000, None)
+    errors = []
+    for class_weight in None, "balanced":
+        fitted = clone(model).set_params(class_weight=class_weight, random_state=0)
+        errors.append(1 - fitted.fit(X[learned], y[learned]).score(X[asked], y[asked]))
+    assert errors[1] < 1.5 * errors[0]
 
 
 @linear_models
