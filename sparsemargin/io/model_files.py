@@ -81,9 +81,9 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     pipeline that ends in one.
 
     Of a pipeline the other steps may be scikit-learn's `CountVectorizer`, `TfidfVectorizer`,
-    `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler` and `Normalizer`,
-    without functions among their parameters. The commands don't read such a file, whose rows are
-    not those of svmlight text.
+    `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a
+    `FeatureUnion` of these, without functions among their parameters. The commands don't read such
+    a file, whose rows are not those of svmlight text.
 
     Of a classifier all is saved: parameters, weights, averages, the pool of a kernel, the logs that
     `hypothesis="vote"` and ``"random"`` are replayed from, certificates. Weights that are mostly 0
@@ -115,7 +115,9 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
-            " Of a search save best_estimator_; or keep the whole of it by joblib.dump."
+            " Of a search save best_estimator_; of CalibratedClassifierCV the classifier within, "
+            "fitted to all rows, and calibrate what load_model gives, in a FrozenEstimator; or "
+            "keep the whole of it by joblib.dump or skops."
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")

@@ -8,6 +8,7 @@ known to be sound. scikit-learn is imported on first use.
 from __future__ import annotations
 
 from importlib import import_module
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 # The module of each step, and the numbers it learns, one a column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CountVectorizer": (_TEXT, ()),
+    "FeatureUnion": ("sklearn.pipeline", ()),
     "HashingVectorizer": (_TEXT, ()),
     "MaxAbsScaler": (_SCALING, ("max_abs_", "scale_")),
     "Normalizer": (_SCALING, ()),
@@ -58,6 +60,9 @@ def _encoded(step: Any) -> dict[str, Any]:
             )
     if "dtype" in parameters:
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
+    if "transformer_list" in parameters:
+        members = encoded(parameters.pop("transformer_list"))
+        return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
     if hasattr(step, "vocabulary_"):
@@ -80,13 +85,16 @@ def decoded(steps: Any, n_features: int) -> list[tuple[str, Any]]:
     classifier of so many features."""
     made, width = [], None
     for kind, each in zip(kinds_of(steps), steps, strict=True):
-        name = part(each, "name")
-        require(isinstance(name, str), "a step has no name")
-        step = _decoded(kind, part(each, "parameters"), part(each, "learned"), width)
-        width = _width(step, width)
-        made.append((name, step))
+        made.append(_named(kind, each, width))
+        width = _width(made[-1][1], width)
     require(width in (None, n_features), "its steps make another number of columns")
     return made
+
+
+def _named(kind: str, each: Any, width: int | None) -> tuple[str, Any]:
+    name = part(each, "name")
+    require(isinstance(name, str), "a step has no name")
+    return name, _decoded(kind, part(each, "parameters"), part(each, "learned"), width)
 
 
 def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any:
@@ -97,6 +105,8 @@ def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any
         dtype = parameters["dtype"]
         require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
         parameters = {**parameters, "dtype": np.dtype(dtype).type}
+    if kind == "FeatureUnion":
+        return _decoded_union(parameters, part(learned, "members"), width)
     try:
         step = _kind(kind)(**parameters)
         step._validate_params()
@@ -132,8 +142,28 @@ def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any
     return step
 
 
+def _decoded_union(parameters: dict[str, Any], members: Any, width: int | None) -> Any:
+    of_members = zip(kinds_of(members), members, strict=True)
+    steps = [_named(kind, each, width) for kind, each in of_members]
+    weights = parameters.get("transformer_weights") or {}
+    require(
+        isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values()),
+        "its transformer_weights are no numbers",
+    )
+    try:
+        union = _kind("FeatureUnion")(steps, **parameters)
+        union._validate_transformers()
+        union._validate_transformer_weights()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"This scikit-learn takes another FeatureUnion: {error}") from None
+    return union
+
+
 def _width(step: Any, before: int | None) -> int | None:
     """How many columns a step makes of so many; None: not known."""
+    if hasattr(step, "transformer_list"):
+        widths = [_width(member, before) for _, member in step.transformer_list]
+        return None if None in widths else sum(widths)
     if hasattr(step, "vocabulary_"):
         return len(step.vocabulary_)
     width = getattr(step, "n_features_in_", getattr(step, "n_features", before))
