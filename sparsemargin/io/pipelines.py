@@ -162,7 +162,7 @@ def _decoded_union(parameters: dict[str, Any], members: Any, width: int | None) 
 def _width(step: Any, before: int | None) -> int | None:
     """How many columns a step makes of so many; None: not known."""
     if hasattr(step, "transformer_list"):
-        widths = [_width(member, before) for _, member in step.transformer_list]
+        widths: list[Any] = [_width(member, before) for _, member in step.transformer_list]
         return None if None in widths else sum(widths)
     if hasattr(step, "vocabulary_"):
         return len(step.vocabulary_)

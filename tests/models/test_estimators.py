@@ -28,6 +28,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin._engine.first_order import spaces
+from sparsemargin.models.validation import as_csr
 
 FIRST_ORDER = [
     PNormPerceptron, ALMAClassifier, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier,
@@ -276,6 +277,19 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     assert_near(model.partial_fit(given, y), expected.partial_fit(X, y))
     streamed = learned("partial_fit", given, classes=range(3))
     assert_near(streamed, learned("partial_fit", X, classes=range(3)))
+
+
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("dtype", "order"), [("f4", "C"), ("f8", "F")])
+def test_dense_rows_become_what_scipy_makes_of_them(density, dtype, order):
+    random = np.random.RandomState(0)
+    X = random.standard_normal((5, 7)) * (random.uniform(size=(5, 7)) < density)
+    X = np.array(X, dtype, order=order)
+    converted, expected = as_csr(X), sp.csr_matrix(X)
+    for part, of_scipy in zip(parts_of(converted), parts_of(expected), strict=True):
+        assert_array_equal(part, of_scipy, strict=True)
+    # The values of rows without zeros are used where they lie.
+    assert np.shares_memory(converted.data, X) == (density == 1 and order == "C")
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i1", "i8", "u2", "?"])
